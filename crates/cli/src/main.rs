@@ -1,0 +1,2 @@
+//! The pullback program.
+fn main() {}

@@ -1,0 +1,39 @@
+//! Scalars, SIMD lanes, dual numbers and small fixed-size algebra.
+//!
+//! Every differentiable function `f` has a sibling `f_vjp`: the same arguments, then the cotangent of the
+//! output; it returns one cotangent per argument, in order. A cotangent has the type of its primal; the
+//! cotangent of a constant (an index, a flag) is `()`. A function of one argument returns that cotangent
+//! bare, a function of several returns a tuple.
+//!
+//! ```
+//! use pullback_math::{Real, Vec3};
+//! let (a, b) = (Vec3::new(1.0, 2.0, 3.0), Vec3::new(-1.0, 0.5, 2.0));
+//! // d(a·b) = b·da + a·db
+//! let (a_bar, b_bar) = a.dot_vjp(b, 1.0);
+//! assert_eq!((a_bar, b_bar), (b, a));
+//! ```
+//!
+//! Code generic over [`Real`] runs four ways: on `f64`, on `f32`, on SIMD [`lanes`] that step several
+//! environments at once, and on [`Dual`], the forward mode every `_vjp` is checked against.
+
+extern crate self as pullback_math;
+
+pub mod cotangent;
+pub mod dual;
+pub mod flat;
+pub mod lanes;
+pub mod linear;
+pub mod ops;
+pub mod real;
+pub mod scalar;
+pub mod vec3;
+
+pub use cotangent::{Accumulate, Cotangent, constant};
+pub use dual::Dual;
+pub use flat::Flat;
+pub use lanes::{f32x8, f32x16, f64x4, f64x8};
+pub use linear::Linear;
+pub use ops::{AddVjp, DivVjp, MulVjp, NegVjp, SubVjp};
+pub use pullback_macros::differentiable;
+pub use real::{Mask, Real, Select, select, select_vjp};
+pub use vec3::Vec3;
