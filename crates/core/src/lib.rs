@@ -1,7 +1,32 @@
 //! Systems, integrators, adjoints, rollouts, batches, and the gradient validator.
+//!
+//! Four traits carry everything: [`System`] (a discrete step with its pullback), [`VectorField`] (continuous dynamics,
+//! which [`Integrated`] turns into a system), [`Loss`](rollout::Loss) (read along a [`Rollout`]) and
+//! [`Objective`](objective::Objective) (a function of a few chosen numbers, for optimisers and landscapes).
 
+pub mod batch;
+pub mod checkpoint;
+#[doc(hidden)]
+pub mod doc_example;
+pub mod error;
+pub mod field;
 pub mod gradcheck;
+pub mod integrator;
+pub mod layout;
+pub mod objective;
 pub mod random;
+pub mod rollout;
+pub mod step_check;
+pub mod system;
 
+pub use batch::Batch;
+pub use checkpoint::Schedule;
+pub use error::{ConfigError, StepError};
+pub use field::{FieldShape, VectorField};
+pub use integrator::{Integrated, Integrator};
+pub use layout::{Layout, Slice};
+pub use objective::Objective;
 #[doc(hidden)]
 pub use pullback_math as math;
+pub use rollout::Rollout;
+pub use system::{Described, Info, System, Workspace};

@@ -1,0 +1,61 @@
+//! A body in free fall: the smallest system, for examples and tests.
+
+use pullback_math::Real;
+
+use crate::field::{FieldShape, VectorField};
+use crate::integrator::{Integrated, Integrator, Method};
+use crate::layout::{Layout, Slice};
+use crate::system::Described;
+
+/// ẍ = −g.
+#[derive(Clone, Debug)]
+pub struct FreeFall {
+    layout: Layout,
+}
+
+/// Free fall stepped by semi-implicit Euler.
+pub fn falling(dt: f64) -> Integrated<FreeFall> {
+    let layout = Layout::builder()
+        .state(Slice::new("height", 1, "m"))
+        .state(Slice::new("velocity", 1, "m/s"))
+        .param(Slice::new("gravity", 1, "m/s^2").default(&[9.81]))
+        .build()
+        .expect("names differ");
+    Integrated::new(FreeFall { layout }, dt, Integrator::fixed(Method::SemiImplicitEuler))
+        .expect("a second-order system")
+}
+
+impl Described for FreeFall {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+impl FieldShape for FreeFall {
+    fn velocities(&self) -> Option<usize> {
+        Some(1)
+    }
+}
+impl<T: Real> VectorField<T> for FreeFall {
+    type Workspace = ();
+    fn workspace(&self) {}
+    fn eval(&self, _ws: &mut (), params: &[T], _time: T, state: &[T], _control: &[T], rate: &mut [T]) {
+        rate[0] = state[1];
+        rate[1] = -params[0];
+    }
+    fn eval_vjp(
+        &self,
+        _ws: &mut (),
+        _params: &[T],
+        _time: T,
+        _state: &[T],
+        _control: &[T],
+        rate_bar: &[T],
+        state_bar: &mut [T],
+        _control_bar: &mut [T],
+        params_bar: &mut [T],
+    ) -> T {
+        state_bar[1] += rate_bar[0];
+        params_bar[0] -= rate_bar[1];
+        T::zero()
+    }
+}

@@ -1,0 +1,58 @@
+//! What can go wrong in a step, and where.
+
+use thiserror::Error;
+
+/// A step that could not be taken. The state it started from is untouched.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum StepError {
+    /// A state entry left the finite numbers.
+    #[error("{entry} became {value} in step {step}: reduce the time step, or check parameters and initial state")]
+    NotFinite {
+        /// Name of the state entry.
+        entry: String,
+        /// What it became.
+        value: f64,
+        /// Index of the step, from 0.
+        step: usize,
+    },
+    /// A cotangent left the finite numbers on the way back.
+    #[error("the gradient with respect to {entry} became {value} at step {step}: the rollout is too stiff or too chaotic to differentiate over this horizon")]
+    GradientNotFinite {
+        /// Name of the state entry.
+        entry: String,
+        /// What its cotangent became.
+        value: f64,
+        /// Index of the step, from 0.
+        step: usize,
+    },
+    /// The adaptive integrator ran out of steps.
+    #[error("more than {limit} inner steps in one outer step (stopped {time} s into it with an inner step of {size:e} s): loosen the tolerances or allow more steps")]
+    TooManySteps {
+        /// The limit that was set.
+        limit: usize,
+        /// Time since the start of the outer step, s.
+        time: f64,
+        /// Inner step size, s.
+        size: f64,
+    },
+    /// The adaptive integrator cannot resolve the motion.
+    #[error("inner step {size:e} s is below round-off {time} s into the outer step: the motion is singular there or the tolerances are too tight")]
+    StepTooSmall {
+        /// Time since the start of the outer step, s.
+        time: f64,
+        /// Inner step size, s.
+        size: f64,
+    },
+}
+
+/// A combination of settings or a size that makes no sense.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[error("{0}")]
+pub struct ConfigError(pub String);
+
+impl ConfigError {
+    /// Builds the error from its one-line message.
+    pub fn new(message: impl Into<String>) -> Self {
+        ConfigError(message.into())
+    }
+}

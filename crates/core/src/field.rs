@@ -1,0 +1,83 @@
+//! [`VectorField`]: continuous dynamics ẋ = f(x, u, θ, t), which an integrator turns into a [`System`](crate::System).
+
+use pullback_math::Real;
+
+use crate::system::{Described, Workspace};
+
+/// What an integrator must know of a field beside its values; nothing here depends on the scalar type.
+pub trait FieldShape: Described {
+    /// Length of a rate; that of the state unless the state lives on a manifold.
+    fn rate_len(&self) -> usize {
+        self.layout().state.len()
+    }
+
+    /// For second-order systems: the number n of velocities, when the state is (q, v), the rate is (q̇, v̇) with n
+    /// entries each, and q̇ = v. Semi-implicit Euler needs it.
+    fn velocities(&self) -> Option<usize> {
+        None
+    }
+
+    /// Whether f depends on t; the integrated system then carries the time as its last state entry.
+    fn time_dependent(&self) -> bool {
+        false
+    }
+
+    /// Whether [`advance`](VectorField::advance) is plain addition; pullbacks are then spared the rates.
+    fn flat(&self) -> bool {
+        true
+    }
+}
+
+/// Continuous dynamics ẋ = f(x, u, θ, t) with a pullback.
+///
+/// States on a manifold (unit quaternions) are supported by [`advance`](VectorField::advance): rates live in the tangent
+/// space, may be shorter than the state, and `advance` moves along them.
+pub trait VectorField<T: Real>: FieldShape + Sync {
+    /// Scratch memory.
+    type Workspace: Workspace;
+
+    /// Allocates the scratch memory.
+    fn workspace(&self) -> Self::Workspace;
+
+    /// rate = f(x, u, θ, t).
+    fn eval(&self, ws: &mut Self::Workspace, params: &[T], time: T, state: &[T], control: &[T], rate: &mut [T]);
+
+    /// The pullback of [`eval`](VectorField::eval): *adds* to the three cotangents and returns that of the time.
+    fn eval_vjp(
+        &self,
+        ws: &mut Self::Workspace,
+        params: &[T],
+        time: T,
+        state: &[T],
+        control: &[T],
+        rate_bar: &[T],
+        state_bar: &mut [T],
+        control_bar: &mut [T],
+        params_bar: &mut [T],
+    ) -> T;
+
+    /// next = state ⊕ h·rate; in a flat space, state + h·rate.
+    #[inline(always)]
+    fn advance(&self, state: &[T], rate: &[T], h: T, next: &mut [T]) {
+        for (next, (x, k)) in next.iter_mut().zip(state.iter().zip(rate)) {
+            *next = *x + h * *k;
+        }
+    }
+
+    /// The pullback of [`advance`](VectorField::advance): *adds* to the cotangents of state and rate.
+    #[inline(always)]
+    fn advance_vjp(
+        &self,
+        _state: &[T],
+        _rate: &[T],
+        h: T,
+        next_bar: &[T],
+        state_bar: &mut [T],
+        rate_bar: &mut [T],
+    ) {
+        for (next_bar, (x_bar, k_bar)) in next_bar.iter().zip(state_bar.iter_mut().zip(rate_bar)) {
+            *x_bar += *next_bar;
+            *k_bar += h * *next_bar;
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The continuous adjoint (paper 4, Eqs. S6 and S7), solved with an error control of its own.
+//!
+//! With a = dL/dx(t): ȧ = −(∂f/∂x)ᵀ a, and the gradients with respect to control, parameters and time are the
+//! integrals of (∂f/∂u)ᵀ a, (∂f/∂θ)ᵀ a and (∂f/∂t)ᵀ a. The state is solved backwards along with a. Left alone it
+//! would drift (a damped system grows when run backwards), so it is set to the stored forward state at the end of every
+//! accepted step: memory is one state per accepted step.
+
+use pullback_math::Real;
+
+use super::adaptive;
+use super::controller::PidController;
+use super::discrete_adjoint::{Point, record};
+use super::explicit::Stages;
+use super::integrated::{IntegratedWorkspace, Stepper};
+use super::rhs::{Bars, Bound, Rhs};
+use super::tableau::Tableau;
+use crate::error::StepError;
+use crate::field::VectorField;
+use crate::layout::Layout;
+
+/// Scratch of the backward solve: (x, a, ū, θ̄, t̄) in one vector.
+#[derive(Debug)]
+pub(super) struct AdjointScratch<T> {
+    stages: Stages<T>,
+    current: Vec<T>,
+    next: Vec<T>,
+    /// f(x), and −(∂f/∂x)ᵀ a.
+    rate: Vec<T>,
+    state_bar: Vec<T>,
+}
+
+impl<T: Real> AdjointScratch<T> {
+    /// For fields of `n` states with `layout`'s controls and parameters.
+    pub fn new(tableau: &Tableau, layout: &Layout, n: usize) -> Self {
+        let len = 2 * n + layout.control.len() + layout.params.len() + 1;
+        let zeros = |len| vec![T::zero(); len];
+        AdjointScratch {
+            stages: Stages::new(tableau, len, len),
+            current: zeros(len),
+            next: zeros(len),
+            rate: zeros(n),
+            state_bar: zeros(n),
+        }
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        let scalars = [&self.current, &self.next, &self.rate, &self.state_bar];
+        scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>() + self.stages.heap_bytes()
+    }
+}
+
+/// The adjoint equation in reversed time σ = t_end − t.
+struct AdjointRhs<'a, T: Real, F: VectorField<T>> {
+    bound: Bound<'a, T, F>,
+    /// Time at the end of the step being reversed.
+    end: T,
+    n: usize,
+    rate: &'a mut [T],
+    state_bar: &'a mut [T],
+}
+
+impl<T: Real, F: VectorField<T>> Rhs<T> for AdjointRhs<'_, T, F> {
+    fn eval(&mut self, sigma: T, y: &[T], y_rate: &mut [T]) {
+        let n = self.n;
+        let time = self.end - sigma;
+        let (x, a) = (&y[..n], &y[n..2 * n]);
+        let (state_part, integrals) = y_rate.split_at_mut(2 * n);
+        let (control_part, rest) = integrals.split_at_mut(self.bound.control.len());
+        let (params_part, time_part) = rest.split_at_mut(self.bound.params.len());
+
+        // dx/dσ = −f(x)
+        self.bound.eval(time, x, self.rate);
+        for (out, f) in state_part[..n].iter_mut().zip(self.rate.iter()) {
+            *out = -*f;
+        }
+        // da/dσ = (∂f/∂x)ᵀ a, and likewise for the integrals
+        self.state_bar.fill(T::zero());
+        control_part.fill(T::zero());
+        params_part.fill(T::zero());
+        time_part[0] = self.bound.field.eval_vjp(
+            self.bound.workspace,
+            self.bound.params,
+            time,
+            x,
+            self.bound.control,
+            a,
+            self.state_bar,
+            control_part,
+            params_part,
+        );
+        state_part[n..].copy_from_slice(self.state_bar);
+    }
+
+    fn advance(&self, state: &[T], rate: &[T], h: T, next: &mut [T]) {
+        for (next, (x, k)) in next.iter_mut().zip(state.iter().zip(rate)) {
+            *next = *x + h * *k;
+        }
+    }
+}
+
+/// Pulls one outer step back; `controllers` are the forward one and the adjoint's own.
+pub(super) fn solve<T: Real, F: VectorField<T>>(
+    field: &F,
+    ws: &mut IntegratedWorkspace<T, F::Workspace>,
+    controllers: (&PidController, &PidController),
+    dt: f64,
+    at: Point<'_, T>,
+    next_bar: &[T],
+    state_bar: &mut [T],
+    bars: &mut Bars<'_, T>,
+) -> Result<(), StepError> {
+    let steps = record(field, ws, controllers.0, dt, at, usize::MAX)?;
+    let n = at.state.len();
+    let IntegratedWorkspace { field: workspace, stepper, current, inner, kept, adjoint, .. } = ws;
+    let (Some(scratch), Stepper::RungeKutta { tableau, .. }) = (adjoint.as_mut(), &*stepper) else {
+        unreachable!("allocated with the workspace")
+    };
+    let mut rhs = AdjointRhs {
+        bound: Bound { field, workspace, params: at.params, control: at.control },
+        end: at.time,
+        n,
+        rate: &mut scratch.rate,
+        state_bar: &mut scratch.state_bar,
+    };
+    let y = &mut scratch.current;
+    y.fill(T::zero());
+    y[n..2 * n].copy_from_slice(next_bar);
+    for i in (0..steps).rev() {
+        // Anchor x at the stored state after step i, then solve back over the step.
+        let anchor = if i + 1 == steps { &current[..] } else { &kept[(i + 1) * n..(i + 2) * n] };
+        y[..n].copy_from_slice(anchor);
+        rhs.end = at.time + T::lit(inner[i].start + inner[i].size);
+        adaptive::solve(
+            tableau,
+            controllers.1,
+            &mut rhs,
+            &mut scratch.stages,
+            T::zero(),
+            inner[i].size,
+            y,
+            &mut scratch.next,
+            |_, _| {},
+        )?;
+    }
+    let integrals = &y[2 * n..];
+    let (control, rest) = integrals.split_at(at.control.len());
+    let (params, time) = rest.split_at(at.params.len());
+    add(state_bar, &y[n..2 * n]);
+    add(bars.control, control);
+    add(bars.params, params);
+    *bars.time += time[0];
+    Ok(())
+}
+
+fn add<T: Real>(to: &mut [T], from: &[T]) {
+    for (to, x) in to.iter_mut().zip(from) {
+        *to += *x;
+    }
+}

@@ -1,0 +1,251 @@
+//! One explicit Runge-Kutta step and its pullback.
+
+use pullback_math::Real;
+
+use super::rhs::{Bars, Bound, Rhs};
+use super::tableau::Tableau;
+use crate::field::VectorField;
+
+/// Stage storage, `stages × len` each.
+#[derive(Debug)]
+pub(super) struct Stages<T> {
+    /// Stage states X₍ᵢ₎.
+    states: Vec<T>,
+    /// Rates kᵢ.
+    pub rates: Vec<T>,
+    /// Increments Σⱼ aᵢⱼ kⱼ, and one more for the result.
+    increments: Vec<T>,
+    /// Cotangents of the rates.
+    rate_bars: Vec<T>,
+    /// Cotangent of one stage state.
+    state_bar: Vec<T>,
+    /// Cotangent of one increment.
+    increment_bar: Vec<T>,
+    n: usize,
+    m: usize,
+}
+
+impl<T: Real> Stages<T> {
+    /// For states of `n` and rates of `m` entries.
+    pub fn new(tableau: &Tableau, n: usize, m: usize) -> Self {
+        let s = tableau.stages();
+        let zeros = |len| vec![T::zero(); len];
+        Stages {
+            states: zeros(s * n),
+            rates: zeros(s * m),
+            increments: zeros((s + 1) * m),
+            rate_bars: zeros(s * m),
+            state_bar: zeros(n),
+            increment_bar: zeros(m),
+            n,
+            m,
+        }
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        let all = [
+            &self.states,
+            &self.rates,
+            &self.increments,
+            &self.rate_bars,
+            &self.state_bar,
+            &self.increment_bar,
+        ];
+        all.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
+    }
+}
+
+/// Evaluates stages `from..to` of a step from `state`.
+#[inline]
+fn evaluate_stages<T: Real>(
+    tableau: &Tableau,
+    rhs: &mut impl Rhs<T>,
+    stages: &mut Stages<T>,
+    (time, h): (T, f64),
+    state: &[T],
+    range: std::ops::Range<usize>,
+) {
+    let (n, m) = (stages.n, stages.m);
+    for i in range {
+        let stage_time = time + T::lit(tableau.c[i] * h);
+        if i == 0 {
+            // k₀ = f(t, x)
+            rhs.eval(stage_time, state, &mut stages.rates[..m]);
+            continue;
+        }
+        // X₍ᵢ₎ = x ⊕ h Σⱼ aᵢⱼ kⱼ;  kᵢ = f(t + cᵢ h, X₍ᵢ₎)
+        let (done, todo) = stages.rates.split_at_mut(i * m);
+        let increment = &mut stages.increments[i * m..(i + 1) * m];
+        combine(tableau.a[i], done, increment);
+        let stage = &mut stages.states[i * n..(i + 1) * n];
+        rhs.advance(state, increment, T::lit(h), stage);
+        rhs.eval(stage_time, stage, &mut todo[..m]);
+    }
+}
+
+/// out = Σⱼ wⱼ kⱼ, zero weights skipped.
+#[inline(always)]
+fn combine<T: Real>(weights: &[f64], rates: &[T], out: &mut [T]) {
+    let m = out.len();
+    let mut first = true;
+    for (j, w) in weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
+        let (w, rate) = (T::lit(*w), &rates[j * m..(j + 1) * m]);
+        if first {
+            for (o, k) in out.iter_mut().zip(rate) {
+                *o = w * *k;
+            }
+        } else {
+            for (o, k) in out.iter_mut().zip(rate) {
+                *o = w.mul_add(*k, *o);
+            }
+        }
+        first = false;
+    }
+    if first {
+        out.fill(T::zero());
+    }
+}
+
+/// x′ = x ⊕ h Σᵢ bᵢ kᵢ. With `first_ready`, k₀ is already in place.
+#[inline]
+pub(super) fn step<T: Real>(
+    tableau: &Tableau,
+    rhs: &mut impl Rhs<T>,
+    stages: &mut Stages<T>,
+    time: T,
+    h: f64,
+    state: &[T],
+    next: &mut [T],
+    first_ready: bool,
+) {
+    // A first-same-as-last stage is evaluated by the caller who needs it.
+    let (s, used) = (tableau.stages(), tableau.stages_of_result());
+    evaluate_stages(tableau, rhs, stages, (time, h), state, usize::from(first_ready)..used);
+    let m = stages.m;
+    let (_, result) = stages.increments.split_at_mut(s * m);
+    combine(&tableau.b[..used], &stages.rates, result);
+    rhs.advance(state, result, T::lit(h), next);
+}
+
+/// Evaluates the last stage of a first-same-as-last method at the result.
+pub(super) fn last_stage<T: Real>(
+    tableau: &Tableau,
+    rhs: &mut impl Rhs<T>,
+    stages: &mut Stages<T>,
+    time: T,
+    h: f64,
+    next: &[T],
+) {
+    let (last, m) = (tableau.stages() - 1, stages.m);
+    rhs.eval(time + T::lit(h), next, &mut stages.rates[last * m..(last + 1) * m]);
+}
+
+/// Largest over the lanes of the root mean square over entries of hΣeᵢkᵢ / (atol + rtol·max(|x|, |x′|)).
+pub(super) fn error_norm<T: Real>(
+    weights: &[f64],
+    stages: &mut Stages<T>,
+    h: f64,
+    state: &[T],
+    next: &[T],
+    (absolute, relative): (f64, f64),
+) -> f64 {
+    let m = stages.m;
+    let error = &mut stages.increment_bar;
+    combine(weights, &stages.rates, error);
+    let mut sum = T::zero();
+    for k in 0..m {
+        // On a manifold the rate is shorter than the state; its scale is then the absolute tolerance's business.
+        let size = if m == state.len() { state[k].abs().max(next[k].abs()) } else { T::one() };
+        let ratio = error[k] * T::lit(h) / (T::lit(absolute) + T::lit(relative) * size);
+        sum += ratio * ratio;
+    }
+    (sum / T::lit(m as f64)).sqrt().max_lane()
+}
+
+/// The pullback of [`step`]: *adds* to `state_bar` and `bars`.
+#[inline]
+pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
+    tableau: &Tableau,
+    bound: &mut Bound<'_, T, F>,
+    stages: &mut Stages<T>,
+    time: T,
+    h: f64,
+    state: &[T],
+    next_bar: &[T],
+    state_bar: &mut [T],
+    bars: &mut Bars<'_, T>,
+) {
+    let (n, m) = (stages.n, stages.m);
+    let (s, used) = (tableau.stages(), tableau.stages_of_result());
+
+    // Stage states again; the last rate only where advance needs the result's increment.
+    let last_rate = if bound.field.flat() { used - 1 } else { used };
+    evaluate_stages(tableau, bound, stages, (time, h), state, 0..last_rate);
+    if last_rate < used && used > 1 {
+        let i = used - 1;
+        let increment = &mut stages.increments[i * m..(i + 1) * m];
+        combine(tableau.a[i], &stages.rates, increment);
+        bound.field.advance(state, increment, T::lit(h), &mut stages.states[i * n..(i + 1) * n]);
+    }
+    combine(&tableau.b[..last_rate], &stages.rates, &mut stages.increments[s * m..]);
+
+    // x′ = x ⊕ h Δ:  Δ̄, and k̄ᵢ = bᵢ Δ̄
+    stages.increment_bar.fill(T::zero());
+    let h_lit = T::lit(h);
+    bound.field.advance_vjp(
+        state,
+        &stages.increments[s * m..],
+        h_lit,
+        next_bar,
+        state_bar,
+        &mut stages.increment_bar,
+    );
+    for i in 0..used {
+        for (k_bar, d_bar) in stages.rate_bars[i * m..(i + 1) * m].iter_mut().zip(&stages.increment_bar) {
+            *k_bar = T::lit(tableau.b[i]) * *d_bar;
+        }
+    }
+
+    for i in (0..used).rev() {
+        // kᵢ = f(t + cᵢ h, X₍ᵢ₎)
+        let stage_time = time + T::lit(tableau.c[i] * h);
+        let rate_bar = &stages.rate_bars[i * m..(i + 1) * m];
+        let (stage, stage_bar) = if i == 0 {
+            (state, &mut *state_bar)
+        } else {
+            stages.state_bar.fill(T::zero());
+            (&stages.states[i * n..(i + 1) * n], &mut stages.state_bar[..])
+        };
+        *bars.time += bound.field.eval_vjp(
+            bound.workspace,
+            bound.params,
+            stage_time,
+            stage,
+            bound.control,
+            rate_bar,
+            stage_bar,
+            bars.control,
+            bars.params,
+        );
+        if i == 0 {
+            break;
+        }
+        // X₍ᵢ₎ = x ⊕ h Σⱼ aᵢⱼ kⱼ
+        stages.increment_bar.fill(T::zero());
+        let increment = &stages.increments[i * m..(i + 1) * m];
+        bound.field.advance_vjp(
+            state,
+            increment,
+            h_lit,
+            &stages.state_bar,
+            state_bar,
+            &mut stages.increment_bar,
+        );
+        for (j, a) in tableau.a[i].iter().enumerate().filter(|(_, a)| **a != 0.0) {
+            let a = T::lit(*a);
+            for (k_bar, d_bar) in stages.rate_bars[j * m..(j + 1) * m].iter_mut().zip(&stages.increment_bar) {
+                *k_bar = a.mul_add(*d_bar, *k_bar);
+            }
+        }
+    }
+}

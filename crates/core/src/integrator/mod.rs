@@ -1,0 +1,136 @@
+//! From continuous dynamics to steps: method, step control and adjoint are three separate choices.
+//!
+//! ```
+//! use pullback_core::integrator::{Adjoint, Integrator, Method, PidController, StepControl};
+//! let fixed = Integrator::fixed(Method::Rk4);
+//! let adaptive = Integrator {
+//!     method: Method::Tsit5,
+//!     control: StepControl::Adaptive(PidController::new(1e-8)),
+//!     adjoint: Adjoint::Continuous(PidController::new(1e-8)),
+//! };
+//! # assert!(fixed.check().is_ok() && adaptive.check().is_ok());
+//! ```
+//!
+//! The *discrete* adjoint is the exact gradient of the numbers that the solver produced, step sizes held constant. The
+//! *continuous* adjoint solves the adjoint equation with error control of its own; its error is that tolerance. They
+//! agree as the tolerances go to zero, except across jumps of the field, where neither sees how the time of the jump
+//! depends on the state.
+
+mod adaptive;
+mod continuous_adjoint;
+mod controller;
+mod discrete_adjoint;
+pub mod dopri5;
+mod explicit;
+mod integrated;
+mod rhs;
+pub mod rk4;
+mod semi_implicit_euler;
+mod tableau;
+pub mod tsit5;
+
+use serde::Serialize;
+
+pub use controller::PidController;
+pub use integrated::{Integrated, IntegratedWorkspace};
+pub use tableau::Tableau;
+
+use crate::error::ConfigError;
+
+/// How one step is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// First order, symplectic, for second-order systems.
+    SemiImplicitEuler,
+    /// Classical fourth order.
+    Rk4,
+    /// Tsitouras 5(4).
+    Tsit5,
+    /// Dormand-Prince 5(4).
+    Dopri5,
+}
+
+impl Method {
+    /// The tableau of a Runge-Kutta method.
+    pub fn tableau(self) -> Option<&'static Tableau> {
+        match self {
+            Method::SemiImplicitEuler => None,
+            Method::Rk4 => Some(&rk4::RK4),
+            Method::Tsit5 => Some(&tsit5::TSIT5),
+            Method::Dopri5 => Some(&dopri5::DOPRI5),
+        }
+    }
+}
+
+/// How the outer step is divided.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepControl {
+    /// Into equal parts.
+    Fixed {
+        /// How many.
+        substeps: usize,
+    },
+    /// By error estimates.
+    Adaptive(PidController),
+}
+
+/// How a step is pulled back.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Adjoint {
+    /// Through the steps that were taken (discretise, then optimise).
+    Discrete {
+        /// Inner states kept at a time; more steps than that are reversed by revolve.
+        checkpoints: usize,
+    },
+    /// By the adjoint equation with its own error control (optimise, then discretise). The state is solved backwards
+    /// with it, anchored at every accepted step, so that it cannot drift.
+    Continuous(PidController),
+}
+
+/// The three choices together.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Integrator {
+    /// How one step is made.
+    pub method: Method,
+    /// How the outer step is divided.
+    pub control: StepControl,
+    /// How a step is pulled back.
+    pub adjoint: Adjoint,
+}
+
+impl Integrator {
+    /// One step of `method` per outer step, discrete adjoint.
+    pub fn fixed(method: Method) -> Self {
+        Integrator {
+            method,
+            control: StepControl::Fixed { substeps: 1 },
+            adjoint: Adjoint::Discrete { checkpoints: 4096 },
+        }
+    }
+    /// `method` with error control, discrete adjoint through the accepted steps.
+    pub fn adaptive(method: Method, controller: PidController) -> Self {
+        Integrator { control: StepControl::Adaptive(controller), ..Integrator::fixed(method) }
+    }
+
+    /// Whether the choices fit together.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let estimates_error = self.method.tableau().is_some_and(|t| t.error.is_some());
+        match (self.control, self.adjoint) {
+            (StepControl::Fixed { substeps: 0 }, _) => Err(ConfigError::new("substeps must be at least 1")),
+            (_, Adjoint::Discrete { checkpoints: 0 }) => {
+                Err(ConfigError::new("the discrete adjoint needs at least 1 checkpoint"))
+            }
+            (StepControl::Adaptive(_), _) if !estimates_error => Err(ConfigError::new(format!(
+                "{:?} has no error estimate for adaptive steps: use Tsit5 or Dopri5",
+                self.method
+            ))),
+            (StepControl::Fixed { .. }, Adjoint::Continuous(_)) => Err(ConfigError::new(
+                "the continuous adjoint belongs to an adaptive solve: use StepControl::Adaptive, or Adjoint::Discrete",
+            )),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Semi-implicit (symplectic) Euler: velocities first, then positions with the new velocities.
+
+use pullback_math::Real;
+
+use super::rhs::{Bars, Bound};
+use crate::field::VectorField;
+
+/// Scratch of one step.
+#[derive(Debug)]
+pub(super) struct Scratch<T> {
+    rate: Vec<T>,
+    rate_bar: Vec<T>,
+}
+
+impl<T: Real> Scratch<T> {
+    pub fn new(rate_len: usize) -> Self {
+        Scratch { rate: vec![T::zero(); rate_len], rate_bar: vec![T::zero(); rate_len] }
+    }
+    pub fn heap_bytes(&self) -> usize {
+        (self.rate.capacity() + self.rate_bar.capacity()) * size_of::<T>()
+    }
+}
+
+/// v′ = v + h a(q, v);  q′ = q ⊕ h v′
+#[inline]
+pub(super) fn step<T: Real, F: VectorField<T>>(
+    bound: &mut Bound<'_, T, F>,
+    scratch: &mut Scratch<T>,
+    velocities: usize,
+    time: T,
+    h: f64,
+    state: &[T],
+    next: &mut [T],
+) {
+    let Bound { field, workspace, params, control } = bound;
+    field.eval(workspace, params, time, state, control, &mut scratch.rate);
+    use_new_velocity(&mut scratch.rate, velocities, h, state);
+    field.advance(state, &scratch.rate, T::lit(h), next);
+}
+
+/// The pullback of [`step`]: *adds* to `state_bar` and `bars`.
+#[inline]
+pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
+    bound: &mut Bound<'_, T, F>,
+    scratch: &mut Scratch<T>,
+    velocities: usize,
+    time: T,
+    h: f64,
+    state: &[T],
+    next_bar: &[T],
+    state_bar: &mut [T],
+    bars: &mut Bars<'_, T>,
+) {
+    let Bound { field, workspace, params, control } = bound;
+    if !field.flat() {
+        field.eval(workspace, params, time, state, control, &mut scratch.rate);
+        use_new_velocity(&mut scratch.rate, velocities, h, state);
+    }
+    let Scratch { rate, rate_bar } = scratch;
+    rate_bar.fill(T::zero());
+    field.advance_vjp(state, rate, T::lit(h), next_bar, state_bar, rate_bar);
+
+    // v′ = v + h a:  v̄ += v̄′, ā += h v̄′
+    let first_velocity = state.len() - velocities;
+    let (velocity_bar, acceleration_bar) = rate_bar.split_at_mut(velocities);
+    for i in 0..velocities {
+        state_bar[first_velocity + i] += velocity_bar[i];
+        acceleration_bar[i] += T::lit(h) * velocity_bar[i];
+        velocity_bar[i] = T::zero();
+    }
+    *bars.time += field.eval_vjp(
+        workspace,
+        params,
+        time,
+        state,
+        control,
+        rate_bar,
+        state_bar,
+        bars.control,
+        bars.params,
+    );
+}
+
+/// Replaces q̇ by v′ = v + h a in a rate (q̇, a).
+#[inline(always)]
+fn use_new_velocity<T: Real>(rate: &mut [T], velocities: usize, h: f64, state: &[T]) {
+    let first_velocity = state.len() - velocities;
+    let (velocity, acceleration) = rate.split_at_mut(velocities);
+    for i in 0..velocities {
+        velocity[i] = state[first_velocity + i] + T::lit(h) * acceleration[i];
+    }
+}

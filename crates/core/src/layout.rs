@@ -1,0 +1,342 @@
+//! What the numbers of a flat vector mean: names, units, bounds, defaults.
+//!
+//! Systems work on flat slices; a [`Layout`] says which entries are which, so that users select
+//! `*.mass` instead of index 17, files carry names, and error messages speak of `angle[1]`.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use crate::error::ConfigError;
+
+/// One named run of entries that share a unit and a meaning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slice {
+    /// Name, such as `upper.mass`; dots separate the object from its property.
+    pub name: String,
+    /// SI unit, such as `kg` or `rad/s`; `1` for pure numbers.
+    pub unit: Cow<'static, str>,
+    /// One line on what it is.
+    pub doc: Cow<'static, str>,
+    /// Where it lies in the flat vector.
+    pub range: Range<usize>,
+    /// Smallest value that makes sense.
+    pub lower: f64,
+    /// Largest value that makes sense.
+    pub upper: f64,
+    /// Value of each entry when nothing else is said.
+    pub default: Vec<f64>,
+}
+
+impl Slice {
+    /// A run of `len` entries, unbounded, zero by default.
+    pub fn new(name: impl Into<String>, len: usize, unit: impl Into<Cow<'static, str>>) -> Self {
+        Slice {
+            name: name.into(),
+            unit: unit.into(),
+            doc: Cow::Borrowed(""),
+            range: 0..len,
+            lower: f64::NEG_INFINITY,
+            upper: f64::INFINITY,
+            default: vec![0.0; len],
+        }
+    }
+    /// Describes the quantity in one line.
+    pub fn doc(mut self, doc: impl Into<Cow<'static, str>>) -> Self {
+        self.doc = doc.into();
+        self
+    }
+    /// Bounds every entry.
+    pub fn bounds(mut self, lower: f64, upper: f64) -> Self {
+        (self.lower, self.upper) = (lower, upper);
+        self
+    }
+    /// Sets the default of every entry: one value for all, or one per entry.
+    pub fn default(mut self, values: &[f64]) -> Self {
+        let len = self.range.len();
+        self.default = if values.len() == 1 { vec![values[0]; len] } else { values.to_vec() };
+        self
+    }
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.range.len()
+    }
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+    /// Name of entry `i` of this slice: `angle[1]`, or plain `angle` when it is the only one.
+    pub fn entry_name(&self, i: usize) -> String {
+        if self.len() == 1 { self.name.clone() } else { format!("{}[{i}]", self.name) }
+    }
+}
+
+/// One flat vector (state, control or parameters) as a list of slices.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Section {
+    slices: Vec<Slice>,
+    len: usize,
+}
+
+impl Section {
+    /// Total number of entries.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// The slices, in order.
+    pub fn slices(&self) -> &[Slice] {
+        &self.slices
+    }
+    /// The slice called `name`.
+    pub fn slice(&self, name: &str) -> Result<&Slice, ConfigError> {
+        self.slices.iter().find(|s| s.name == name).ok_or_else(|| self.nothing_called(name))
+    }
+    /// Name of entry `i` of the flat vector.
+    pub fn entry_name(&self, i: usize) -> String {
+        match self.slices.iter().find(|s| s.range.contains(&i)) {
+            Some(slice) => slice.entry_name(i - slice.range.start),
+            None => format!("[{i}]"),
+        }
+    }
+    /// Names of all entries.
+    pub fn entry_names(&self) -> Vec<String> {
+        self.slices.iter().flat_map(|s| (0..s.len()).map(|i| s.entry_name(i))).collect()
+    }
+    /// Unit of entry `i`.
+    pub fn unit(&self, i: usize) -> &str {
+        self.slices.iter().find(|s| s.range.contains(&i)).map_or("1", |s| &s.unit)
+    }
+    /// Default of every entry.
+    pub fn defaults(&self) -> Vec<f64> {
+        self.slices.iter().flat_map(|s| s.default.iter().copied()).collect()
+    }
+    /// Bounds of entry `i`.
+    pub fn bounds(&self, i: usize) -> (f64, f64) {
+        let slice = self.slices.iter().find(|s| s.range.contains(&i));
+        slice.map_or((f64::NEG_INFINITY, f64::INFINITY), |s| (s.lower, s.upper))
+    }
+    /// Checks `values` for length, finiteness and bounds.
+    pub fn check(&self, what: &str, values: &[f64]) -> Result<(), ConfigError> {
+        if values.len() != self.len {
+            return Err(ConfigError(format!(
+                "{what} needs {} values ({}), got {}",
+                self.len,
+                self.entry_names().join(", "),
+                values.len()
+            )));
+        }
+        for (i, x) in values.iter().enumerate() {
+            let (lower, upper) = self.bounds(i);
+            if !x.is_finite() || *x < lower || *x > upper {
+                let name = self.entry_name(i);
+                return Err(ConfigError(format!("{what}: {name} = {x} is outside [{lower}, {upper}]")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Indices of all entries whose slice name or entry name matches a pattern of names, `*` (any run of characters)
+    /// and `?` (one character); several patterns are separated by commas. A pattern that matches nothing is an error.
+    ///
+    /// ```
+    /// use pullback_core::layout::{Layout, Slice};
+    /// let layout = Layout::builder()
+    ///     .param(Slice::new("upper.mass", 1, "kg"))
+    ///     .param(Slice::new("upper.length", 1, "m"))
+    ///     .param(Slice::new("lower.mass", 1, "kg"))
+    ///     .build()?;
+    /// assert_eq!(layout.params.select("*.mass")?, [0, 2]);
+    /// # Ok::<(), pullback_core::ConfigError>(())
+    /// ```
+    pub fn select(&self, pattern: &str) -> Result<Vec<usize>, ConfigError> {
+        let mut chosen = vec![false; self.len];
+        for part in pattern.split(',').map(str::trim) {
+            let mut hit = false;
+            for slice in &self.slices {
+                let whole = glob(part, &slice.name);
+                for i in 0..slice.len() {
+                    if whole || glob(part, &slice.entry_name(i)) {
+                        chosen[slice.range.start + i] = true;
+                        hit = true;
+                    }
+                }
+            }
+            if !hit {
+                return Err(self.nothing_called(part));
+            }
+        }
+        Ok((0..self.len).filter(|i| chosen[*i]).collect())
+    }
+
+    fn nothing_called(&self, name: &str) -> ConfigError {
+        let names: Vec<&str> = self.slices.iter().map(|s| s.name.as_str()).collect();
+        let known = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
+        ConfigError(format!("nothing is called `{name}`; there is {known}"))
+    }
+
+    fn push(&mut self, mut slice: Slice) -> Result<(), ConfigError> {
+        let len = slice.len();
+        if self.slices.iter().any(|s| s.name == slice.name) {
+            return Err(ConfigError(format!("two slices are called `{}`", slice.name)));
+        }
+        if slice.default.len() != len {
+            let given = slice.default.len();
+            return Err(ConfigError(format!("`{}` has {len} entries and {given} defaults", slice.name)));
+        }
+        slice.range = self.len..self.len + len;
+        self.len += len;
+        self.slices.push(slice);
+        Ok(())
+    }
+}
+
+/// The three vectors of a system.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Layout {
+    /// What changes from step to step.
+    pub state: Section,
+    /// What a controller sets at each step.
+    pub control: Section,
+    /// Physical quantities that stay.
+    pub params: Section,
+}
+
+impl Layout {
+    /// Starts an empty layout.
+    pub fn builder() -> LayoutBuilder {
+        LayoutBuilder { layout: Layout::default(), error: None }
+    }
+}
+
+impl From<Layout> for LayoutBuilder {
+    /// Goes on from an existing layout.
+    fn from(layout: Layout) -> Self {
+        LayoutBuilder { layout, error: None }
+    }
+}
+
+/// Collects slices; the first mistake is reported by [`LayoutBuilder::build`].
+#[derive(Debug)]
+pub struct LayoutBuilder {
+    layout: Layout,
+    error: Option<ConfigError>,
+}
+
+impl LayoutBuilder {
+    /// Appends to the state.
+    pub fn state(mut self, slice: Slice) -> Self {
+        let result = self.layout.state.push(slice);
+        self.keep(result)
+    }
+    /// Appends to the control.
+    pub fn control(mut self, slice: Slice) -> Self {
+        let result = self.layout.control.push(slice);
+        self.keep(result)
+    }
+    /// Appends to the parameters.
+    pub fn param(mut self, slice: Slice) -> Self {
+        let result = self.layout.params.push(slice);
+        self.keep(result)
+    }
+    /// The layout, or the first mistake made.
+    pub fn build(self) -> Result<Layout, ConfigError> {
+        self.error.map_or(Ok(self.layout), Err)
+    }
+
+    fn keep(mut self, result: Result<(), ConfigError>) -> Self {
+        if let (Err(error), None) = (result, &self.error) {
+            self.error = Some(error);
+        }
+        self
+    }
+}
+
+/// Whether `name` matches `pattern` with `*` and `?`; linear time, by remembering the last star.
+fn glob(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    let mut retry: Option<(usize, usize)> = None;
+    while n < name.len() {
+        if p < pattern.len() && pattern[p] == '*' {
+            retry = Some((p, n));
+            p += 1;
+        } else if p < pattern.len() && (pattern[p] == '?' || pattern[p] == name[n]) {
+            p += 1;
+            n += 1;
+        } else if let Some((star, from)) = retry {
+            retry = Some((star, from + 1));
+            (p, n) = (star + 1, from + 1);
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two_links() -> Layout {
+        Layout::builder()
+            .state(Slice::new("angle", 2, "rad").default(&[0.5, -0.5]))
+            .state(Slice::new("rate", 2, "rad/s"))
+            .param(Slice::new("upper.mass", 1, "kg").bounds(0.0, f64::INFINITY).default(&[1.0]))
+            .param(Slice::new("lower.mass", 1, "kg"))
+            .param(Slice::new("gravity", 1, "m/s^2").default(&[9.81]))
+            .build()
+            .unwrap()
+    }
+
+    #[test]
+    fn entries_have_names_units_defaults() {
+        let layout = two_links();
+        assert_eq!(layout.state.entry_names(), ["angle[0]", "angle[1]", "rate[0]", "rate[1]"]);
+        assert_eq!(layout.state.entry_name(3), "rate[1]");
+        assert_eq!(layout.state.unit(2), "rad/s");
+        assert_eq!(layout.params.defaults(), [1.0, 0.0, 9.81]);
+    }
+
+    #[test]
+    fn patterns_select_slices_and_entries() {
+        let layout = two_links();
+        assert_eq!(layout.params.select("*.mass").unwrap(), [0, 1]);
+        assert_eq!(layout.params.select("gravity, lower.*").unwrap(), [1, 2]);
+        assert_eq!(layout.state.select("*[1]").unwrap(), [1, 3]);
+        assert_eq!(layout.state.select("rate").unwrap(), [2, 3]);
+        assert_eq!(layout.state.select("r?te").unwrap(), [2, 3]);
+    }
+
+    #[test]
+    fn a_pattern_without_a_match_says_what_there_is() {
+        let message = two_links().params.select("*.inertia").unwrap_err().to_string();
+        assert_eq!(message, "nothing is called `*.inertia`; there is upper.mass, lower.mass, gravity");
+    }
+
+    #[test]
+    fn mistakes_in_a_layout_are_errors() {
+        let twice = Layout::builder().state(Slice::new("q", 1, "m")).state(Slice::new("q", 1, "m")).build();
+        assert_eq!(twice.unwrap_err().to_string(), "two slices are called `q`");
+        let short = Layout::builder().state(Slice::new("q", 3, "m").default(&[1.0, 2.0])).build();
+        assert_eq!(short.unwrap_err().to_string(), "`q` has 3 entries and 2 defaults");
+    }
+
+    #[test]
+    fn values_are_checked_against_bounds() {
+        let layout = two_links();
+        let error = layout.params.check("params", &[-1.0, 1.0, 9.81]).unwrap_err().to_string();
+        assert_eq!(error, "params: upper.mass = -1 is outside [0, inf]");
+        assert!(layout.params.check("params", &[1.0]).unwrap_err().to_string().contains("needs 3 values"));
+    }
+
+    #[test]
+    fn stars_backtrack() {
+        assert!(glob("*a*b*c", "xxaxxbxxc"));
+        assert!(!glob("*a*b*c", "xxaxxcxxb"));
+        assert!(!glob(&"*a".repeat(40), &"a".repeat(39)));
+        assert!(glob("**", ""));
+    }
+}

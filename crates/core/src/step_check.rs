@@ -1,0 +1,169 @@
+//! Systems and rollouts as maps that [`gradcheck`](crate::gradcheck::gradcheck) can check.
+
+use std::cell::RefCell;
+
+use pullback_math::Dual;
+
+use crate::gradcheck::{Differentiable, Options, Report, gradcheck};
+use crate::layout::Layout;
+use crate::rollout::{Loss, Rollout, RolloutWorkspace};
+use crate::system::System;
+
+/// Joins state, controls and parameters into one input vector, and splits it again.
+struct Inputs {
+    state: usize,
+    control: usize,
+}
+
+impl Inputs {
+    fn split<'x, T>(&self, x: &'x [T]) -> (&'x [T], &'x [T], &'x [T]) {
+        let (state, rest) = x.split_at(self.state);
+        let (control, params) = rest.split_at(self.control);
+        (state, control, params)
+    }
+    fn split_mut<'x, T>(&self, x: &'x mut [T]) -> (&'x mut [T], &'x mut [T], &'x mut [T]) {
+        let (state, rest) = x.split_at_mut(self.state);
+        let (control, params) = rest.split_at_mut(self.control);
+        (state, control, params)
+    }
+}
+
+fn input_names(layout: &Layout, steps: Option<usize>) -> Vec<String> {
+    let mut names: Vec<String> = layout.state.entry_names().iter().map(|n| format!("state.{n}")).collect();
+    match steps {
+        None => names.extend(layout.control.entry_names().iter().map(|n| format!("control.{n}"))),
+        Some(steps) => {
+            for step in 0..steps {
+                names.extend(layout.control.entry_names().iter().map(|n| format!("control.{n}[step {step}]")));
+            }
+        }
+    }
+    names.extend(layout.params.entry_names().iter().map(|n| format!("params.{n}")));
+    names
+}
+
+fn dual(x: &[f64], x_dot: &[f64]) -> Vec<Dual<f64>> {
+    x.iter().zip(x_dot).map(|(x, d)| Dual::new(*x, *d)).collect()
+}
+
+/// Checks one step at a point, with respect to state, control and every parameter.
+pub fn check_step<S>(system: &S, state: &[f64], control: &[f64], params: &[f64], options: &Options) -> Report
+where
+    S: System<f64> + System<Dual<f64>>,
+{
+    let map = StepMap {
+        system,
+        inputs: Inputs { state: state.len(), control: control.len() },
+        plain: RefCell::new(<S as System<f64>>::workspace(system)),
+        duals: RefCell::new(<S as System<Dual<f64>>>::workspace(system)),
+    };
+    gradcheck(&map, &[state, control, params].concat(), options)
+}
+
+struct StepMap<'a, S: System<f64> + System<Dual<f64>>> {
+    system: &'a S,
+    inputs: Inputs,
+    plain: RefCell<<S as System<f64>>::Workspace>,
+    duals: RefCell<<S as System<Dual<f64>>>::Workspace>,
+}
+
+impl<S: System<f64> + System<Dual<f64>>> Differentiable for StepMap<'_, S> {
+    fn input_names(&self) -> Vec<String> {
+        input_names(self.system.layout(), None)
+    }
+    fn outputs(&self) -> usize {
+        self.system.layout().state.len()
+    }
+    fn eval(&self, x: &[f64], y: &mut [f64]) -> Result<(), String> {
+        let (state, control, params) = self.inputs.split(x);
+        let ws = &mut *self.plain.borrow_mut();
+        self.system.step(ws, params, state, control, y).map(|_| ()).map_err(|e| e.to_string())
+    }
+    fn jvp(&self, x: &[f64], x_dot: &[f64], y: &mut [f64], y_dot: &mut [f64]) -> Result<(), String> {
+        let x = dual(x, x_dot);
+        let (state, control, params) = self.inputs.split(&x);
+        let mut next = vec![Dual::default(); y.len()];
+        let ws = &mut *self.duals.borrow_mut();
+        self.system.step(ws, params, state, control, &mut next).map_err(|e| e.to_string())?;
+        for (i, next) in next.iter().enumerate() {
+            (y[i], y_dot[i]) = (next.value, next.tangent);
+        }
+        Ok(())
+    }
+    fn vjp(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) -> Result<(), String> {
+        let (state, control, params) = self.inputs.split(x);
+        let (state_bar, control_bar, params_bar) = self.inputs.split_mut(x_bar);
+        let ws = &mut *self.plain.borrow_mut();
+        self.system
+            .step_vjp(ws, params, state, control, y_bar, state_bar, control_bar, params_bar)
+            .map_err(|e| e.to_string())
+    }
+}
+
+/// Checks the gradient of a loss over a whole rollout, with respect to initial state, all controls and every parameter.
+pub fn check_rollout<S, L>(
+    rollout: &Rollout<'_, S>,
+    state: &[f64],
+    controls: &[f64],
+    params: &[f64],
+    loss: &L,
+    options: &Options,
+) -> Report
+where
+    S: System<f64> + System<Dual<f64>>,
+    L: Loss<f64> + Loss<Dual<f64>>,
+{
+    let map = RolloutMap {
+        rollout,
+        loss,
+        inputs: Inputs { state: state.len(), control: controls.len() },
+        plain: RefCell::new(rollout.workspace::<f64>()),
+        duals: RefCell::new(rollout.workspace::<Dual<f64>>()),
+    };
+    gradcheck(&map, &[state, controls, params].concat(), options)
+}
+
+struct RolloutMap<'a, S: System<f64> + System<Dual<f64>>, L> {
+    rollout: &'a Rollout<'a, S>,
+    loss: &'a L,
+    inputs: Inputs,
+    plain: RefCell<RolloutWorkspace<f64, <S as System<f64>>::Workspace>>,
+    duals: RefCell<RolloutWorkspace<Dual<f64>, <S as System<Dual<f64>>>::Workspace>>,
+}
+
+impl<S, L> Differentiable for RolloutMap<'_, S, L>
+where
+    S: System<f64> + System<Dual<f64>>,
+    L: Loss<f64> + Loss<Dual<f64>>,
+{
+    fn input_names(&self) -> Vec<String> {
+        input_names(self.rollout.system.layout(), Some(self.rollout.steps))
+    }
+    fn outputs(&self) -> usize {
+        1
+    }
+    fn eval(&self, x: &[f64], y: &mut [f64]) -> Result<(), String> {
+        let (state, controls, params) = self.inputs.split(x);
+        let ws = &mut *self.plain.borrow_mut();
+        y[0] = self.rollout.value(ws, params, state, controls, self.loss).map_err(|e| e.to_string())?;
+        Ok(())
+    }
+    fn jvp(&self, x: &[f64], x_dot: &[f64], y: &mut [f64], y_dot: &mut [f64]) -> Result<(), String> {
+        let x = dual(x, x_dot);
+        let (state, controls, params) = self.inputs.split(&x);
+        let ws = &mut *self.duals.borrow_mut();
+        let value = self.rollout.value(ws, params, state, controls, self.loss).map_err(|e| e.to_string())?;
+        (y[0], y_dot[0]) = (value.value, value.tangent);
+        Ok(())
+    }
+    fn vjp(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) -> Result<(), String> {
+        let (state, controls, params) = self.inputs.split(x);
+        let ws = &mut *self.plain.borrow_mut();
+        self.rollout.gradient(ws, params, state, controls, self.loss).map_err(|e| e.to_string())?;
+        let g = &ws.gradient;
+        for (bar, g) in x_bar.iter_mut().zip(g.state.iter().chain(&g.control).chain(&g.params)) {
+            *bar += y_bar[0] * g;
+        }
+        Ok(())
+    }
+}

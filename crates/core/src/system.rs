@@ -1,0 +1,97 @@
+//! [`System`]: a discrete-time differentiable system, s′ = step(s, u, θ).
+
+use pullback_math::Real;
+
+use crate::error::StepError;
+use crate::layout::Layout;
+
+/// Anything whose flat vectors have names.
+pub trait Described {
+    /// Names, units and bounds of state, control and parameters.
+    fn layout(&self) -> &Layout;
+}
+
+/// Scratch memory of a system, allocated once so that a step allocates nothing.
+pub trait Workspace: Send {
+    /// Heap bytes held, so that the memory of a rollout is known before it runs.
+    fn heap_bytes(&self) -> usize;
+}
+
+impl Workspace for () {
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
+impl<T: Send> Workspace for Vec<T> {
+    fn heap_bytes(&self) -> usize {
+        self.capacity() * size_of::<T>()
+    }
+}
+impl<A: Workspace, B: Workspace> Workspace for (A, B) {
+    fn heap_bytes(&self) -> usize {
+        self.0.heap_bytes() + self.1.heap_bytes()
+    }
+}
+
+/// What a step did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Info {
+    /// Inner steps taken.
+    pub accepted: usize,
+    /// Inner steps tried and thrown away.
+    pub rejected: usize,
+}
+
+impl Info {
+    /// One inner step, nothing rejected.
+    pub const ONE: Info = Info { accepted: 1, rejected: 0 };
+
+    /// Adds another step's work.
+    pub fn add(&mut self, other: Info) {
+        self.accepted += other.accepted;
+        self.rejected += other.rejected;
+    }
+}
+
+/// A discrete-time differentiable system.
+///
+/// The state is complete: a step depends on its arguments alone, never on what the workspace saw before. `next` must
+/// come out the same to the last bit whether or not gradients are asked for afterwards.
+pub trait System<T: Real>: Described + Sync {
+    /// Scratch memory.
+    type Workspace: Workspace;
+
+    /// Allocates the scratch memory.
+    fn workspace(&self) -> Self::Workspace;
+
+    /// s′ = step(s, u, θ).
+    fn step(
+        &self,
+        ws: &mut Self::Workspace,
+        params: &[T],
+        state: &[T],
+        control: &[T],
+        next: &mut [T],
+    ) -> Result<Info, StepError>;
+
+    /// The pullback of [`System::step`] at the same arguments: *adds* to the three cotangents.
+    fn step_vjp(
+        &self,
+        ws: &mut Self::Workspace,
+        params: &[T],
+        state: &[T],
+        control: &[T],
+        next_bar: &[T],
+        state_bar: &mut [T],
+        control_bar: &mut [T],
+        params_bar: &mut [T],
+    ) -> Result<(), StepError>;
+}
+
+/// The first entry of `values` that is not finite in every lane, with that lane's value.
+pub(crate) fn first_not_finite<T: Real>(values: &[T]) -> Option<(usize, f64)> {
+    use pullback_math::Mask;
+    let at = values.iter().position(|x| !x.is_finite().all())?;
+    let lane = (0..T::LANES).map(|i| values[at].lane(i)).find(|x| !x.is_finite());
+    Some((at, lane.unwrap_or(f64::NAN)))
+}
