@@ -1,2 +1,107 @@
-//! Project tasks.
-fn main() {}
+//! `cargo xtask COMMAND`: everything the project does to itself, on a machine that has only rustup's stable toolchain,
+//! gcc and, for golden files, python3.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test        formatting, lints, unit + integration + documentation tests, documentation
+  reference   make a Python environment and regenerate the golden files of the tests
+  bench       run every benchmark of the program; results go to out/bench/";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["test"] => test(),
+        ["reference"] => reference(),
+        ["bench"] => bench(),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What must hold before a change lands.
+fn test() -> Result<(), String> {
+    cargo(&["fmt", "--all", "--check"])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
+    // Builds the program once, as users do, and runs all tests against it.
+    cargo(&["test", "--workspace"])?;
+    run(Command::new("cargo")
+        .args(["doc", "--workspace", "--no-deps", "--quiet"])
+        .env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// Golden files come from programs we did not write; each script under `reference/` makes one kind.
+fn reference() -> Result<(), String> {
+    let root = root();
+    let venv = root.join(".venv");
+    let python = venv.join("bin/python");
+    if !python.exists() {
+        run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+    }
+    let requirements = root.join("reference/requirements.txt");
+    run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(requirements))?;
+    let mut scripts: Vec<PathBuf> = std::fs::read_dir(root.join("reference"))
+        .map_err(|e| format!("cannot read reference/: {e}"))?
+        .filter_map(|entry| entry.ok().map(|e| e.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "py"))
+        .collect();
+    scripts.sort();
+    for script in scripts {
+        run(Command::new(&python).arg(script))?;
+    }
+    Ok(())
+}
+
+/// Every benchmark, machine-readable.
+fn bench() -> Result<(), String> {
+    cargo(&["build", "--release", "--package", "pullback-cli"])?;
+    let out = root().join("out/bench");
+    std::fs::create_dir_all(&out).map_err(|e| format!("cannot create {}: {e}", out.display()))?;
+    for name in ["core", "checkpoint"] {
+        let program = root().join("target/release/pullback");
+        let output = Command::new(&program)
+            .args(["bench", name, "--json"])
+            .stderr(std::process::Stdio::inherit())
+            .output()
+            .map_err(|e| format!("cannot run {}: {e}", program.display()))?;
+        let file = out.join(format!("{name}.json"));
+        std::fs::write(&file, &output.stdout).map_err(|e| format!("cannot write {}: {e}", file.display()))?;
+        eprintln!("{}", file.display());
+        if !output.status.success() {
+            return Err(format!("bench {name} failed"));
+        }
+    }
+    Ok(())
+}
+
+fn cargo(arguments: &[&str]) -> Result<(), String> {
+    run(Command::new("cargo").args(arguments))
+}
+
+/// Runs a command from the project's root, saying what it is and how long it took.
+fn run(command: &mut Command) -> Result<(), String> {
+    let line = format!("{command:?}").replace('"', "");
+    eprintln!("> {line}");
+    let start = Instant::now();
+    let status = command.current_dir(root()).status().map_err(|e| format!("cannot run `{line}`: {e}"))?;
+    eprintln!("  {:.1} s", start.elapsed().as_secs_f64());
+    if status.success() { Ok(()) } else { Err(format!("`{line}` failed")) }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}

@@ -35,8 +35,8 @@ pub struct BatchGradients {
 }
 
 /// A rollout over many environments; owns the memory of all of them.
-pub struct Batch<'a, S: System<T>, T: Real> {
-    rollout: Rollout<'a, S>,
+pub struct Batch<S: System<T>, T: Real> {
+    rollout: Rollout<S>,
     envs: usize,
     packs: Vec<Pack<T, S::Workspace>>,
     pool: rayon::ThreadPool,
@@ -52,9 +52,9 @@ struct Pack<T, W> {
     end: Vec<T>,
 }
 
-impl<'a, S: System<T>, T: Real> Batch<'a, S, T> {
+impl<S: System<T>, T: Real> Batch<S, T> {
     /// Allocates `envs` environments, to be run by `threads` threads.
-    pub fn new(rollout: Rollout<'a, S>, envs: usize, threads: usize) -> Result<Self, ConfigError> {
+    pub fn new(rollout: Rollout<S>, envs: usize, threads: usize) -> Result<Self, ConfigError> {
         if envs == 0 || threads == 0 {
             return Err(ConfigError::new("a batch needs at least one environment and one thread"));
         }
@@ -79,8 +79,8 @@ impl<'a, S: System<T>, T: Real> Batch<'a, S, T> {
     /// Runs all environments and returns their final states.
     pub fn simulate(&mut self, inputs: BatchInputs<'_>) -> Result<Vec<f64>, StepError> {
         self.check(&inputs);
-        let (rollout, envs) = (self.rollout, self.envs);
-        self.for_each_pack(|pack| {
+        let envs = self.envs;
+        self.for_each_pack(|rollout, pack| {
             pack.load(&inputs, envs);
             let Pack { workspace, state, controls, params, end, .. } = pack;
             rollout.simulate(workspace, params, state, controls, |moment| {
@@ -105,8 +105,8 @@ impl<'a, S: System<T>, T: Real> Batch<'a, S, T> {
         out: &mut BatchGradients,
     ) -> Result<(), StepError> {
         self.check(&inputs);
-        let (rollout, envs) = (self.rollout, self.envs);
-        self.for_each_pack(|pack| {
+        let envs = self.envs;
+        self.for_each_pack(|rollout, pack| {
             pack.load(&inputs, envs);
             let Pack { workspace, state, controls, params, first, .. } = pack;
             rollout.gradient(workspace, params, state, controls, &loss(*first))
@@ -129,10 +129,12 @@ impl<'a, S: System<T>, T: Real> Batch<'a, S, T> {
     /// Runs `work` on every pack; of several errors, that of the first environment is returned.
     fn for_each_pack(
         &mut self,
-        work: impl Fn(&mut Pack<T, S::Workspace>) -> Result<(), StepError> + Sync,
+        work: impl Fn(&Rollout<S>, &mut Pack<T, S::Workspace>) -> Result<(), StepError> + Sync,
     ) -> Result<(), StepError> {
-        let packs = &mut self.packs;
-        let results: Vec<Result<(), StepError>> = self.pool.install(|| packs.par_iter_mut().map(&work).collect());
+        let (rollout, packs) = (&self.rollout, &mut self.packs);
+        let work = |pack: &mut Pack<T, S::Workspace>| work(rollout, pack);
+        let results: Vec<Result<(), StepError>> =
+            self.pool.install(|| packs.par_iter_mut().map(&work).collect());
         results.into_iter().collect()
     }
 
@@ -142,8 +144,14 @@ impl<'a, S: System<T>, T: Real> Batch<'a, S, T> {
         let fits = |got: usize, one: usize, shared: bool| got == one * self.envs || (shared && got == one);
         assert!(fits(inputs.states.len(), layout.state.len(), false), "batch: one state per environment");
         let controls = self.rollout.steps * layout.control.len();
-        assert!(fits(inputs.controls.len(), controls, true), "batch: one set of controls, or one per environment");
-        assert!(fits(inputs.params.len(), layout.params.len(), true), "batch: one set of parameters, or one each");
+        assert!(
+            fits(inputs.controls.len(), controls, true),
+            "batch: one set of controls, or one per environment"
+        );
+        assert!(
+            fits(inputs.params.len(), layout.params.len(), true),
+            "batch: one set of parameters, or one each"
+        );
     }
 }
 

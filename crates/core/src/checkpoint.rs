@@ -174,7 +174,8 @@ impl<T: Copy> Reversal<T> {
 
     /// Heap bytes held.
     pub fn heap_bytes(&self) -> usize {
-        let states = self.kept.capacity() + self.inside.capacity() + self.current.capacity() + self.next.capacity();
+        let states =
+            self.kept.capacity() + self.inside.capacity() + self.current.capacity() + self.next.capacity();
         states * size_of::<T>() + self.starts.capacity() * size_of::<usize>()
     }
 
@@ -316,7 +317,11 @@ mod tests {
             Ok(())
         }
         fn backward(&mut self, i: usize, x: &[u64]) -> Result<(), StepError> {
-            assert_eq!(x[0], (i * i.saturating_sub(1) / 2) as u64, "step {i} pulled back at another step's state");
+            assert_eq!(
+                x[0],
+                (i * i.saturating_sub(1) / 2) as u64,
+                "step {i} pulled back at another step's state"
+            );
             self.reversed.push(i);
             Ok(())
         }

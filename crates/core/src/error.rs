@@ -6,7 +6,9 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum StepError {
     /// A state entry left the finite numbers.
-    #[error("{entry} became {value} in step {step}: reduce the time step, or check parameters and initial state")]
+    #[error(
+        "{entry} became {value} in step {step}: reduce the time step, or check parameters and initial state"
+    )]
     NotFinite {
         /// Name of the state entry.
         entry: String,
@@ -16,7 +18,9 @@ pub enum StepError {
         step: usize,
     },
     /// A cotangent left the finite numbers on the way back.
-    #[error("the gradient with respect to {entry} became {value} at step {step}: the rollout is too stiff or too chaotic to differentiate over this horizon")]
+    #[error(
+        "the gradient with respect to {entry} became {value} at step {step}: the rollout is too stiff or too chaotic to differentiate over this horizon"
+    )]
     GradientNotFinite {
         /// Name of the state entry.
         entry: String,
@@ -26,7 +30,9 @@ pub enum StepError {
         step: usize,
     },
     /// The adaptive integrator ran out of steps.
-    #[error("more than {limit} inner steps in one outer step (stopped {time} s into it with an inner step of {size:e} s): loosen the tolerances or allow more steps")]
+    #[error(
+        "more than {limit} inner steps in one outer step (stopped {time} s into it with an inner step of {size:e} s): loosen the tolerances or allow more steps"
+    )]
     TooManySteps {
         /// The limit that was set.
         limit: usize,
@@ -36,7 +42,9 @@ pub enum StepError {
         size: f64,
     },
     /// The adaptive integrator cannot resolve the motion.
-    #[error("inner step {size:e} s is below round-off {time} s into the outer step: the motion is singular there or the tolerances are too tight")]
+    #[error(
+        "inner step {size:e} s is below round-off {time} s into the outer step: the motion is singular there or the tolerances are too tight"
+    )]
     StepTooSmall {
         /// Time since the start of the outer step, s.
         time: f64,

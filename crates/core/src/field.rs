@@ -40,7 +40,15 @@ pub trait VectorField<T: Real>: FieldShape + Sync {
     fn workspace(&self) -> Self::Workspace;
 
     /// rate = f(x, u, θ, t).
-    fn eval(&self, ws: &mut Self::Workspace, params: &[T], time: T, state: &[T], control: &[T], rate: &mut [T]);
+    fn eval(
+        &self,
+        ws: &mut Self::Workspace,
+        params: &[T],
+        time: T,
+        state: &[T],
+        control: &[T],
+        rate: &mut [T],
+    );
 
     /// The pullback of [`eval`](VectorField::eval): *adds* to the three cotangents and returns that of the time.
     fn eval_vjp(

@@ -55,8 +55,8 @@ enum Variable {
 }
 
 /// The loss of a rollout as a function of selected initial states, controls and parameters.
-pub struct RolloutObjective<'a, S: System<f64>, L> {
-    rollout: Rollout<'a, S>,
+pub struct RolloutObjective<S: System<f64>, L> {
+    rollout: Rollout<S>,
     loss: L,
     base: Inputs<f64>,
     variables: Vec<Variable>,
@@ -65,15 +65,10 @@ pub struct RolloutObjective<'a, S: System<f64>, L> {
     memory: Mutex<Vec<RolloutWorkspace<f64, S::Workspace>>>,
 }
 
-impl<'a, S: System<f64>, L: Loss<f64>> RolloutObjective<'a, S, L> {
+impl<S: System<f64>, L: Loss<f64>> RolloutObjective<S, L> {
     /// Frees every entry matched by `pattern`, such as `state.angle[0], params.*.mass, control.torque`; the rest stays at
     /// `base`.
-    pub fn new(
-        rollout: Rollout<'a, S>,
-        loss: L,
-        base: Inputs<f64>,
-        pattern: &str,
-    ) -> Result<Self, ConfigError> {
+    pub fn new(rollout: Rollout<S>, loss: L, base: Inputs<f64>, pattern: &str) -> Result<Self, ConfigError> {
         let layout = rollout.system.layout();
         let (mut variables, mut names, mut bounds) = (Vec::new(), Vec::new(), Vec::new());
         for part in pattern.split(',').map(str::trim) {
@@ -135,7 +130,7 @@ impl<'a, S: System<f64>, L: Loss<f64>> RolloutObjective<'a, S, L> {
     }
 }
 
-impl<S: System<f64>, L: Loss<f64>> Objective for RolloutObjective<'_, S, L> {
+impl<S: System<f64>, L: Loss<f64>> Objective for RolloutObjective<S, L> {
     fn names(&self) -> Vec<String> {
         self.names.clone()
     }

@@ -75,21 +75,14 @@ impl<T: Real> Loss<T> for FinalState {
 /// assert!((dheight_dgravity + 0.5).abs() < 0.01);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-pub struct Rollout<'a, S> {
-    /// The system.
-    pub system: &'a S,
+#[derive(Clone, Copy, Debug)]
+pub struct Rollout<S> {
+    /// The system: owned, borrowed or shared.
+    pub system: S,
     /// How many steps.
     pub steps: usize,
     plan: Plan,
 }
-
-impl<S> Clone for Rollout<'_, S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<S> Copy for Rollout<'_, S> {}
 
 /// Gradient of a loss over a rollout.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -137,9 +130,9 @@ impl<T: Real, W: Workspace> RolloutWorkspace<T, W> {
     }
 }
 
-impl<'a, S> Rollout<'a, S> {
+impl<S> Rollout<S> {
     /// A rollout of `steps` steps.
-    pub fn new(system: &'a S, steps: usize, schedule: Schedule) -> Result<Self, ConfigError> {
+    pub fn new(system: S, steps: usize, schedule: Schedule) -> Result<Self, ConfigError> {
         Ok(Rollout { system, steps, plan: Plan::new(schedule, steps)? })
     }
 
@@ -281,7 +274,7 @@ impl<'a, S> Rollout<'a, S> {
 
 /// The steps of a rollout as a chain to reverse, with the loss read along the way.
 struct RolloutChain<'a, 'w, S: System<T>, T: Real, L> {
-    rollout: &'a Rollout<'a, S>,
+    rollout: &'a Rollout<S>,
     workspace: &'w mut S::Workspace,
     params: &'a [T],
     controls: &'a [T],
@@ -310,7 +303,7 @@ impl<S: System<T>, T: Real, L: Loss<T>> RolloutChain<'_, '_, S, T, L> {
 
 impl<S: System<T>, T: Real, L: Loss<T>> Chain<T> for RolloutChain<'_, '_, S, T, L> {
     fn forward(&mut self, i: usize, x: &[T], next: &mut [T]) -> Result<(), StepError> {
-        let system = self.rollout.system;
+        let system = &self.rollout.system;
         let nu = system.layout().control.len();
         let control = &self.controls[i * nu..(i + 1) * nu];
         let info = system.step(self.workspace, self.params, x, control, next)?;
@@ -323,7 +316,7 @@ impl<S: System<T>, T: Real, L: Loss<T>> Chain<T> for RolloutChain<'_, '_, S, T, 
     }
 
     fn backward(&mut self, i: usize, x: &[T]) -> Result<(), StepError> {
-        let system = self.rollout.system;
+        let system = &self.rollout.system;
         let nu = system.layout().control.len();
         let span = i * nu..(i + 1) * nu;
         let control = &self.controls[span.clone()];

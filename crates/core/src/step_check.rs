@@ -34,7 +34,8 @@ fn input_names(layout: &Layout, steps: Option<usize>) -> Vec<String> {
         None => names.extend(layout.control.entry_names().iter().map(|n| format!("control.{n}"))),
         Some(steps) => {
             for step in 0..steps {
-                names.extend(layout.control.entry_names().iter().map(|n| format!("control.{n}[step {step}]")));
+                names
+                    .extend(layout.control.entry_names().iter().map(|n| format!("control.{n}[step {step}]")));
             }
         }
     }
@@ -102,7 +103,7 @@ impl<S: System<f64> + System<Dual<f64>>> Differentiable for StepMap<'_, S> {
 
 /// Checks the gradient of a loss over a whole rollout, with respect to initial state, all controls and every parameter.
 pub fn check_rollout<S, L>(
-    rollout: &Rollout<'_, S>,
+    rollout: &Rollout<S>,
     state: &[f64],
     controls: &[f64],
     params: &[f64],
@@ -124,7 +125,7 @@ where
 }
 
 struct RolloutMap<'a, S: System<f64> + System<Dual<f64>>, L> {
-    rollout: &'a Rollout<'a, S>,
+    rollout: &'a Rollout<S>,
     loss: &'a L,
     inputs: Inputs,
     plain: RefCell<RolloutWorkspace<f64, <S as System<f64>>::Workspace>>,

@@ -88,6 +88,50 @@ pub trait System<T: Real>: Described + Sync {
     ) -> Result<(), StepError>;
 }
 
+/// A borrowed or shared system is a system.
+macro_rules! forward_system {
+    ($($pointer:ty),*) => {$(
+        impl<S: Described + ?Sized> Described for $pointer {
+            fn layout(&self) -> &Layout {
+                (**self).layout()
+            }
+        }
+        impl<T: Real, S: System<T> + Send> System<T> for $pointer {
+            type Workspace = S::Workspace;
+            #[inline(always)]
+            fn workspace(&self) -> S::Workspace {
+                (**self).workspace()
+            }
+            #[inline(always)]
+            fn step(
+                &self,
+                ws: &mut S::Workspace,
+                params: &[T],
+                state: &[T],
+                control: &[T],
+                next: &mut [T],
+            ) -> Result<Info, StepError> {
+                (**self).step(ws, params, state, control, next)
+            }
+            #[inline(always)]
+            fn step_vjp(
+                &self,
+                ws: &mut S::Workspace,
+                params: &[T],
+                state: &[T],
+                control: &[T],
+                next_bar: &[T],
+                state_bar: &mut [T],
+                control_bar: &mut [T],
+                params_bar: &mut [T],
+            ) -> Result<(), StepError> {
+                (**self).step_vjp(ws, params, state, control, next_bar, state_bar, control_bar, params_bar)
+            }
+        }
+    )*};
+}
+forward_system!(&S, std::sync::Arc<S>);
+
 /// The first entry of `values` that is not finite in every lane, with that lane's value.
 pub(crate) fn first_not_finite<T: Real>(values: &[T]) -> Option<(usize, f64)> {
     use pullback_math::Mask;

@@ -1,1 +1,9 @@
-//! physics
+//! The physical systems.
+//!
+//! | module | what moves | paper |
+//! |---|---|---|
+//! | [`point_mass`] | a point above a surface: penalty, elastic, time of impact | 4, Fig. 4 and S4 |
+//! | [`pendulum`] | simple and double pendulum | 1, C.3 |
+
+pub mod pendulum;
+pub mod point_mass;

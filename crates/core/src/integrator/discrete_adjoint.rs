@@ -106,7 +106,9 @@ pub(super) fn adaptive<T: Real, F: VectorField<T>>(
     let steps = record(field, ws, controller, dt, at, checkpoints)?;
     let n = at.state.len();
     ws.next_bar.copy_from_slice(next_bar);
-    let IntegratedWorkspace { field: workspace, stepper, inner, kept, next_bar, state_bar: scratch_bar, .. } = ws;
+    let IntegratedWorkspace {
+        field: workspace, stepper, inner, kept, next_bar, state_bar: scratch_bar, ..
+    } = ws;
     let mut chain = InnerChain {
         bound: Bound { field, workspace, params: at.params, control: at.control },
         stepper,
@@ -157,15 +159,7 @@ impl<T: Real, F: VectorField<T>> Chain<T> for InnerChain<'_, '_, T, F> {
         let InnerStep { start, size } = self.steps[i];
         let time = self.start + T::lit(start);
         self.state_bar.fill(T::zero());
-        self.stepper.step_vjp(
-            &mut self.bound,
-            time,
-            size,
-            x,
-            self.next_bar,
-            self.state_bar,
-            self.bars,
-        );
+        self.stepper.step_vjp(&mut self.bound, time, size, x, self.next_bar, self.state_bar, self.bars);
         std::mem::swap(self.next_bar, self.state_bar);
         Ok(())
     }

@@ -1,0 +1,141 @@
+//! The double pendulum.
+
+use pullback_core::layout::{Layout, Slice};
+use pullback_core::{Described, FieldShape, VectorField};
+use pullback_math::{Cotangent, Flat, Real, differentiable};
+
+/// One rod with a point mass at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Cotangent)]
+pub struct Link<T> {
+    /// Length of the rod, m.
+    pub length: T,
+    /// Mass at its end, kg.
+    pub mass: T,
+    /// Viscous friction in the joint at its start, N m s/rad.
+    pub damping: T,
+}
+
+/// M(δ) θ̈ = r with δ = θ₁ − θ₂ and
+/// M = [(m₁+m₂) l₁², m₂ l₁ l₂ cos δ; m₂ l₁ l₂ cos δ, m₂ l₂²],
+/// r = [τ₁ − τ₂ − c₁ ω₁ + c₂ (ω₂−ω₁) − m₂ l₁ l₂ sin δ ω₂² − (m₁+m₂) g l₁ sin θ₁,
+///      τ₂ − c₂ (ω₂−ω₁) + m₂ l₁ l₂ sin δ ω₁² − m₂ g l₂ sin θ₂].
+#[differentiable]
+#[inline(always)]
+pub fn acceleration<T: Real>(
+    angle: [T; 2],
+    rate: [T; 2],
+    torque: [T; 2],
+    upper: Link<T>,
+    lower: Link<T>,
+    gravity: T,
+) -> [T; 2] {
+    let (sin, cos) = (angle[0] - angle[1]).sin_cos();
+    let both = upper.mass + lower.mass;
+    let coupling = lower.mass * upper.length * lower.length;
+
+    // Mass matrix.
+    let m11 = both * upper.length * upper.length;
+    let m12 = coupling * cos;
+    let m22 = lower.mass * lower.length * lower.length;
+
+    // Right-hand side.
+    let joint = torque[1] - lower.damping * (rate[1] - rate[0]);
+    let weight1 = both * gravity * upper.length * angle[0].sin();
+    let weight2 = lower.mass * gravity * lower.length * angle[1].sin();
+    let twist = coupling * sin;
+    let r1 = torque[0] - joint - upper.damping * rate[0] - twist * rate[1] * rate[1] - weight1;
+    let r2 = joint + twist * rate[0] * rate[0] - weight2;
+
+    // Cramer's rule; det = m₂ l₁² l₂² (m₁ + m₂ sin² δ) > 0.
+    let inverse = (m11 * m22 - m12 * m12).recip();
+    [(m22 * r1 - m12 * r2) * inverse, (m11 * r2 - m12 * r1) * inverse]
+}
+
+/// Two rods, the second hanging from the first. State: both angles from the downward vertical, and their rates;
+/// control: a torque at each joint; parameters: length, mass and damping of each rod, and gravity.
+#[derive(Clone, Debug)]
+pub struct DoublePendulum {
+    layout: Layout,
+}
+
+impl Default for DoublePendulum {
+    fn default() -> Self {
+        let positive = |name: &str, unit, value: f64| {
+            Slice::new(name.to_owned(), 1, unit).bounds(1e-6, 1e6).default(&[value])
+        };
+        let mut layout = Layout::builder()
+            .state(Slice::new("angle", 2, "rad").default(&[2.0, 1.0]).doc("from the downward vertical"))
+            .state(Slice::new("rate", 2, "rad/s"))
+            .control(Slice::new("torque", 2, "N m").doc("at the pivot and at the elbow"));
+        for link in ["upper", "lower"] {
+            layout = layout
+                .param(positive(&format!("{link}.length"), "m", 1.0))
+                .param(positive(&format!("{link}.mass"), "kg", 1.0))
+                .param(Slice::new(format!("{link}.damping"), 1, "N m s/rad").bounds(0.0, 1e6));
+        }
+        let layout = layout.param(Slice::new("gravity", 1, "m/s^2").bounds(-1e3, 1e3).default(&[9.81]));
+        DoublePendulum { layout: layout.build().unwrap_or_else(|_| unreachable!("names differ")) }
+    }
+}
+
+impl DoublePendulum {
+    /// Kinetic plus potential energy, zero when both hang at rest, J.
+    pub fn energy(&self, params: &[f64], state: &[f64]) -> f64 {
+        let [l1, m1, _, l2, m2, _, g] = *params else { return f64::NAN };
+        let [a1, a2, w1, w2] = *state else { return f64::NAN };
+        let kinetic = 0.5 * (m1 + m2) * (l1 * w1).powi(2)
+            + 0.5 * m2 * (l2 * w2).powi(2)
+            + m2 * l1 * l2 * w1 * w2 * (a1 - a2).cos();
+        kinetic + (m1 + m2) * g * l1 * (1.0 - a1.cos()) + m2 * g * l2 * (1.0 - a2.cos())
+    }
+}
+
+impl Described for DoublePendulum {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+impl FieldShape for DoublePendulum {
+    fn velocities(&self) -> Option<usize> {
+        Some(2)
+    }
+}
+
+impl<T: Real> VectorField<T> for DoublePendulum {
+    type Workspace = ();
+    fn workspace(&self) {}
+
+    #[inline(always)]
+    fn eval(&self, _ws: &mut (), params: &[T], _time: T, state: &[T], control: &[T], rate: &mut [T]) {
+        let (angle, omega) = <([T; 2], [T; 2])>::read(state);
+        let (upper, lower, gravity) = <(Link<T>, Link<T>, T)>::read(params);
+        (omega, acceleration(angle, omega, <[T; 2]>::read(control), upper, lower, gravity)).write(rate);
+    }
+
+    #[inline(always)]
+    fn eval_vjp(
+        &self,
+        _ws: &mut (),
+        params: &[T],
+        _time: T,
+        state: &[T],
+        control: &[T],
+        rate_bar: &[T],
+        state_bar: &mut [T],
+        control_bar: &mut [T],
+        params_bar: &mut [T],
+    ) -> T {
+        let (angle, omega) = <([T; 2], [T; 2])>::read(state);
+        let (upper, lower, gravity) = <(Link<T>, Link<T>, T)>::read(params);
+        let (omega_bar, acceleration_bar) = <([T; 2], [T; 2])>::read(rate_bar);
+        let (angle, omega, torque, upper, lower, gravity) =
+            acceleration_vjp(angle, omega, <[T; 2]>::read(control), upper, lower, gravity, acceleration_bar);
+        let mut omega_bar = omega_bar;
+        omega_bar.accumulate(omega);
+        (angle, omega_bar).add_to(state_bar);
+        torque.add_to(control_bar);
+        (upper, lower, gravity).add_to(params_bar);
+        T::zero()
+    }
+}

@@ -1,0 +1,10 @@
+//! Pendula (paper 1, C.3): a well-behaved system and a chaotic one. Point masses on massless rods, angles from the
+//! downward vertical, viscous joints, a torque at each joint.
+
+mod double;
+mod double_by_hand;
+mod simple;
+
+pub use double::{DoublePendulum, Link, acceleration as double_acceleration};
+pub use double_by_hand::DoublePendulumByHand;
+pub use simple::{SimplePendulum, acceleration as simple_acceleration};

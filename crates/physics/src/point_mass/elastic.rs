@@ -1,0 +1,113 @@
+//! Ideal elastic contact: the velocity flips at the surface, with or without correcting for the time of impact.
+
+use pullback_core::error::StepError;
+use pullback_core::layout::{Layout, Slice};
+use pullback_core::{ConfigError, Described, Info, System};
+use pullback_math::{Real, constant, differentiable, select};
+
+/// One step of (height, velocity). Where the point would end below the surface, the velocity flips.
+///
+/// Without correction the point moves with the new velocity for the whole step, q′ = q + h v′, and dq′/dq = 1: the
+/// gradient never learns that a higher start now means a later bounce. With it, the step is split at the time of impact
+/// t* = −q/v, and q′ = (h − t*) v′.
+#[differentiable]
+#[inline(always)]
+pub fn elastic_step<T: Real>(
+    height: T,
+    velocity: T,
+    restitution: T,
+    gravity: T,
+    #[constant] dt: T,
+    #[constant] time_of_impact: bool,
+) -> (T, T) {
+    let falling = velocity - gravity * dt;
+    let free = height + falling * dt;
+    let hits = constant(free.lt(T::zero()) & falling.lt(T::zero()));
+    let bounced = -(restitution * falling);
+    // Keeps the division finite where nothing hits.
+    let speed = select(hits, falling, -T::one());
+    let after = if time_of_impact { (dt + height / speed) * bounced } else { height + bounced * dt };
+    (select(hits, after, free), select(hits, bounced, falling))
+}
+
+/// State: height and velocity; parameters: restitution (1 is ideal) and gravity.
+#[derive(Clone, Debug)]
+pub struct ElasticPointMass {
+    layout: Layout,
+    dt: f64,
+    time_of_impact: bool,
+}
+
+impl ElasticPointMass {
+    /// Steps of `dt` seconds; `time_of_impact` splits the step at the bounce.
+    pub fn new(dt: f64, time_of_impact: bool) -> Result<Self, ConfigError> {
+        if !(dt.is_finite() && dt > 0.0) {
+            return Err(ConfigError::new(format!("the time step must be positive, got {dt}")));
+        }
+        let layout = Layout::builder()
+            .state(Slice::new("height", 1, "m").default(&[1.0]).bounds(-10.0, 10.0))
+            .state(Slice::new("velocity", 1, "m/s").default(&[-1.0]))
+            .param(Slice::new("restitution", 1, "1").bounds(0.0, 1.0).default(&[1.0]))
+            .param(Slice::new("gravity", 1, "m/s^2").bounds(-1e3, 1e3).default(&[0.0]))
+            .build()?;
+        Ok(ElasticPointMass { layout, dt, time_of_impact })
+    }
+
+    /// Seconds per step.
+    pub fn dt(&self) -> f64 {
+        self.dt
+    }
+}
+
+impl Described for ElasticPointMass {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+impl<T: Real> System<T> for ElasticPointMass {
+    type Workspace = ();
+    fn workspace(&self) {}
+
+    #[inline(always)]
+    fn step(
+        &self,
+        _ws: &mut (),
+        p: &[T],
+        state: &[T],
+        _control: &[T],
+        next: &mut [T],
+    ) -> Result<Info, StepError> {
+        (next[0], next[1]) =
+            elastic_step(state[0], state[1], p[0], p[1], T::lit(self.dt), self.time_of_impact);
+        Ok(Info::ONE)
+    }
+
+    #[inline(always)]
+    fn step_vjp(
+        &self,
+        _ws: &mut (),
+        p: &[T],
+        state: &[T],
+        _control: &[T],
+        next_bar: &[T],
+        state_bar: &mut [T],
+        _control_bar: &mut [T],
+        params_bar: &mut [T],
+    ) -> Result<(), StepError> {
+        let (height, velocity, restitution, gravity, (), ()) = elastic_step_vjp(
+            state[0],
+            state[1],
+            p[0],
+            p[1],
+            T::lit(self.dt),
+            self.time_of_impact,
+            (next_bar[0], next_bar[1]),
+        );
+        state_bar[0] += height;
+        state_bar[1] += velocity;
+        params_bar[0] += restitution;
+        params_bar[1] += gravity;
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! Penalty contact: the surface pushes back like a damped spring.
+
+use pullback_core::layout::{Layout, Slice};
+use pullback_core::{Described, FieldShape, VectorField};
+use pullback_math::{Real, differentiable, select};
+
+/// How the damping sets in when the point touches the surface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DampingOnset {
+    /// a = −k q − c v, as printed in Fig. S4. The force jumps by −c v at the moment of touch. No discrete gradient sees
+    /// how the moment of a jump depends on the state, so gradients of motion that ends inside the contact stay wrong
+    /// however small the step.
+    Jump,
+    /// a = −k q + c q v: damping in proportion to depth, as in dFlex and Hunt-Crossley contact. The force is
+    /// continuous, and gradients converge to the true ones as the step shrinks.
+    WithDepth,
+}
+
+/// Acceleration of a point at `height` above the surface.
+#[differentiable]
+#[inline(always)]
+pub fn penalty_acceleration<T: Real>(
+    height: T,
+    velocity: T,
+    stiffness: T,
+    damping: T,
+    gravity: T,
+    #[constant] onset: DampingOnset,
+) -> T {
+    let depth = -height;
+    let resistance =
+        if onset == DampingOnset::Jump { damping * velocity } else { damping * depth * velocity };
+    let push = stiffness * depth - resistance;
+    select(depth.gt(T::zero()), push, T::zero()) - gravity
+}
+
+/// State: height and velocity; parameters: stiffness and damping of the surface per unit mass, gravity.
+#[derive(Clone, Debug)]
+pub struct PenaltyPointMass {
+    layout: Layout,
+    onset: DampingOnset,
+}
+
+impl PenaltyPointMass {
+    /// A point mass with the stiffness of Fig. S4 and a damping that returns about 0.8 of the speed.
+    pub fn new(onset: DampingOnset) -> Self {
+        let (damping, unit) = match onset {
+            DampingOnset::Jump => (1.0, "1/s"),
+            DampingOnset::WithDepth => (18.0, "1/(m s)"),
+        };
+        let layout = Layout::builder()
+            .state(Slice::new("height", 1, "m").default(&[1.0]).bounds(-10.0, 10.0))
+            .state(Slice::new("velocity", 1, "m/s").default(&[-1.0]))
+            .param(Slice::new("stiffness", 1, "1/s^2").bounds(0.0, 1e6).default(&[50.0]))
+            .param(Slice::new("damping", 1, unit).bounds(0.0, 1e6).default(&[damping]))
+            .param(Slice::new("gravity", 1, "m/s^2").bounds(-1e3, 1e3).default(&[0.0]))
+            .build()
+            .unwrap_or_else(|_| unreachable!("names differ"));
+        PenaltyPointMass { layout, onset }
+    }
+}
+
+impl Described for PenaltyPointMass {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+impl FieldShape for PenaltyPointMass {
+    fn velocities(&self) -> Option<usize> {
+        Some(1)
+    }
+}
+
+impl<T: Real> VectorField<T> for PenaltyPointMass {
+    type Workspace = ();
+    fn workspace(&self) {}
+
+    #[inline(always)]
+    fn eval(&self, _ws: &mut (), p: &[T], _time: T, state: &[T], _control: &[T], rate: &mut [T]) {
+        rate[0] = state[1];
+        rate[1] = penalty_acceleration(state[0], state[1], p[0], p[1], p[2], self.onset);
+    }
+
+    #[inline(always)]
+    fn eval_vjp(
+        &self,
+        _ws: &mut (),
+        p: &[T],
+        _time: T,
+        state: &[T],
+        _control: &[T],
+        rate_bar: &[T],
+        state_bar: &mut [T],
+        _control_bar: &mut [T],
+        params_bar: &mut [T],
+    ) -> T {
+        let (height, velocity, stiffness, damping, gravity, ()) =
+            penalty_acceleration_vjp(state[0], state[1], p[0], p[1], p[2], self.onset, rate_bar[1]);
+        state_bar[0] += height;
+        state_bar[1] += rate_bar[0] + velocity;
+        for (bar, x) in params_bar.iter_mut().zip([stiffness, damping, gravity]) {
+            *bar += x;
+        }
+        T::zero()
+    }
+}
