@@ -1,8 +1,7 @@
 //! Systems, integrators, adjoints, rollouts, batches, and the gradient validator.
 //!
-//! Four traits carry everything: [`System`] (a discrete step with its pullback), [`VectorField`] (continuous dynamics,
-//! which [`Integrated`] turns into a system), [`Loss`](rollout::Loss) (read along a [`Rollout`]) and
-//! [`Objective`](objective::Objective) (a function of a few chosen numbers, for optimisers and landscapes).
+//! Three traits carry everything: [`System`] (a discrete step with its pullback), [`VectorField`] (continuous dynamics,
+//! which [`Integrated`] turns into a system) and [`Loss`](rollout::Loss) (read along a [`Rollout`]).
 
 pub mod batch;
 pub mod checkpoint;
@@ -13,7 +12,6 @@ pub mod field;
 pub mod gradcheck;
 pub mod integrator;
 pub mod layout;
-pub mod objective;
 pub mod random;
 pub mod rollout;
 pub mod step_check;
@@ -25,7 +23,6 @@ pub use error::{ConfigError, StepError};
 pub use field::{FieldShape, VectorField};
 pub use integrator::{Integrated, Integrator};
 pub use layout::{Layout, Slice};
-pub use objective::Objective;
 #[doc(hidden)]
 pub use pullback_math as math;
 pub use rollout::Rollout;

@@ -5,7 +5,7 @@ use pullback_math::Real;
 use crate::checkpoint::{Chain, Plan, Reversal, Schedule};
 use crate::error::{ConfigError, StepError};
 use crate::layout::Layout;
-use crate::system::{Info, System, Workspace, first_not_finite};
+use crate::system::{Described, Info, System, Workspace, first_not_finite};
 
 /// One moment of a trajectory, as a loss sees it.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,30 @@ impl<T> Moment<'_, T> {
     /// Whether this is the end of the trajectory.
     pub fn last(&self) -> bool {
         self.step == self.steps
+    }
+}
+
+/// Everything a rollout starts from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Inputs<T> {
+    /// Initial state.
+    pub state: Vec<T>,
+    /// Controls, step after step.
+    pub controls: Vec<T>,
+    /// Parameters.
+    pub params: Vec<T>,
+}
+
+impl<T: Real> Inputs<T> {
+    /// The defaults of a system's layout, controls at their defaults over `steps` steps.
+    pub fn defaults(system: &impl Described, steps: usize) -> Self {
+        let layout = system.layout();
+        let lit = |v: Vec<f64>| v.into_iter().map(T::lit).collect::<Vec<T>>();
+        Inputs {
+            state: lit(layout.state.defaults()),
+            controls: lit(layout.control.defaults().repeat(steps)),
+            params: lit(layout.params.defaults()),
+        }
     }
 }
 

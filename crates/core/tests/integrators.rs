@@ -5,8 +5,7 @@ mod common;
 use common::Duffing;
 use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidController, StepControl};
-use pullback_core::objective::Inputs;
-use pullback_core::rollout::{FinalState, Moment};
+use pullback_core::rollout::{FinalState, Inputs, Moment};
 use pullback_core::step_check::{check_rollout, check_step};
 use pullback_core::{Described, Rollout, Schedule};
 

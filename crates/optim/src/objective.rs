@@ -2,11 +2,8 @@
 
 use std::sync::Mutex;
 
-use pullback_math::Real;
-
-use crate::error::{ConfigError, StepError};
-use crate::rollout::{Loss, Rollout, RolloutWorkspace};
-use crate::system::{Described, System};
+use pullback_core::rollout::{Inputs, Loss, Rollout, RolloutWorkspace};
+use pullback_core::{ConfigError, StepError, System};
 
 /// A function of R^n with bounds and a gradient.
 pub trait Objective: Sync {
@@ -20,30 +17,6 @@ pub trait Objective: Sync {
     fn value(&self, x: &[f64]) -> Result<f64, StepError>;
     /// The value and gradient at `x`.
     fn value_grad(&self, x: &[f64], grad: &mut [f64]) -> Result<f64, StepError>;
-}
-
-/// A fixed point of state, controls and parameters.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Inputs<T> {
-    /// Initial state.
-    pub state: Vec<T>,
-    /// Controls, step after step.
-    pub controls: Vec<T>,
-    /// Parameters.
-    pub params: Vec<T>,
-}
-
-impl<T: Real> Inputs<T> {
-    /// The defaults of a system's layout, controls at their defaults over `steps` steps.
-    pub fn defaults(system: &impl Described, steps: usize) -> Self {
-        let layout = system.layout();
-        let lit = |v: Vec<f64>| v.into_iter().map(T::lit).collect::<Vec<T>>();
-        Inputs {
-            state: lit(layout.state.defaults()),
-            controls: lit(layout.control.defaults().repeat(steps)),
-            params: lit(layout.params.defaults()),
-        }
-    }
 }
 
 /// One entry of the inputs that is free to move.

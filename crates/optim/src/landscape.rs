@@ -1,0 +1,177 @@
+//! What an objective looks like over two of its variables: values, adjoint gradients, finite differences.
+
+use pullback_core::{ConfigError, StepError};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::objective::Objective;
+
+/// Which slice of the objective to look at.
+#[derive(Clone, Debug, Serialize)]
+pub struct LandscapeConfig {
+    /// The two variables that move.
+    pub dims: (usize, usize),
+    /// Grid points along each.
+    pub points: (usize, usize),
+    /// Step of the finite differences, as a fraction of the range (1e-4).
+    pub difference_step: f64,
+}
+
+/// A grid over two variables; row j holds the points of the second variable's j-th value.
+#[derive(Clone, Debug, Serialize)]
+pub struct Landscape {
+    /// Names of the two variables.
+    pub names: (String, String),
+    /// Values of the first variable.
+    pub xs: Vec<f64>,
+    /// Values of the second variable.
+    pub ys: Vec<f64>,
+    /// Objective, row after row; NaN where the simulation failed.
+    pub values: Vec<f64>,
+    /// Adjoint gradient with respect to both variables.
+    pub adjoint: Vec<(f64, f64)>,
+    /// Central differences with respect to both variables.
+    pub difference: Vec<(f64, f64)>,
+    /// Simulations that failed.
+    pub failures: usize,
+}
+
+impl Landscape {
+    /// Evaluates the grid in parallel; `tick` is called once per finished row, from any thread.
+    pub fn evaluate(
+        objective: &dyn Objective,
+        config: &LandscapeConfig,
+        tick: impl Fn() + Sync,
+    ) -> Result<Landscape, ConfigError> {
+        let (names, bounds, start) = (objective.names(), objective.bounds(), objective.start());
+        let (i, j) = config.dims;
+        if i == j || i >= names.len() || j >= names.len() {
+            return Err(ConfigError::new(format!(
+                "--dims needs two different variables between 0 and {}: {}",
+                names.len() - 1,
+                names.iter().enumerate().map(|(k, n)| format!("{k} = {n}")).collect::<Vec<_>>().join(", ")
+            )));
+        }
+        if config.points.0 < 2 || config.points.1 < 2 {
+            return Err(ConfigError::new("a landscape needs at least 2 points along each variable"));
+        }
+        for k in [i, j] {
+            if !(bounds[k].0.is_finite() && bounds[k].1.is_finite()) {
+                return Err(ConfigError::new(format!("{} has no finite bounds to look between", names[k])));
+            }
+        }
+        let xs = grid(bounds[i], config.points.0);
+        let ys = grid(bounds[j], config.points.1);
+        let step = |k: usize| config.difference_step * (bounds[k].1 - bounds[k].0);
+        let point = |x: f64, y: f64| {
+            let mut p = start.clone();
+            (p[i], p[j]) = (x, y);
+            p
+        };
+        let at = |x: f64, y: f64| -> Result<Sample, StepError> {
+            let mut gradient = vec![0.0; names.len()];
+            let value = objective.value_grad(&point(x, y), &mut gradient)?;
+            let slope = |dx: f64, dy: f64| -> Result<f64, StepError> {
+                let high = objective.value(&point(x + dx, y + dy))?;
+                let low = objective.value(&point(x - dx, y - dy))?;
+                Ok((high - low) / (2.0 * (dx + dy)))
+            };
+            let difference = (slope(step(i), 0.0)?, slope(0.0, step(j))?);
+            Ok(Sample { value, adjoint: (gradient[i], gradient[j]), difference })
+        };
+        let rows: Vec<Vec<Sample>> = ys
+            .par_iter()
+            .map(|y| {
+                let row = xs.iter().map(|x| at(*x, *y).unwrap_or(Sample::FAILED)).collect();
+                tick();
+                row
+            })
+            .collect();
+        let samples = || rows.iter().flatten();
+        Ok(Landscape {
+            names: (names[i].clone(), names[j].clone()),
+            values: samples().map(|s| s.value).collect(),
+            adjoint: samples().map(|s| s.adjoint).collect(),
+            difference: samples().map(|s| s.difference).collect(),
+            failures: samples().filter(|s| s.value.is_nan()).count(),
+            xs,
+            ys,
+        })
+    }
+
+    /// Cosine between adjoint and finite difference at each point where both are nonzero, both scaled to the grid's
+    /// box so that units do not matter.
+    pub fn cosines(&self) -> Vec<f64> {
+        let range = |v: &[f64]| v[v.len() - 1] - v[0];
+        let (sx, sy) = (range(&self.xs), range(&self.ys));
+        let pairs = self.adjoint.iter().zip(&self.difference);
+        pairs
+            .filter_map(|(a, d)| {
+                let (ax, ay, dx, dy) = (a.0 * sx, a.1 * sy, d.0 * sx, d.1 * sy);
+                let norm = (ax.hypot(ay)) * (dx.hypot(dy));
+                (norm > 0.0 && norm.is_finite()).then(|| (ax * dx + ay * dy) / norm)
+            })
+            .collect()
+    }
+}
+
+struct Sample {
+    value: f64,
+    adjoint: (f64, f64),
+    difference: (f64, f64),
+}
+
+impl Sample {
+    const FAILED: Sample =
+        Sample { value: f64::NAN, adjoint: (f64::NAN, f64::NAN), difference: (f64::NAN, f64::NAN) };
+}
+
+fn grid((low, high): (f64, f64), points: usize) -> Vec<f64> {
+    (0..points).map(|k| low + (high - low) * k as f64 / (points - 1) as f64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// f(x, y, z) = x² − 3y + z
+    struct Bowl;
+    impl Objective for Bowl {
+        fn names(&self) -> Vec<String> {
+            ["x", "y", "z"].map(String::from).to_vec()
+        }
+        fn bounds(&self) -> Vec<(f64, f64)> {
+            vec![(-1.0, 1.0), (0.0, 2.0), (f64::NEG_INFINITY, 0.0)]
+        }
+        fn start(&self) -> Vec<f64> {
+            vec![0.0, 0.0, -7.0]
+        }
+        fn value(&self, p: &[f64]) -> Result<f64, StepError> {
+            Ok(p[0] * p[0] - 3.0 * p[1] + p[2])
+        }
+        fn value_grad(&self, p: &[f64], grad: &mut [f64]) -> Result<f64, StepError> {
+            grad.copy_from_slice(&[2.0 * p[0], -3.0, 1.0]);
+            self.value(p)
+        }
+    }
+
+    fn config(dims: (usize, usize)) -> LandscapeConfig {
+        LandscapeConfig { dims, points: (5, 3), difference_step: 1e-4 }
+    }
+
+    #[test]
+    fn values_and_slopes_of_a_known_function() {
+        let map = Landscape::evaluate(&Bowl, &config((0, 1)), || {}).unwrap();
+        assert_eq!(map.values.len(), 15);
+        assert_eq!(map.values[5 + 4], 1.0 - 3.0 - 7.0); // x = 1, y = 1
+        assert!((map.difference[0].0 + 2.0).abs() < 1e-9 && (map.difference[0].1 + 3.0).abs() < 1e-9);
+        assert!(map.cosines().iter().all(|c| *c > 1.0 - 1e-12));
+    }
+
+    #[test]
+    fn impossible_dims_say_what_there_is() {
+        let message = Landscape::evaluate(&Bowl, &config((0, 3)), || {}).unwrap_err().to_string();
+        assert!(message.contains("0 = x, 1 = y, 2 = z"), "{message}");
+        assert!(Landscape::evaluate(&Bowl, &config((0, 2)), || {}).is_err());
+    }
+}
