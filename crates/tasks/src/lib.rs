@@ -1,1 +1,10 @@
-//! tasks
+//! Named scenes, the tasks made of them, and the experiments of the papers.
+
+pub mod diffmjx_toy;
+pub mod objectives;
+pub mod results;
+pub mod scene;
+pub mod scenes;
+
+pub use results::{Goal, Results, Row};
+pub use scene::Scene;

@@ -1,0 +1,133 @@
+//! [`Scene`]: a built-in system behind one object-safe face, for the program.
+
+use pullback_core::gradcheck::{Options, Report};
+use pullback_core::layout::Layout;
+use pullback_core::random::Random;
+use pullback_core::rollout::{FinalState, Inputs, Moment, Rollout};
+use pullback_core::step_check::{check_rollout, check_step};
+use pullback_core::{ConfigError, Described, Info, Schedule, StepError, System};
+use pullback_math::Dual;
+
+/// A system with a name, a time step and states worth looking at.
+pub trait Scene: Sync {
+    /// Name on the command line.
+    fn name(&self) -> &str;
+    /// One line on what it is.
+    fn summary(&self) -> &str;
+    /// Names, units, bounds and defaults.
+    fn layout(&self) -> &Layout;
+    /// Seconds per step.
+    fn dt(&self) -> f64;
+    /// Runs `steps` steps and hands every moment to `visit`.
+    fn simulate(
+        &self,
+        inputs: &Inputs<f64>,
+        steps: usize,
+        visit: &mut dyn FnMut(Moment<'_, f64>),
+    ) -> Result<Info, StepError>;
+    /// Checks the gradients of one step at each state worth looking at, and of a rollout.
+    fn gradcheck(&self, seed: u64, tolerance: f64) -> Result<Vec<(String, Report)>, ConfigError>;
+}
+
+/// A [`Scene`] made of any system.
+pub struct BuiltIn<S> {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// One line on what it is.
+    pub summary: &'static str,
+    /// The system.
+    pub system: S,
+    /// Seconds per step.
+    pub dt: f64,
+    /// States at which gradients are checked, with what is special about each.
+    pub probes: Vec<(&'static str, Vec<f64>)>,
+    /// Largest accepted error against finite differences: an adaptive solve changes its steps with its inputs, and
+    /// differences see that to within its tolerance.
+    pub difference_tolerance: f64,
+}
+
+impl<S> BuiltIn<S> {
+    /// Inputs at `state` with controls and parameters moved off their defaults by up to a tenth.
+    fn perturbed(&self, state: Option<&[f64]>, steps: usize, random: &mut Random) -> Inputs<f64>
+    where
+        S: Described,
+    {
+        let mut inputs = Inputs::<f64>::defaults(&self.system, steps);
+        if let Some(state) = state {
+            inputs.state.copy_from_slice(state);
+        }
+        for u in &mut inputs.controls {
+            *u += random.uniform(-0.5, 0.5);
+        }
+        let layout = &self.system.layout().params;
+        for (i, p) in inputs.params.iter_mut().enumerate() {
+            let (lower, upper) = layout.bounds(i);
+            *p = (*p * random.uniform(0.9, 1.1) + 0.05 * random.uniform(0.0, 1.0)).clamp(lower, upper);
+        }
+        inputs
+    }
+}
+
+impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
+    fn name(&self) -> &str {
+        self.name
+    }
+    fn summary(&self) -> &str {
+        self.summary
+    }
+    fn layout(&self) -> &Layout {
+        self.system.layout()
+    }
+    fn dt(&self) -> f64 {
+        self.dt
+    }
+
+    fn simulate(
+        &self,
+        inputs: &Inputs<f64>,
+        steps: usize,
+        visit: &mut dyn FnMut(Moment<'_, f64>),
+    ) -> Result<Info, StepError> {
+        let mut ws = <S as System<f64>>::workspace(&self.system);
+        let nu = self.layout().control.len();
+        let mut info = Info::default();
+        let (mut state, mut next) = (inputs.state.clone(), inputs.state.clone());
+        for step in 0..steps {
+            let control = &inputs.controls[step * nu..(step + 1) * nu];
+            visit(Moment { step, steps, state: &state, control });
+            info.add(self.system.step(&mut ws, &inputs.params, &state, control, &mut next)?);
+            if let Some(at) = next.iter().position(|x| !x.is_finite()) {
+                let entry = self.layout().state.entry_name(at);
+                return Err(StepError::NotFinite { entry, value: next[at], step });
+            }
+            std::mem::swap(&mut state, &mut next);
+        }
+        visit(Moment { step: steps, steps, state: &state, control: &[] });
+        Ok(info)
+    }
+
+    fn gradcheck(&self, seed: u64, tolerance: f64) -> Result<Vec<(String, Report)>, ConfigError> {
+        let mut random = Random::new(seed);
+        let options = Options {
+            forward_tolerance: tolerance,
+            difference_tolerance: self.difference_tolerance,
+            seed,
+            ..Options::default()
+        };
+        let mut reports = Vec::new();
+        for (what, state) in &self.probes {
+            let at = self.perturbed(Some(state), 1, &mut random);
+            let report = check_step(&self.system, &at.state, &at.controls, &at.params, &options);
+            reports.push((format!("one step, {what}"), report));
+        }
+        // A loss that sees every entry of the final state.
+        let steps = 8;
+        let at = self.perturbed(None, steps, &mut random);
+        let weights = (0..at.state.len()).map(|_| random.uniform(0.5, 1.5)).collect();
+        let rollout = Rollout::new(&self.system, steps, Schedule::Revolve { slots: 3 })?;
+        let loss = FinalState { weights };
+        let report = check_rollout(&rollout, &at.state, &at.controls, &at.params, &loss, &options);
+        reports.push((format!("{steps} steps, from the default state"), report));
+        Ok(reports)
+    }
+}
