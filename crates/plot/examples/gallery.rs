@@ -18,6 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("bars_long", Figure::single(long_names().into())),
         ("log", Figure::single(convergence().into())),
         ("many", Figure::single(many_series().into())),
+        ("mixed", Figure::grid("", 2, mixed())),
         ("edge", Figure::grid("Edge cases", 3, edge_cases())),
     ];
     for (name, figure) in &figures {
@@ -271,6 +272,49 @@ fn edge_cases() -> Vec<Panel> {
         }
         .into(),
     ]
+}
+
+fn mixed() -> Vec<Panel> {
+    let mut field = landscape(true);
+    field.title = "(a) Loss".into();
+    field.log_values = true;
+    field.smooth = false;
+    field.contours = 0;
+    field.overlays.clear();
+    field.values.iter_mut().flatten().for_each(|v| *v = v.abs() + 1e-3);
+    let error = |scale: f64| curve(60, (-9.0, -1.0), move |e| scale * 10f64.powf(e) + 1e-16 / 10f64.powf(e));
+    let in_log = |p: Vec<(f64, f64)>| p.into_iter().map(|(e, v)| (10f64.powf(e), v)).collect::<Vec<_>>();
+    let check = LinePanel {
+        title: "(b) Finite-difference error".into(),
+        x_label: "step".into(),
+        y_label: "relative error".into(),
+        series: vec![
+            Series::new("one-sided", 0, in_log(error(1.0))),
+            Series::new("central", 1, in_log(error(1e-3))).dots(),
+        ],
+        log_x: true,
+        log_y: true,
+        ..Default::default()
+    };
+    let reward = |k: usize| {
+        let mean = curve(120, (0.0, 2.4e5), move |t| 900.0 * (1.0 - (-t / (4e4 * (k + 1) as f64)).exp()));
+        let band = mean
+            .iter()
+            .enumerate()
+            .map(|(i, &(x, y))| (x, y - 60.0 - 20.0 * noise(i, 3), y + 60.0))
+            .collect();
+        Series::new(["SHAC", "PPO"][k], k, mean).with_band(band)
+    };
+    let learning = LinePanel {
+        title: "(d) Learning curves".into(),
+        x_label: "environment steps".into(),
+        y_label: "return".into(),
+        series: vec![reward(0), reward(1)],
+        ..Default::default()
+    };
+    let mut rates = bars();
+    rates.title = "(c) Success rate".into();
+    vec![field.into(), check.into(), rates.into(), learning.into()]
 }
 
 fn report(folder: &Path) -> Result<(), PlotError> {

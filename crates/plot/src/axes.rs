@@ -86,14 +86,15 @@ impl Axes {
         (top, bottom + 0.5 * style.label)
     }
 
-    /// Widths left and right of a plot `height` pixels high.
-    pub fn widths(&self, style: &Style, height: f64) -> (f64, f64) {
+    /// Widths left and right of a plot `height` pixels high and about `width` pixels wide.
+    pub fn widths(&self, style: &Style, height: f64, width: f64) -> (f64, f64) {
         let ticks = self.y_ticks(style, height);
         let widest = ticks.labels.iter().map(|l| text::width(l, style.tick)).fold(0.0, f64::max);
         let lines = text::wrap(&self.y_label, style.label, height * 1.05, 2).len() as f64;
         let label = if lines > 0.0 { lines * LINE_HEIGHT * style.label + 0.55 * style.label } else { 0.0 };
         let right = (self.right_room + 1.3 * style.label).max(self.overhang(style));
-        (0.65 * style.label + label + widest + 0.6 * style.tick, right)
+        let left = 0.65 * style.label + label + widest + 0.6 * style.tick;
+        (left.max(self.slant(style, width)), right)
     }
 
     // How far a label at the right end of the horizontal axis may reach past the plot.
@@ -101,6 +102,21 @@ impl Axes {
         let XAxis::Numbers(scale) = &self.x else { return 0.0 };
         let widths = scale.ticks(5).labels.into_iter().map(|l| text::width(&l, style.tick));
         0.5 * widths.fold(0.0, f64::max) + 0.6 * style.tick
+    }
+
+    // How far a slanted name reaches left of the plot.
+    fn slant(&self, style: &Style, width: f64) -> f64 {
+        let XAxis::Names(names) = &self.x else { return 0.0 };
+        let layout = name_layout(names, style, width);
+        if layout.degrees == 0.0 {
+            return 0.0;
+        }
+        let cos = layout.degrees.to_radians().cos();
+        let reach = |(i, lines): (usize, &Vec<String>)| {
+            let longest = lines.iter().map(|l| text::width(l, style.tick)).fold(0.0, f64::max);
+            longest * cos - width * (i as f64 + 0.5) / names.len() as f64 + 0.6 * style.tick
+        };
+        layout.lines.iter().enumerate().map(reach).fold(0.0, f64::max)
     }
 
     pub fn y_ticks(&self, style: &Style, height: f64) -> Ticks {
@@ -254,6 +270,9 @@ impl Axes {
     }
 }
 
+/// Longest slanted name, ems.
+const NAME_LIMIT: f64 = 13.0;
+
 // Names stand upright on up to three lines if they fit their bar, and slant if they do not.
 fn name_layout(names: &[String], style: &Style, width: f64) -> NameLayout {
     let slot = width / names.len().max(1) as f64 - 0.5 * style.tick;
@@ -264,7 +283,7 @@ fn name_layout(names: &[String], style: &Style, width: f64) -> NameLayout {
         return NameLayout { lines, degrees: 0.0, height: (rows as f64 * LINE_HEIGHT - 0.05) * style.tick };
     }
     let lines: Vec<Vec<String>> =
-        names.iter().map(|n| vec![text::shorten(n, style.tick, 11.0 * style.tick)]).collect();
+        names.iter().map(|n| vec![text::shorten(n, style.tick, NAME_LIMIT * style.tick)]).collect();
     let longest = lines.iter().flatten().map(|l| text::width(l, style.tick)).fold(0.0, f64::max);
     let degrees = if slot > 0.9 * style.tick { 35.0 } else { 90.0f64 };
     let height = longest * degrees.to_radians().sin() + 0.9 * style.tick;

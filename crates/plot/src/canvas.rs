@@ -292,7 +292,8 @@ pub(crate) fn cut(a: Point, b: Point, window: &Rect) -> Option<(Point, Point)> {
             t1 = t1.min(q / p);
         }
     }
-    (t0 <= t1).then(|| ((a.0 + t0 * dx, a.1 + t0 * dy), (a.0 + t1 * dx, a.1 + t1 * dy)))
+    let at = |t: f64| (a.0 + t * dx, a.1 + t * dy);
+    (t0 <= t1).then(|| (at(t0), at(t1)))
 }
 
 #[cfg(test)]

@@ -97,41 +97,33 @@ pub(crate) fn draw_inside(canvas: &mut Canvas, entries: &[Entry], style: &Style,
     }
 }
 
-// Entries per row of a legend below a panel `width` pixels wide.
-fn rows(entries: &[Entry], style: &Style, width: f64) -> Vec<Vec<Entry>> {
-    let em = style.tick;
-    let mut rows: Vec<Vec<Entry>> = Vec::new();
-    let mut used = f64::INFINITY;
-    for entry in shortened(entries, style, width) {
-        let w = entry_width(&entry, em) + 1.6 * em;
-        if used + w > width + 1.6 * em {
-            rows.push(Vec::new());
-            used = 0.0;
-        }
-        used += w;
-        if let Some(row) = rows.last_mut() {
-            row.push(entry);
-        }
-    }
-    rows
+// A legend below a panel `width` pixels wide: shortened entries, columns, and the width of each column.
+fn columns(entries: &[Entry], style: &Style, width: f64) -> (Vec<Entry>, usize, f64) {
+    let gap = 1.8 * style.tick;
+    let entries = shortened(entries, style, width);
+    let widest = entries.iter().map(|e| entry_width(e, style.tick)).fold(1.0, f64::max);
+    let fit = (((width + gap) / (widest + gap)) as usize).clamp(1, entries.len().max(1));
+    // As few rows as fit, then as few columns as those rows need: no row ends nearly empty.
+    let rows = entries.len().div_ceil(fit).max(1);
+    let count = entries.len().div_ceil(rows).max(1);
+    (entries, count, widest)
 }
 
 /// Height of a legend below a panel, pixels.
 pub(crate) fn below_height(entries: &[Entry], style: &Style, width: f64) -> f64 {
-    rows(entries, style, width).len() as f64 * ROW * style.tick + 0.5 * style.tick
+    let (entries, count, _) = columns(entries, style, width);
+    entries.len().div_ceil(count) as f64 * ROW * style.tick + 0.5 * style.tick
 }
 
-/// Draws the legend in centred rows between `x0` and `x1`, from `top` down.
+/// Draws the legend in columns centred between `x0` and `x1`, from `top` down.
 pub(crate) fn draw_below(canvas: &mut Canvas, entries: &[Entry], style: &Style, (x0, x1): Point, top: f64) {
     let em = style.tick;
-    for (row, line) in rows(entries, style, x1 - x0).iter().enumerate() {
-        let total: f64 = line.iter().map(|e| entry_width(e, em) + 1.6 * em).sum::<f64>() - 1.6 * em;
-        let mut x = 0.5 * (x0 + x1 - total);
-        let y = top + 0.5 * em + (row as f64 + 0.5) * ROW * em;
-        for entry in line {
-            draw_entry(canvas, entry, style, (x, y));
-            x += entry_width(entry, em) + 1.6 * em;
-        }
+    let (entries, count, widest) = columns(entries, style, x1 - x0);
+    let pitch = widest + 1.8 * em;
+    let left = 0.5 * (x0 + x1 - (count as f64 * pitch - 1.8 * em));
+    for (i, entry) in entries.iter().enumerate() {
+        let y = top + 0.5 * em + ((i / count) as f64 + 0.5) * ROW * em;
+        draw_entry(canvas, entry, style, (left + (i % count) as f64 * pitch, y));
     }
 }
 

@@ -124,7 +124,7 @@ fn dash(line: &[Point], on: f64, off: f64) -> Vec<Vec<Point>> {
         let (a, b) = (pair[0], pair[1]);
         let length = (b.0 - a.0).hypot(b.1 - a.1);
         // A segment that leaves the page by far is not worth dashing.
-        if !(length < LONGEST) {
+        if length.is_nan() || length > LONGEST {
             dashes.push(vec![a, b]);
             dashes.push(vec![b]);
             continue;

@@ -99,7 +99,7 @@ impl Figure {
             let height = share(page.height(), &rows);
             cols.fill((0.0, 0.0));
             for (i, a) in axes.iter().enumerate() {
-                cols[i % self.cols] = larger(cols[i % self.cols], a.widths(style, height));
+                cols[i % self.cols] = larger(cols[i % self.cols], a.widths(style, height, width));
             }
         }
         let (width, height) = (share(page.width(), &cols), share(page.height(), &rows));

@@ -224,9 +224,10 @@ fn write_block(out: &mut String, block: &Block, figures: &mut usize) {
 fn write_table(out: &mut String, table: &Table) {
     let columns = table.rows.iter().map(Vec::len).chain([table.header.len()]).max().unwrap_or(0);
     let cell = |row: &Vec<String>, c: usize| row.get(c).cloned().unwrap_or_default();
+    // A column of dashes alone stands for numbers that are not there yet.
     let numeric = |c: usize| {
-        let mut filled = table.rows.iter().map(|r| cell(r, c)).filter(|t| !is_blank(t)).peekable();
-        filled.peek().is_some() && filled.all(|t| is_number(&t))
+        let mut cells = table.rows.iter().map(|r| cell(r, c)).filter(|t| !t.trim().is_empty()).peekable();
+        cells.peek().is_some() && cells.all(|t| is_blank(&t) || is_number(&t))
     };
     let class: Vec<&str> = (0..columns).map(|c| if numeric(c) { " class=\"number\"" } else { "" }).collect();
     out.push_str("<div class=\"table\"><table>\n");

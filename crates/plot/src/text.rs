@@ -138,11 +138,22 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
     load().as_ref().map_or(0.0, |fonts| layout(fonts, text, size, 0.0).1)
 }
 
-/// Breaks `text` at spaces (else after `_`, `-`, `/`) into at most `max_lines` lines of at most `limit` pixels;
-/// what still does not fit ends in an ellipsis.
+/// Breaks `text` at spaces (else after `_`, `-`, `/`) into at most `max_lines` lines of at most `limit` pixels,
+/// of about equal length; what still does not fit ends in an ellipsis.
 pub(crate) fn wrap(text: &str, size: f64, limit: f64, max_lines: usize) -> Vec<String> {
+    let full = fill(text, size, limit, max_lines);
+    // The narrowest setting that needs no more lines leaves no lonely last word.
+    let tighter = (10..20).map(|k| fill(text, size, limit * f64::from(k) / 20.0, max_lines));
+    let whole = |lines: &Vec<String>| lines.len() == full.len() && !lines.iter().any(|l| l.ends_with('…'));
+    if full.len() < 2 {
+        return full;
+    }
+    tighter.into_iter().find(whole).unwrap_or(full)
+}
+
+fn fill(text: &str, size: f64, limit: f64, max_lines: usize) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
-    for word in text.split_inclusive(|c: char| c.is_whitespace() || "_-/".contains(c)) {
+    for word in words(text) {
         let current = lines.last().map_or("", String::as_str);
         let joined = format!("{current}{word}");
         if current.is_empty() || width(joined.trim_end(), size) <= limit || lines.len() >= max_lines.max(1) {
@@ -153,6 +164,29 @@ pub(crate) fn wrap(text: &str, size: f64, limit: f64, max_lines: usize) -> Vec<S
         }
     }
     lines.into_iter().map(|line| shorten(line.trim_end(), size, limit)).filter(|l| !l.is_empty()).collect()
+}
+
+// Pieces that may stand on different lines; a raised or lowered run is never broken.
+fn words(text: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let (mut start, mut inside) = (0, false);
+    let mut previous = ' ';
+    for (at, c) in text.char_indices() {
+        match c {
+            '{' if previous == '^' || previous == '_' => inside = true,
+            '}' => inside = false,
+            _ => {}
+        }
+        let next = at + c.len_utf8();
+        let opens = text[next..].starts_with('{');
+        if !inside && !opens && (c.is_whitespace() || "_-/".contains(c)) {
+            out.push(&text[start..next]);
+            start = next;
+        }
+        previous = c;
+    }
+    out.push(&text[start..]);
+    out
 }
 
 /// `text` if it fits `limit` pixels, else its beginning and an ellipsis.
@@ -276,6 +310,12 @@ mod tests {
         assert_eq!(lines.len(), 2);
         assert!(lines.iter().all(|l| width(l, 20.0) <= limit), "{lines:?}");
         assert!(lines[1].ends_with('…'));
+    }
+
+    #[test]
+    fn an_exponent_stays_in_one_piece() {
+        assert_eq!(words("slope m s^{-2} of a-b"), ["slope ", "m ", "s^{-2} ", "of ", "a-", "b"]);
+        assert_eq!(words("v_{x y} z"), ["v_{x y} ", "z"]);
     }
 
     #[test]
