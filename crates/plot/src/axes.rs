@@ -69,8 +69,9 @@ struct NameLayout {
 }
 
 impl Axes {
-    /// Heights above and below the plot when it is about `width` pixels wide.
+    /// Heights above and below the plot when it and its colour bar are about `width` pixels wide.
     pub fn heights(&self, style: &Style, width: f64) -> (f64, f64) {
+        let width = (width - self.right_room).max(8.0);
         let title = self.title_lines(style, width).len() as f64 * LINE_HEIGHT * style.title;
         let top = title + if title > 0.0 { 0.75 } else { 0.6 } * style.label;
         let ticks = match &self.x {
@@ -86,13 +87,13 @@ impl Axes {
         (top, bottom + 0.5 * style.label)
     }
 
-    /// Widths left and right of a plot `height` pixels high and about `width` pixels wide.
+    /// Widths left of a plot and right of it and its colour bar, `height` pixels high and about `width` wide.
     pub fn widths(&self, style: &Style, height: f64, width: f64) -> (f64, f64) {
         let ticks = self.y_ticks(style, height);
         let widest = ticks.labels.iter().map(|l| text::width(l, style.tick)).fold(0.0, f64::max);
         let lines = text::wrap(&self.y_label, style.label, height * 1.05, 2).len() as f64;
         let label = if lines > 0.0 { lines * LINE_HEIGHT * style.label + 0.55 * style.label } else { 0.0 };
-        let right = (self.right_room + 1.3 * style.label).max(self.overhang(style));
+        let right = (1.3 * style.label).max(self.overhang(style) - self.right_room);
         let left = 0.65 * style.label + label + widest + 0.6 * style.tick;
         (left.max(self.slant(style, width)), right)
     }

@@ -79,7 +79,8 @@ impl Figure {
         }
     }
 
-    // Plot rectangles that line up: all of one size, with the margins of a row and of a column shared.
+    // Plot rectangles that line up: all of one size, with the margins of a row and of a column shared. A colour bar
+    // takes its room from its own panel.
     fn plots(&self, axes: &[Axes], page: Rect, style: &Style) -> Vec<Rect> {
         let guess = Margins::guess(style);
         let mut rows = vec![(guess.top, guess.bottom); self.rows];
@@ -109,7 +110,8 @@ impl Figure {
         let plot = |i: usize| {
             let x = page.x0 + start(&cols, width, i % self.cols);
             let y = page.y0 + start(&rows, height, i / self.cols);
-            Rect::new(x.round(), y.round(), (x + width).round(), (y + height).round())
+            let inner = (width - axes[i].right_room).max(8.0);
+            Rect::new(x.round(), y.round(), (x + inner).round(), (y + height).round())
         };
         (0..axes.len()).map(plot).collect()
     }

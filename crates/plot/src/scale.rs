@@ -1,7 +1,7 @@
 //! From numbers to axes: limits that fit the data, ticks at round values, labels without noise.
 //!
 //! Linear ticks step by 1, 2 or 5 times a power of ten; logarithmic ticks stand at powers of ten, joined by 2 and
-//! 5 when the range is short. Labels of one axis share their number of decimals and, outside 10^{-3} to 10^{5},
+//! 5 when the range is short. Labels of one axis share their number of decimals and, outside 10^{-3} to 10^{6},
 //! their power of ten, so that they can be compared at a glance.
 
 /// Magnitudes past this are treated as missing: differences of larger ones overflow.
@@ -153,7 +153,7 @@ fn short_log_ticks(lo: f64, hi: f64, target: usize) -> Ticks {
 fn labels(values: &[f64], step: f64) -> Vec<String> {
     let largest = values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     let decimals = |step: f64| (-(step.log10() + 1e-9).floor()).clamp(0.0, 12.0) as usize;
-    let scientific = largest > 0.0 && !(1e-3 * (1.0 - 1e-9)..1e5 * (1.0 - 1e-9)).contains(&largest);
+    let scientific = largest > 0.0 && !(1e-3 * (1.0 - 1e-9)..1e6 * (1.0 - 1e-9)).contains(&largest);
     let power = (largest.log10() + 1e-9).floor();
     let mantissa_decimals = decimals(step / 10f64.powf(power));
     values
