@@ -34,6 +34,6 @@ pub use flat::Flat;
 pub use lanes::{f32x8, f32x16, f64x4, f64x8};
 pub use linear::Linear;
 pub use ops::{AddVjp, DivVjp, MulVjp, NegVjp, SubVjp};
-pub use pullback_macros::differentiable;
+pub use pullback_macros::{Cotangent, differentiable};
 pub use real::{Mask, Real, Select, select, select_vjp};
 pub use vec3::Vec3;

@@ -15,6 +15,7 @@
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign};
 
+use crate::cotangent::Carrier;
 use crate::{AddVjp, Cotangent, DivVjp, Flat, MulVjp, NegVjp, SubVjp};
 
 /// One truth value per lane.
@@ -65,7 +66,7 @@ pub fn select_vjp<V: Select + Cotangent>(mask: V::Mask, if_true: V, if_false: V,
 /// A real scalar: `f64`, `f32`, SIMD lanes of either, or [`Dual`](crate::Dual) over any of them.
 pub trait Real:
     Select
-    + Cotangent
+    + Carrier
     + Flat<Self>
     + Debug
     + Default
