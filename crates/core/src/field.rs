@@ -32,7 +32,7 @@ pub trait FieldShape: Described {
 ///
 /// States on a manifold (unit quaternions) are supported by [`advance`](VectorField::advance): rates live in the tangent
 /// space, may be shorter than the state, and `advance` moves along them.
-pub trait VectorField<T: Real>: FieldShape + Sync {
+pub trait VectorField<T: Real>: FieldShape + Send + Sync {
     /// Scratch memory.
     type Workspace: Workspace;
 

@@ -57,7 +57,7 @@ impl Info {
 ///
 /// The state is complete: a step depends on its arguments alone, never on what the workspace saw before. `next` must
 /// come out the same to the last bit whether or not gradients are asked for afterwards.
-pub trait System<T: Real>: Described + Sync {
+pub trait System<T: Real>: Described + Send + Sync {
     /// Scratch memory.
     type Workspace: Workspace;
 
@@ -96,7 +96,7 @@ macro_rules! forward_system {
                 (**self).layout()
             }
         }
-        impl<T: Real, S: System<T> + Send> System<T> for $pointer {
+        impl<T: Real, S: System<T>> System<T> for $pointer {
             type Workspace = S::Workspace;
             #[inline(always)]
             fn workspace(&self) -> S::Workspace {

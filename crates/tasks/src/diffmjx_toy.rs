@@ -48,7 +48,8 @@ pub struct Case {
 impl Case {
     /// Share of heights whose gradient is within 5 % of the true one.
     pub fn fraction_right(&self) -> f64 {
-        let right = self.gradient.iter().zip(&self.truth).filter(|(g, t)| (*g - *t).abs() <= WITHIN * t.abs());
+        let right =
+            self.gradient.iter().zip(&self.truth).filter(|(g, t)| (*g - *t).abs() <= WITHIN * t.abs());
         right.count() as f64 / self.truth.len() as f64
     }
 }
@@ -126,7 +127,12 @@ impl Toy {
     pub fn results(&self) -> Results {
         let mut results = Results::new("diffmjx-toy");
         for case in &self.cases {
-            results.row(case.name, "fraction of gradients within 5 % of the true one", case.fraction_right(), "1");
+            results.row(
+                case.name,
+                "fraction of gradients within 5 % of the true one",
+                case.fraction_right(),
+                "1",
+            );
             match case.paper_says_right {
                 Some(true) => results.goals.push(Goal::at_least(
                     format!("{}: right, as the paper says", case.name),
@@ -170,7 +176,11 @@ impl End {
 /// Ideal elastic bounce in closed form.
 fn elastic_end(height: f64) -> End {
     let free = height + START_VELOCITY * SPAN;
-    if free < 0.0 { End { height: -free, velocity: -START_VELOCITY } } else { End { height: free, velocity: START_VELOCITY } }
+    if free < 0.0 {
+        End { height: -free, velocity: -START_VELOCITY }
+    } else {
+        End { height: free, velocity: START_VELOCITY }
+    }
 }
 
 /// The law of Fig. S4 in closed form: q̈ = −q̇ − 50 q below the surface, a damped oscillation from q = 0.
@@ -253,6 +263,9 @@ mod tests {
         // The printed law: right for most heights, wrong inside the contact, at any step.
         let printed: Vec<f64> =
             toy.cases.iter().filter(|c| c.paper_says_right.is_none()).map(Case::fraction_right).collect();
-        assert!(printed[1] > 0.8 && printed[1] < 0.95 && printed[2] > 0.8 && printed[2] < 0.95, "{printed:?}");
+        assert!(
+            printed[1] > 0.8 && printed[1] < 0.95 && printed[2] > 0.8 && printed[2] < 0.95,
+            "{printed:?}"
+        );
     }
 }

@@ -12,7 +12,10 @@ use pullback_physics::point_mass::{DampingOnset, PenaltyPointMass};
 pub const TASKS: [(&str, &str); 3] = [
     ("bounce", "height and stiffness so that a bouncing point ends 1 m above the surface (paper 4, Fig. 4)"),
     ("pendulum-identify", "length and damping of a pendulum from a recorded swing (paper 1, C.3)"),
-    ("double-pendulum-reach", "initial angles so that the tip of a double pendulum ends at a target after 2 s"),
+    (
+        "double-pendulum-reach",
+        "initial angles so that the tip of a double pendulum ends at a target after 2 s",
+    ),
 ];
 
 /// The task called `name`.
@@ -20,8 +23,7 @@ pub fn build(name: &str) -> Result<Box<dyn Objective>, ConfigError> {
     match name {
         "bounce" => {
             let integrator = Integrator::fixed(Method::SemiImplicitEuler);
-            let system =
-                Integrated::new(PenaltyPointMass::new(DampingOnset::WithDepth), 0.001, integrator)?;
+            let system = Integrated::new(PenaltyPointMass::new(DampingOnset::WithDepth), 0.001, integrator)?;
             let rollout = Rollout::new(system, 2000, Schedule::StoreAll)?;
             let base = Inputs::defaults(&rollout.system, rollout.steps);
             bounded(
@@ -39,7 +41,12 @@ pub fn build(name: &str) -> Result<Box<dyn Objective>, ConfigError> {
                 .simulate(&mut ws, &base.params, &base.state, &base.controls, |at| recorded.push(at.state[0]))
                 .map_err(|e| ConfigError::new(e.to_string()))?;
             bounded(
-                RolloutObjective::new(rollout, FollowAngle { recorded }, base, "params.length, params.damping")?,
+                RolloutObjective::new(
+                    rollout,
+                    FollowAngle { recorded },
+                    base,
+                    "params.length, params.damping",
+                )?,
                 &[(0.5, 2.0), (0.0, 1.0)],
             )
         }
@@ -60,7 +67,10 @@ pub fn build(name: &str) -> Result<Box<dyn Objective>, ConfigError> {
 }
 
 /// Gives a task the box it is looked at in.
-fn bounded(objective: impl Objective + 'static, bounds: &[(f64, f64)]) -> Result<Box<dyn Objective>, ConfigError> {
+fn bounded(
+    objective: impl Objective + 'static,
+    bounds: &[(f64, f64)],
+) -> Result<Box<dyn Objective>, ConfigError> {
     Ok(Box::new(Bounded { objective, bounds: bounds.to_vec() }))
 }
 

@@ -39,18 +39,25 @@ pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
             ("leaving the contact", vec![-0.03, 0.6]),
         ]
     };
-    let bounce_probes = || vec![("in free flight", vec![0.8, -1.0]), ("hitting the surface", vec![0.02, -1.0])];
+    let bounce_probes =
+        || vec![("in free flight", vec![0.8, -1.0]), ("hitting the surface", vec![0.02, -1.0])];
     let adaptive = Integrator::adaptive(Method::Tsit5, PidController::new(1e-8).gains(0.2, 0.4, 0.0));
     match name {
         "point-mass-penalty" => field(
-            ("point-mass-penalty", "a point falls on a damped spring; damping grows with depth (paper 4, Fig. 4)"),
+            (
+                "point-mass-penalty",
+                "a point falls on a damped spring; damping grows with depth (paper 4, Fig. 4)",
+            ),
             PenaltyPointMass::new(DampingOnset::WithDepth),
             (0.01, Integrator::fixed(Method::SemiImplicitEuler)),
             contact_probes(),
             options,
         ),
         "point-mass-penalty-jump" => field(
-            ("point-mass-penalty-jump", "the same with the damping that jumps at touch (paper 4, Fig. S4 as printed)"),
+            (
+                "point-mass-penalty-jump",
+                "the same with the damping that jumps at touch (paper 4, Fig. S4 as printed)",
+            ),
             PenaltyPointMass::new(DampingOnset::Jump),
             (0.01, Integrator::fixed(Method::SemiImplicitEuler)),
             contact_probes(),
@@ -86,11 +93,18 @@ pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
             ("pendulum", "simple pendulum with length, mass, damping and gravity (paper 1, C.3)"),
             SimplePendulum::default(),
             (0.01, Integrator::fixed(Method::Rk4)),
-            vec![("swinging", vec![1.0, -0.5]), ("upside down", vec![3.0, 0.2]), ("hanging at rest", vec![0.0, 0.0])],
+            vec![
+                ("swinging", vec![1.0, -0.5]),
+                ("upside down", vec![3.0, 0.2]),
+                ("hanging at rest", vec![0.0, 0.0]),
+            ],
             options,
         ),
         "double-pendulum" => field(
-            ("double-pendulum", "chaotic double pendulum with lengths, masses, damping and gravity (paper 1, C.3)"),
+            (
+                "double-pendulum",
+                "chaotic double pendulum with lengths, masses, damping and gravity (paper 1, C.3)",
+            ),
             DoublePendulum::default(),
             (0.01, Integrator::fixed(Method::Rk4)),
             double_pendulum_probes(),
@@ -104,13 +118,18 @@ pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
             options,
         ),
         "double-pendulum-by-hand" => field(
-            ("double-pendulum-by-hand", "double-pendulum with its adjoint written by hand: the macro's yardstick"),
+            (
+                "double-pendulum-by-hand",
+                "double-pendulum with its adjoint written by hand: the macro's yardstick",
+            ),
             DoublePendulumByHand::default(),
             (0.01, Integrator::fixed(Method::Rk4)),
             double_pendulum_probes(),
             options,
         ),
-        other => Err(ConfigError::new(format!("no scene is called `{other}`; there is {}", NAMES.join(", ")))),
+        other => {
+            Err(ConfigError::new(format!("no scene is called `{other}`; there is {}", NAMES.join(", "))))
+        }
     }
 }
 
@@ -141,7 +160,9 @@ where
         _ => 0.0,
     };
     if matches!(integrator.adjoint, Adjoint::Continuous(_)) {
-        return Err(ConfigError::new(format!("{name}: scenes use the discrete adjoint, exact for the steps taken")));
+        return Err(ConfigError::new(format!(
+            "{name}: scenes use the discrete adjoint, exact for the steps taken"
+        )));
     }
     let system = Integrated::new(field, dt, integrator)?;
     Ok(Box::new(BuiltIn { name, summary, system, dt, probes, difference_tolerance: 1e-6 + 1e5 * tolerance }))
