@@ -129,11 +129,8 @@ impl<T: Real> MulVjp<Motion<T>> for SpatialInertia<T> {
         let (rotational, _) = self.rotational.mul_vjp(m.angular, out_bar.moment);
         let (h_bar, _) = self.first_moment.cross_vjp(m.linear, out_bar.moment);
         let (h_bar_f, _) = self.first_moment.cross_vjp(m.angular, -out_bar.force);
-        let inertia_bar = SpatialInertia {
-            mass: m.linear.dot(out_bar.force),
-            first_moment: h_bar + h_bar_f,
-            rotational,
-        };
+        let inertia_bar =
+            SpatialInertia { mass: m.linear.dot(out_bar.force), first_moment: h_bar + h_bar_f, rotational };
         let as_force = self * Motion::new(out_bar.moment, out_bar.force);
         (inertia_bar, Motion::new(as_force.moment, as_force.force))
     }

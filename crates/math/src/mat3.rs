@@ -183,11 +183,7 @@ impl<T: Real> Mat3<T> {
     /// `f` of the entries of both at each place.
     #[inline(always)]
     pub fn zip<U: Real, V>(self, other: Mat3<U>, f: impl Fn(T, U) -> V) -> Mat3<V> {
-        Mat3 {
-            c0: self.c0.zip(other.c0, &f),
-            c1: self.c1.zip(other.c1, &f),
-            c2: self.c2.zip(other.c2, &f),
-        }
+        Mat3 { c0: self.c0.zip(other.c0, &f), c1: self.c1.zip(other.c1, &f), c2: self.c2.zip(other.c2, &f) }
     }
 
     /// Mᵀ

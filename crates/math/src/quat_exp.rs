@@ -148,9 +148,7 @@ fn log_coefficients<T: Real>(q: Quat<T>) -> (T, T, T) {
     let g_square_near = two * a_slope / (safe_w * safe_w * safe_w);
 
     // ∂g/∂w = −2 / (w² + n²), on both sides of zero.
-    let choose = |near_value, far_value| {
-        T::select(near, near_value, T::select(far, far_value, zero)) * sign
-    };
+    let choose = |near_value, far_value| T::select(near, near_value, T::select(far, far_value, zero)) * sign;
     let g_of_w = T::select(alive, -(two / safe_length), zero);
     (choose(g_near, g_far), g_of_w, choose(g_square_near, g_square_far))
 }

@@ -113,6 +113,18 @@ impl<T: Real> SymMat3<T> {
             yz: f(self.yz),
         }
     }
+    /// `f` of the entries of both at each place.
+    #[inline(always)]
+    pub fn zip<U: Real, V>(self, other: SymMat3<U>, f: impl Fn(T, U) -> V) -> SymMat3<V> {
+        SymMat3 {
+            xx: f(self.xx, other.xx),
+            yy: f(self.yy, other.yy),
+            zz: f(self.zz, other.zz),
+            xy: f(self.xy, other.xy),
+            xz: f(self.xz, other.xz),
+            yz: f(self.yz, other.yz),
+        }
+    }
 
     /// tr S
     #[inline(always)]

@@ -49,11 +49,7 @@ impl<T: Real> Transform<T> {
     }
     /// Pullback of [`Transform::from_quat`].
     #[inline(always)]
-    pub fn from_quat_vjp(
-        orientation: Quat<T>,
-        _translation: Vec3<T>,
-        out_bar: Self,
-    ) -> (Quat<T>, Vec3<T>) {
+    pub fn from_quat_vjp(orientation: Quat<T>, _translation: Vec3<T>, out_bar: Self) -> (Quat<T>, Vec3<T>) {
         (orientation.to_mat3_vjp(out_bar.rotation), out_bar.translation)
     }
     /// The frame itself.
@@ -183,11 +179,7 @@ impl<T: Real> Transform<T> {
     }
     /// Each term of `inertia`, pulled back.
     #[inline(always)]
-    pub fn inertia_vjp(
-        self,
-        i: SpatialInertia<T>,
-        out_bar: SpatialInertia<T>,
-    ) -> (Self, SpatialInertia<T>) {
+    pub fn inertia_vjp(self, i: SpatialInertia<T>, out_bar: SpatialInertia<T>) -> (Self, SpatialInertia<T>) {
         let (p, h) = (self.translation, self.rotation * i.first_moment);
         // I' = R I Rᵀ + C(p, R h) + m P(p)
         let (rotational, mut r_bar) = i.rotational.congruence_vjp(self.rotation, out_bar.rotational);

@@ -11,12 +11,8 @@ check!(neg, any, |a: Mat3<T>| -> Mat3<T> { -a }, |o| a.neg_vjp(o));
 check!(scale, any, |a: Mat3<T>, s: T| -> Mat3<T> { a * s }, |o| a.mul_vjp(s, o));
 check!(mul, any, |a: Mat3<T>, b: Mat3<T>| -> Mat3<T> { a * b }, |o| a.mul_vjp(b, o));
 check!(mul_vector, any, |a: Mat3<T>, v: Vec3<T>| -> Vec3<T> { a * v }, |o| a.mul_vjp(v, o));
-check!(
-    transpose_mul,
-    any,
-    |a: Mat3<T>, v: Vec3<T>| -> Vec3<T> { a.transpose_mul(v) },
-    |o| a.transpose_mul_vjp(v, o)
-);
+check!(transpose_mul, any, |a: Mat3<T>, v: Vec3<T>| -> Vec3<T> { a.transpose_mul(v) }, |o| a
+    .transpose_mul_vjp(v, o));
 check!(
     new,
     any,
@@ -26,18 +22,12 @@ check!(
         [b.0, b.1, b.2, b.3, b.4, b.5, b.6, b.7, b.8]
     }
 );
-check!(
-    from_cols,
-    any,
-    |a: Vec3<T>, b: Vec3<T>, c: Vec3<T>| -> Mat3<T> { Mat3::from_cols(a, b, c) },
-    |o| Mat3::from_cols_vjp(a, b, c, o)
-);
-check!(
-    from_rows,
-    any,
-    |a: Vec3<T>, b: Vec3<T>, c: Vec3<T>| -> Mat3<T> { Mat3::from_rows(a, b, c) },
-    |o| Mat3::from_rows_vjp(a, b, c, o)
-);
+check!(from_cols, any, |a: Vec3<T>, b: Vec3<T>, c: Vec3<T>| -> Mat3<T> { Mat3::from_cols(a, b, c) }, |o| {
+    Mat3::from_cols_vjp(a, b, c, o)
+});
+check!(from_rows, any, |a: Vec3<T>, b: Vec3<T>, c: Vec3<T>| -> Mat3<T> { Mat3::from_rows(a, b, c) }, |o| {
+    Mat3::from_rows_vjp(a, b, c, o)
+});
 check!(diagonal, any, |d: Vec3<T>| -> Mat3<T> { Mat3::diagonal(d) }, |o| Mat3::diagonal_vjp(d, o));
 check!(diagonal_part, any, |a: Mat3<T>| -> Vec3<T> { a.diagonal_part() }, |o| a.diagonal_part_vjp(o));
 check!(outer, any, |a: Vec3<T>, b: Vec3<T>| -> Mat3<T> { Mat3::outer(a, b) }, |o| Mat3::outer_vjp(a, b, o));
@@ -53,38 +43,22 @@ check!(cofactor, any, |a: Mat3<T>| -> Mat3<T> { a.cofactor() }, |o| a.cofactor_v
 check!(determinant, any, |a: Mat3<T>| -> T { a.determinant() }, |o| a.determinant_vjp(o));
 check!(inverse, well_conditioned, |a: Mat3<T>| -> Mat3<T> { a.inverse() }, |o| a.inverse_vjp(o));
 
-check!(
-    sym_diagonal,
-    any,
-    |d: Vec3<T>| -> SymMat3<T> { SymMat3::diagonal(d) },
-    |o| SymMat3::diagonal_vjp(d, o)
-);
-check!(
-    sym_from_mat3,
-    any,
-    |a: Mat3<T>| -> SymMat3<T> { SymMat3::from_mat3(a) },
-    |o| SymMat3::from_mat3_vjp(a, o)
-);
+check!(sym_diagonal, any, |d: Vec3<T>| -> SymMat3<T> { SymMat3::diagonal(d) }, |o| SymMat3::diagonal_vjp(
+    d, o
+));
+check!(sym_from_mat3, any, |a: Mat3<T>| -> SymMat3<T> { SymMat3::from_mat3(a) }, |o| SymMat3::from_mat3_vjp(
+    a, o
+));
 check!(sym_to_mat3, any, |a: SymMat3<T>| -> Mat3<T> { a.to_mat3() }, |o| a.to_mat3_vjp(o));
-check!(
-    sym_outer_square,
-    any,
-    |a: Vec3<T>| -> SymMat3<T> { SymMat3::outer_square(a) },
-    |o| SymMat3::outer_square_vjp(a, o)
-);
+check!(sym_outer_square, any, |a: Vec3<T>| -> SymMat3<T> { SymMat3::outer_square(a) }, |o| {
+    SymMat3::outer_square_vjp(a, o)
+});
 check!(sym_trace, any, |a: SymMat3<T>| -> T { a.trace() }, |o| a.trace_vjp(o));
-check!(
-    sym_congruence,
-    any,
-    |a: SymMat3<T>, r: Mat3<T>| -> SymMat3<T> { a.congruence(r) },
-    |o| a.congruence_vjp(r, o)
-);
-check!(
-    sym_point_inertia,
-    any,
-    |p: Vec3<T>| -> SymMat3<T> { SymMat3::point_inertia(p) },
-    |o| SymMat3::point_inertia_vjp(p, o)
-);
+check!(sym_congruence, any, |a: SymMat3<T>, r: Mat3<T>| -> SymMat3<T> { a.congruence(r) }, |o| a
+    .congruence_vjp(r, o));
+check!(sym_point_inertia, any, |p: Vec3<T>| -> SymMat3<T> { SymMat3::point_inertia(p) }, |o| {
+    SymMat3::point_inertia_vjp(p, o)
+});
 check!(sym_mul_vector, any, |a: SymMat3<T>, v: Vec3<T>| -> Vec3<T> { a * v }, |o| a.mul_vjp(v, o));
 
 /// Entries near the identity, so that the inverse is of order one.

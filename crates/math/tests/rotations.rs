@@ -10,29 +10,19 @@ use pullback_core::{check_vjp, gradcheck::Options};
 use pullback_math::{Dual, Mat3, MulVjp, Quat, Vec3};
 
 check!(product, any, |a: Quat<T>, b: Quat<T>| -> Quat<T> { a * b }, |o| a.mul_vjp(b, o));
-check!(
-    new,
-    any,
-    |w: T, x: T, y: T, z: T| -> Quat<T> { Quat::new(w, x, y, z) },
-    |o| Quat::new_vjp(w, x, y, z, o)
-);
-check!(
-    from_parts,
-    any,
-    |w: T, u: Vec3<T>| -> Quat<T> { Quat::from_parts(w, u) },
-    |o| Quat::from_parts_vjp(w, u, o)
-);
+check!(new, any, |w: T, x: T, y: T, z: T| -> Quat<T> { Quat::new(w, x, y, z) }, |o| Quat::new_vjp(
+    w, x, y, z, o
+));
+check!(from_parts, any, |w: T, u: Vec3<T>| -> Quat<T> { Quat::from_parts(w, u) }, |o| Quat::from_parts_vjp(
+    w, u, o
+));
 check!(vector_part, any, |q: Quat<T>| -> Vec3<T> { q.vector() }, |o| q.vector_vjp(o));
 check!(conjugate, any, |q: Quat<T>| -> Quat<T> { q.conjugate() }, |o| q.conjugate_vjp(o));
 check!(norm_squared, any, |q: Quat<T>| -> T { q.norm_squared() }, |o| q.norm_squared_vjp(o));
 check!(normalize, any, |q: Quat<T>| -> Quat<T> { q.normalize() }, |o| q.normalize_vjp(o));
 check!(rotate, any, |q: Quat<T>, v: Vec3<T>| -> Vec3<T> { q.rotate(v) }, |o| q.rotate_vjp(v, o));
-check!(
-    inverse_rotate,
-    any,
-    |q: Quat<T>, v: Vec3<T>| -> Vec3<T> { q.inverse_rotate(v) },
-    |o| q.inverse_rotate_vjp(v, o)
-);
+check!(inverse_rotate, any, |q: Quat<T>, v: Vec3<T>| -> Vec3<T> { q.inverse_rotate(v) }, |o| q
+    .inverse_rotate_vjp(v, o));
 check!(to_mat3, any, |q: Quat<T>| -> Mat3<T> { q.to_mat3() }, |o| q.to_mat3_vjp(o));
 check!(from_mat3, any_matrix, |m: Mat3<T>| -> Quat<T> { Quat::from_mat3(m) }, |o| Quat::from_mat3_vjp(m, o));
 check!(
@@ -45,18 +35,9 @@ check!(exp, any, |r: Vec3<T>| -> Quat<T> { Quat::exp(r) }, |o| Quat::exp_vjp(r, 
 check!(exp_small, small, |r: Vec3<T>| -> Quat<T> { Quat::exp(r) }, |o| Quat::exp_vjp(r, o));
 check!(log, any, |q: Quat<T>| -> Vec3<T> { q.log() }, |o| q.log_vjp(o));
 check!(log_small, near_identity, |q: Quat<T>| -> Vec3<T> { q.log() }, |o| q.log_vjp(o));
-check!(
-    integrate,
-    any,
-    |q: Quat<T>, omega: Vec3<T>, dt: T| -> Quat<T> { q.integrate(omega, dt) },
-    |o| q.integrate_vjp(omega, dt, o)
-);
-check!(
-    slerp,
-    any,
-    |a: Quat<T>, b: Quat<T>, t: T| -> Quat<T> { a.slerp(b, t) },
-    |o| a.slerp_vjp(b, t, o)
-);
+check!(integrate, any, |q: Quat<T>, omega: Vec3<T>, dt: T| -> Quat<T> { q.integrate(omega, dt) }, |o| q
+    .integrate_vjp(omega, dt, o));
+check!(slerp, any, |a: Quat<T>, b: Quat<T>, t: T| -> Quat<T> { a.slerp(b, t) }, |o| a.slerp_vjp(b, t, o));
 
 fn small(random: &mut Random, n: usize) -> Vec<f64> {
     any(random, n).into_iter().map(|x| 0.01 * x).collect()
