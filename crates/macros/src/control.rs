@@ -209,7 +209,7 @@ impl Lower {
             (Some(0), None) if !closed && is_constant_name(high) => Some(quote!(#high)),
             _ => None,
         };
-        Ok((quote!((#low #limits #high)), count))
+        Ok((quote!(#low #limits #high), count))
     }
 }
 
