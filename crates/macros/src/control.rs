@@ -1,4 +1,4 @@
-//! Lowering, part 4: branches and loops.
+//! Lowering, part 5: branches and loops.
 //!
 //! A branch is lowered twice from the same state; every variable that then stands for different values gets a merge.
 //! A loop body is lowered until what it carries is stable: a variable is carried if an iteration changes it, and a

@@ -25,7 +25,7 @@
 //! other freely.
 //!
 //! 1. `signature`: which arguments are constants, what `f_vjp` looks like.
-//! 2. `lower`, `expr`, `primal`, `control`: the body becomes single-assignment instructions (`ir`), and each value is
+//! 2. `lower`, `pattern`, `expr`, `primal`, `control`: the body becomes single-assignment instructions (`ir`), and each value is
 //!    found active or not. Inactive code is kept as it was written and gets no cotangents.
 //! 3. `reverse`, `cotangents`: the instructions from last to first. The first contribution to a cotangent is its value,
 //!    only later ones are added; what nothing flows to is not written.
@@ -65,6 +65,7 @@ mod expr;
 mod forward;
 mod ir;
 mod lower;
+mod pattern;
 mod primal;
 mod reverse;
 mod signature;
