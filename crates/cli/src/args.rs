@@ -45,16 +45,16 @@ pub struct SimulateOptions {
     /// Name of a scene, see `pullback list`
     pub scene: String,
     /// Seconds to simulate
-    #[arg(long, default_value_t = 5.0)]
+    #[arg(long, default_value_t = 5.0, allow_negative_numbers = true)]
     pub time: f64,
     /// Seconds per step [default: the scene's own]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub dt: Option<f64>,
     /// How one step is made [default: the scene's own]
     #[arg(long)]
     pub method: Option<MethodName>,
     /// Adaptive inner steps with this tolerance (tsit5 and dopri5)
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
     /// Set an initial state, a constant control or a parameter, such as state.angle[0]=1.2 or params.*.mass=2
     #[arg(long = "set", value_name = "NAME=VALUE")]
@@ -66,7 +66,7 @@ pub struct GradcheckOptions {
     /// Name of a scene, or `all`
     pub scene: String,
     /// Largest accepted error against forward mode
-    #[arg(long, default_value_t = 1e-8)]
+    #[arg(long, default_value_t = 1e-8, allow_negative_numbers = true)]
     pub tolerance: f64,
 }
 

@@ -13,6 +13,7 @@ mod timing;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
 
 use args::{Arguments, Command};
 use output::{CliError, Output};
@@ -21,7 +22,14 @@ use output::{CliError, Output};
 static ALLOCATOR: memory::Counting = memory::Counting;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) if error.use_stderr() && error.kind() != DisplayHelpOnMissingArgumentOrSubcommand => {
+            eprintln!("{}", one_line(&error.to_string()));
+            return ExitCode::from(2);
+        }
+        Err(help) => help.exit(),
+    };
     let output = Output { json: arguments.json, out: arguments.out.clone() };
     match run(&arguments, &output) {
         Ok(true) => ExitCode::SUCCESS,
@@ -31,6 +39,13 @@ fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// The message of a command-line error without its usage block.
+fn one_line(message: &str) -> String {
+    let kept = message.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:"));
+    let kept = kept.filter(|line| !line.is_empty() && !line.starts_with("For more information"));
+    kept.collect::<Vec<_>>().join(" ") + "; see --help"
 }
 
 /// Whether every check passed and every goal was met.

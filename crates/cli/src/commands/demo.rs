@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pullback_core::rollout::Inputs;
-use pullback_optim::{Landscape, LandscapeConfig, Objective};
+use pullback_optim::{BfgsConfig, Landscape, LandscapeConfig, bfgs};
 use pullback_plot::{Figure, LinePanel, Report, Section, Series, Stat, Table, Tone};
 use pullback_tasks::scenes::{self, SceneOptions};
 use pullback_tasks::{diffmjx_toy, objectives};
@@ -135,19 +135,19 @@ fn contact() -> Result<(Stat, Section), CliError> {
 fn identification() -> Result<(Stat, Section), CliError> {
     let objective = objectives::build("pendulum-identify")?;
     let truth = objective.start();
-    let (path, evaluations) = descend(objective.as_ref(), &[1.6, 0.6])?;
-    let end = path[path.len() - 1].0.clone();
+    let descent = bfgs(objective.as_ref(), &[1.6, 0.6], &BfgsConfig::default())?;
+    let (path, evaluations, end) = (&descent.path, descent.gradients, &descent.best().x);
     let error = end.iter().zip(&truth).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
     let config = LandscapeConfig { dims: (0, 1), points: (61, 61), difference_step: 1e-4 };
     let map = Landscape::evaluate(objective.as_ref(), &config, || {})?;
     let mut picture = landscape::panel("loss, and the way down", &map, &map.adjoint);
-    picture.overlays = vec![Series::new("descent", 1, path.iter().map(|(x, _)| (x[0], x[1])).collect())];
+    picture.overlays = vec![Series::new("descent", 1, path.iter().map(|p| (p.x[0], p.x[1])).collect())];
     picture.markers = vec![(truth[0], truth[1], "truth".into()), (1.6, 0.6, "start".into())];
     let losses = LinePanel {
         title: "loss".into(),
-        x_label: "gradient evaluation".into(),
+        x_label: "step".into(),
         y_label: "mean squared error (rad^{2})".into(),
-        series: vec![Series::new("", 0, path.iter().enumerate().map(|(i, (_, l))| (i as f64, *l)).collect())],
+        series: vec![Series::new("", 0, path.iter().enumerate().map(|(i, p)| (i as f64, p.value)).collect())],
         log_y: true,
         ..LinePanel::default()
     };
@@ -170,74 +170,6 @@ fn identification() -> Result<(Stat, Section), CliError> {
             "A heat map with a path that ends at the true parameters, and a falling curve",
         )?;
     Ok((stat, section))
-}
-
-/// Levenberg-style scaled descent: each variable by the size of its own gradients, the step halved until the loss falls.
-/// Returns the points with their losses, and the number of gradients.
-#[allow(clippy::type_complexity)]
-fn descend(objective: &dyn Objective, start: &[f64]) -> Result<(Vec<(Vec<f64>, f64)>, usize), CliError> {
-    let n = start.len();
-    let bounds = objective.bounds();
-    let mut x = start.to_vec();
-    let mut gradient = vec![0.0; n];
-    let mut inverse = vec![vec![0.0; n]; n];
-    let mut loss = objective.value_grad(&x, &mut gradient)?;
-    let mut path = vec![(x.clone(), loss)];
-    let mut fresh = true;
-    while path.len() < 80 && gradient.iter().any(|g| g.abs() > 1e-12) {
-        if fresh {
-            let size = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
-            for (i, row) in inverse.iter_mut().enumerate() {
-                row.fill(0.0);
-                row[i] = 0.1 / size;
-            }
-        }
-        // BFGS with a halving line search.
-        let direction: Vec<f64> = inverse.iter().map(|row| -dot(row, &gradient)).collect();
-        let slope = dot(&direction, &gradient);
-        let mut scale = 1.0;
-        let accepted = loop {
-            let trial: Vec<f64> =
-                (0..n).map(|i| (x[i] + scale * direction[i]).clamp(bounds[i].0, bounds[i].1)).collect();
-            let mut trial_gradient = vec![0.0; n];
-            let trial_loss = objective.value_grad(&trial, &mut trial_gradient)?;
-            if trial_loss <= loss + 1e-4 * scale * slope {
-                break Some((trial, trial_loss, trial_gradient));
-            }
-            scale *= 0.5;
-            if scale < 1e-6 {
-                break None;
-            }
-        };
-        let Some((trial, trial_loss, trial_gradient)) = accepted else { break };
-        let s: Vec<f64> = (0..n).map(|i| trial[i] - x[i]).collect();
-        let y: Vec<f64> = (0..n).map(|i| trial_gradient[i] - gradient[i]).collect();
-        fresh = !update(&mut inverse, &s, &y);
-        (x, loss, gradient) = (trial, trial_loss, trial_gradient);
-        path.push((x.clone(), loss));
-    }
-    let evaluations = path.len();
-    Ok((path, evaluations))
-}
-
-/// BFGS update of the inverse Hessian; false where the curvature is not positive.
-fn update(inverse: &mut [Vec<f64>], s: &[f64], y: &[f64]) -> bool {
-    let (n, sy) = (s.len(), dot(s, y));
-    if sy <= 1e-300 {
-        return false;
-    }
-    let hy: Vec<f64> = inverse.iter().map(|row| dot(row, y)).collect();
-    let yhy = dot(y, &hy);
-    for i in 0..n {
-        for j in 0..n {
-            inverse[i][j] += (1.0 + yhy / sy) * s[i] * s[j] / sy - (hy[i] * s[j] + s[i] * hy[j]) / sy;
-        }
-    }
-    true
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// The double pendulum: a trajectory and the landscape it makes.

@@ -45,7 +45,8 @@ fn diffmjx_toy(points: usize, output: &Output) -> Result<bool, CliError> {
 
 /// Loss over gradient, one column per case of the paper: penalty contact above, elastic contact below.
 pub fn toy_figure(toy: &Toy) -> Figure {
-    let against_height = |values: &[f64]| toy.heights.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>();
+    let against_height =
+        |values: &[f64]| toy.heights.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>();
     let axes = |title: String, y_label: &str, y_range, series| {
         Panel::from(LinePanel {
             title,
@@ -77,7 +78,8 @@ pub fn toy_figure(toy: &Toy) -> Figure {
         panels.extend(row.iter().map(|case| loss(case)));
         panels.extend(row.iter().map(|case| gradient(case)));
     }
-    Figure::grid("A point falls on a surface: loss and gradient against its height", 3, panels).sized(11.5, 12.5)
+    Figure::grid("A point falls on a surface: loss and gradient against its height", 3, panels)
+        .sized(11.5, 12.5)
 }
 
 fn toy_csv(toy: &Toy) -> String {

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::error::ConfigError;
+
 /// Accepts a step when its scaled error is at most 1, and proposes the next size
 /// h′ = h · safety · ε₀^(−β₁/k) ε₁^(−β₂/k) ε₂^(−β₃/k), with β = (p+i+d, −p−2d, d) and k the order of the error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -44,6 +46,21 @@ impl PidController {
             max_steps: 100_000,
         }
     }
+    /// Whether the settings make sense.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let positive = |x: f64| x.is_finite() && x >= 0.0;
+        if !(positive(self.relative) && positive(self.absolute) && self.relative + self.absolute > 0.0) {
+            return Err(ConfigError::new(format!(
+                "tolerances must be positive, got {} relative and {} absolute",
+                self.relative, self.absolute
+            )));
+        }
+        if self.first_step.is_some_and(|h| !(h.is_finite() && h > 0.0)) {
+            return Err(ConfigError::new("the first inner step must be positive"));
+        }
+        Ok(())
+    }
+
     /// Other gains.
     pub fn gains(mut self, p: f64, i: f64, d: f64) -> Self {
         (self.p, self.i, self.d) = (p, i, d);

@@ -118,6 +118,13 @@ impl Integrator {
 
     /// Whether the choices fit together.
     pub fn check(&self) -> Result<(), ConfigError> {
+        let controllers = [
+            if let StepControl::Adaptive(controller) = self.control { Some(controller) } else { None },
+            if let Adjoint::Continuous(controller) = self.adjoint { Some(controller) } else { None },
+        ];
+        for controller in controllers.iter().flatten() {
+            controller.check()?;
+        }
         let estimates_error = self.method.tableau().is_some_and(|t| t.error.is_some());
         match (self.control, self.adjoint) {
             (StepControl::Fixed { substeps: 0 }, _) => Err(ConfigError::new("substeps must be at least 1")),

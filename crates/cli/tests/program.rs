@@ -1,0 +1,174 @@
+//! The program as a user meets it: what it prints, what it writes, how it fails.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A folder of this test's own, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("pullback-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn pullback(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_pullback")).args(arguments).output().unwrap()
+}
+
+/// Runs with `--json` and files in `folder`; standard output must be exactly one JSON object.
+fn json(folder: &Folder, arguments: &[&str]) -> (Value, i32) {
+    let out = folder.0.to_str().unwrap();
+    let output = pullback(&[arguments, &["--json", "--out", out]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let value: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{arguments:?}: {e}\n{text}"));
+    assert!(value.is_object());
+    (value, output.status.code().unwrap())
+}
+
+#[test]
+fn list_names_everything() {
+    let (value, code) = json(&Folder::new("list"), &["list"]);
+    assert_eq!(code, 0);
+    assert_eq!(value["scenes"].as_array().unwrap().len(), 9);
+    assert_eq!(value["scenes"][6]["params"][1], "upper.mass");
+    assert!(pullback(&["list"]).stdout.starts_with(b"scenes"));
+}
+
+#[test]
+fn every_built_in_scene_passes_gradcheck() {
+    let (value, code) = json(&Folder::new("gradcheck"), &["gradcheck", "all", "--tolerance", "1e-9"]);
+    assert_eq!((code, value["passed"].as_bool()), (0, Some(true)));
+    assert_eq!(value["checks"].as_array().unwrap().len(), 34);
+    for check in value["checks"].as_array().unwrap() {
+        assert!(check["report"]["runs"]["adjoint"].as_u64().unwrap() > 0);
+    }
+}
+
+#[test]
+fn an_impossible_tolerance_fails_with_exit_code_1() {
+    let (value, code) =
+        json(&Folder::new("strict"), &["gradcheck", "double-pendulum", "--tolerance", "1e-30"]);
+    assert_eq!((code, value["passed"].as_bool()), (1, Some(false)));
+}
+
+#[test]
+fn simulate_writes_what_it_says() {
+    let folder = Folder::new("simulate");
+    let arguments =
+        ["simulate", "pendulum", "--time", "1", "--set", "state.angle=0.3", "--set", "params.damping=0"];
+    let (value, code) = json(&folder, &arguments);
+    assert_eq!((code, value["steps"].as_u64()), (0, Some(100)));
+    let csv = std::fs::read_to_string(folder.0.join("trajectory.csv")).unwrap();
+    assert_eq!(csv.lines().next().unwrap(), "time,angle,rate");
+    assert_eq!(csv.lines().count(), 102);
+    assert!(csv.lines().nth(1).unwrap().starts_with("0,0.3,"));
+    let picture = std::fs::read(folder.0.join("trajectory.png")).unwrap();
+    assert!(picture.starts_with(b"\x89PNG"));
+}
+
+#[test]
+fn adaptive_simulation_matches_small_fixed_steps() {
+    let folder = Folder::new("adaptive");
+    let (coarse, _) =
+        json(&folder, &["simulate", "pendulum", "--tolerance", "1e-10", "--dt", "0.5", "--time", "2"]);
+    let (fine, _) =
+        json(&folder, &["simulate", "pendulum", "--method", "rk4", "--dt", "0.001", "--time", "2"]);
+    let angle = |v: &Value| v["final_state"][0].as_f64().unwrap();
+    assert!((angle(&coarse) - angle(&fine)).abs() < 1e-9);
+}
+
+#[test]
+fn landscape_writes_map_and_picture() {
+    let folder = Folder::new("landscape");
+    let (value, code) = json(&folder, &["landscape", "pendulum-identify", "--points", "9", "--dims", "1,0"]);
+    assert_eq!(code, 0);
+    assert_eq!(value["landscape"]["names"][0], "params.damping");
+    assert_eq!(value["landscape"]["values"].as_array().unwrap().len(), 81);
+    assert_eq!(value["share_agreeing"].as_f64(), Some(1.0));
+    assert!(folder.0.join("landscape.png").exists() && folder.0.join("landscape.json").exists());
+}
+
+#[test]
+fn the_toy_of_paper_4_has_the_papers_verdicts() {
+    let folder = Folder::new("toy");
+    let (value, code) = json(&folder, &["reproduce", "diffmjx-toy", "--points", "300"]);
+    assert_eq!(code, 0);
+    let fraction = |i: usize| value["rows"][i]["value"].as_f64().unwrap();
+    assert!([1, 2, 5].into_iter().all(|i| fraction(i) >= 0.99));
+    assert!([0, 3, 4].into_iter().all(|i| fraction(i) < 0.9));
+    assert!(folder.0.join("diffmjx-toy.png").exists());
+}
+
+#[test]
+fn long_gradients_agree_to_the_last_bit_in_predicted_memory() {
+    let (value, code) = json(&Folder::new("checkpoint"), &["bench", "checkpoint", "--steps", "20000"]);
+    assert_eq!(code, 0, "{value}");
+    assert!(value["goals"].as_array().unwrap().iter().all(|g| g["met"] == true));
+}
+
+#[test]
+fn bad_input_gets_one_clear_line_and_exit_code_2() {
+    let cases: [(&[&str], &str); 18] = [
+        (&["simulate", "triple-pendulum"], "no scene is called `triple-pendulum`"),
+        (&["simulate", "pendulum", "--dt", "-1"], "the time step must be positive"),
+        (&["simulate", "pendulum", "--dt", "NaN"], "the time step must be positive"),
+        (&["simulate", "pendulum", "--time", "1e300"], "too many"),
+        (&["simulate", "pendulum", "--time", "-3"], "--time must be at least one step"),
+        (&["simulate", "pendulum", "--set", "params.mass=-1"], "outside [0.000001, 1000000]"),
+        (&["simulate", "pendulum", "--set", "params.weight=1"], "nothing is called `weight`"),
+        (&["simulate", "pendulum", "--set", "mass"], "write NAME=VALUE"),
+        (&["simulate", "pendulum", "--method", "rk4", "--tolerance", "1e-6"], "no error estimate"),
+        (&["gradcheck", "nothing"], "no scene is called"),
+        (&["landscape", "bounce", "--dims", "0,7"], "--dims needs two different variables"),
+        (&["landscape", "bounce", "--points", "1"], "at least 2 points"),
+        (&["landscape", "bounce", "--dims", "x"], "write two numbers, such as 0,1"),
+        (&["simulate", "pendulum", "--tolerance", "-1"], "tolerance"),
+        (&["fly"], "unrecognized subcommand 'fly'"),
+        (&["bench", "nothing"], "possible values: core, checkpoint"),
+        (&["simulate"], "<SCENE>"),
+        (&["simulate", "pendulum", "--time", "soon"], "invalid value 'soon'"),
+    ];
+    for (arguments, expected) in cases {
+        let output = pullback(arguments);
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert_eq!(message.trim_end().lines().count(), 1, "{arguments:?}: {message}");
+        assert!(message.starts_with("error: ") && message.contains(expected), "{arguments:?}: {message}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_named() {
+    let folder = Folder::new("blocked");
+    let file = folder.0.join("file");
+    std::fs::write(&file, "in the way").unwrap();
+    let out = file.join("sub");
+    let output = pullback(&["simulate", "pendulum", "--out", out.to_str().unwrap()]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(message.contains("cannot write") && message.contains("file/sub"), "{message}");
+}
+
+#[test]
+fn the_demo_ends_in_one_self_contained_page() {
+    let folder = Folder::new("demo");
+    let (value, code) = json(&folder, &["demo"]);
+    assert_eq!((code, value["checks_passed"].clone()), (0, value["checks"].clone()));
+    let page = std::fs::read_to_string(folder.0.join("index.html")).unwrap();
+    assert!(page.matches("data:image/png;base64,").count() >= 4);
+    for outside in ["http://", "https://", "src=\"/", "<script"] {
+        assert!(!page.contains(outside), "the page refers to {outside}");
+    }
+}
