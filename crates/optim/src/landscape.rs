@@ -22,6 +22,8 @@ pub struct LandscapeConfig {
 pub struct Landscape {
     /// Names of the two variables.
     pub names: (String, String),
+    /// Their units.
+    pub units: (String, String),
     /// Values of the first variable.
     pub xs: Vec<f64>,
     /// Values of the second variable.
@@ -45,6 +47,7 @@ impl Landscape {
     ) -> Result<Landscape, ConfigError> {
         let (names, bounds, start) = (objective.names(), objective.bounds(), objective.start());
         let (i, j) = config.dims;
+        let units = objective.units();
         if i == j || i >= names.len() || j >= names.len() {
             return Err(ConfigError::new(format!(
                 "--dims needs two different variables between 0 and {}: {}",
@@ -90,6 +93,7 @@ impl Landscape {
         let samples = || rows.iter().flatten();
         Ok(Landscape {
             names: (names[i].clone(), names[j].clone()),
+            units: (units[i].clone(), units[j].clone()),
             values: samples().map(|s| s.value).collect(),
             adjoint: samples().map(|s| s.adjoint).collect(),
             difference: samples().map(|s| s.difference).collect(),

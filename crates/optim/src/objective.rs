@@ -9,6 +9,10 @@ use pullback_core::{ConfigError, StepError, System};
 pub trait Objective: Sync {
     /// A name for each variable; their number is the dimension.
     fn names(&self) -> Vec<String>;
+    /// A unit for each variable; `1` for pure numbers.
+    fn units(&self) -> Vec<String> {
+        vec!["1".into(); self.names().len()]
+    }
     /// Bounds of each variable.
     fn bounds(&self) -> Vec<(f64, f64)>;
     /// The variables' values when nothing else is said.
@@ -34,6 +38,7 @@ pub struct RolloutObjective<S: System<f64>, L> {
     base: Inputs<f64>,
     variables: Vec<Variable>,
     names: Vec<String>,
+    units: Vec<String>,
     bounds: Vec<(f64, f64)>,
     memory: Mutex<Vec<RolloutWorkspace<f64, S::Workspace>>>,
 }
@@ -43,7 +48,8 @@ impl<S: System<f64>, L: Loss<f64>> RolloutObjective<S, L> {
     /// `base`.
     pub fn new(rollout: Rollout<S>, loss: L, base: Inputs<f64>, pattern: &str) -> Result<Self, ConfigError> {
         let layout = rollout.system.layout();
-        let (mut variables, mut names, mut bounds) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut variables, mut names) = (Vec::new(), Vec::new());
+        let (mut units, mut bounds) = (Vec::new(), Vec::new());
         for part in pattern.split(',').map(str::trim) {
             let (vector, rest) = part.split_once('.').unwrap_or((part, "*"));
             match vector {
@@ -51,6 +57,7 @@ impl<S: System<f64>, L: Loss<f64>> RolloutObjective<S, L> {
                     for i in layout.state.select(rest)? {
                         variables.push(Variable::State(i));
                         names.push(format!("state.{}", layout.state.entry_name(i)));
+                        units.push(layout.state.unit(i).to_owned());
                         bounds.push(layout.state.bounds(i));
                     }
                 }
@@ -58,6 +65,7 @@ impl<S: System<f64>, L: Loss<f64>> RolloutObjective<S, L> {
                     for i in layout.params.select(rest)? {
                         variables.push(Variable::Params(i));
                         names.push(format!("params.{}", layout.params.entry_name(i)));
+                        units.push(layout.params.unit(i).to_owned());
                         bounds.push(layout.params.bounds(i));
                     }
                 }
@@ -66,6 +74,7 @@ impl<S: System<f64>, L: Loss<f64>> RolloutObjective<S, L> {
                         for step in 0..rollout.steps {
                             variables.push(Variable::Control(step * layout.control.len() + i));
                             names.push(format!("control.{}[step {step}]", layout.control.entry_name(i)));
+                            units.push(layout.control.unit(i).to_owned());
                             bounds.push(layout.control.bounds(i));
                         }
                     }
@@ -77,7 +86,16 @@ impl<S: System<f64>, L: Loss<f64>> RolloutObjective<S, L> {
                 }
             }
         }
-        Ok(RolloutObjective { rollout, loss, base, variables, names, bounds, memory: Mutex::new(Vec::new()) })
+        Ok(RolloutObjective {
+            rollout,
+            loss,
+            base,
+            variables,
+            names,
+            units,
+            bounds,
+            memory: Mutex::new(Vec::new()),
+        })
     }
 
     /// The inputs with the variables set to `x`.
@@ -106,6 +124,9 @@ impl<S: System<f64>, L: Loss<f64>> RolloutObjective<S, L> {
 impl<S: System<f64>, L: Loss<f64>> Objective for RolloutObjective<S, L> {
     fn names(&self) -> Vec<String> {
         self.names.clone()
+    }
+    fn units(&self) -> Vec<String> {
+        self.units.clone()
     }
     fn bounds(&self) -> Vec<(f64, f64)> {
         self.bounds.clone()

@@ -92,8 +92,21 @@ fn nice_step(raw: f64) -> f64 {
     nice * power
 }
 
+/// About `target` ticks, and at least three where numbers allow: fewer do not show the scale.
 fn linear_ticks(lo: f64, hi: f64, target: usize) -> Ticks {
-    let step = nice_step((hi - lo) / target as f64);
+    let finer =
+        (target..target + 5).map(|target| ticks_with_step(lo, hi, nice_step((hi - lo) / target as f64)));
+    let mut best = Ticks::default();
+    for ticks in finer {
+        if ticks.values.len() >= 3 {
+            return ticks;
+        }
+        best = ticks;
+    }
+    best
+}
+
+fn ticks_with_step(lo: f64, hi: f64, step: f64) -> Ticks {
     let mut values = Vec::new();
     if step > 0.0 && step.is_finite() {
         let first = (lo / step - 1e-9).ceil();

@@ -83,6 +83,9 @@ impl<O: Objective> Objective for Bounded<O> {
     fn names(&self) -> Vec<String> {
         self.objective.names()
     }
+    fn units(&self) -> Vec<String> {
+        self.objective.units()
+    }
     fn bounds(&self) -> Vec<(f64, f64)> {
         self.bounds.clone()
     }

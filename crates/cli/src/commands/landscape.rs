@@ -105,8 +105,8 @@ pub fn panel(title: &str, map: &Landscape, gradients: &[(f64, f64)]) -> HeatmapP
     }
     HeatmapPanel {
         title: title.into(),
-        x_label: map.names.0.clone(),
-        y_label: map.names.1.clone(),
+        x_label: label(&map.names.0, &map.units.0),
+        y_label: label(&map.names.1, &map.units.1),
         x_range: (map.xs[0], map.xs[columns - 1]),
         y_range: (map.ys[0], map.ys[map.ys.len() - 1]),
         values: map.values.chunks(columns).map(<[f64]>::to_vec).collect(),
@@ -114,5 +114,14 @@ pub fn panel(title: &str, map: &Landscape, gradients: &[(f64, f64)]) -> HeatmapP
         smooth: true,
         arrows,
         ..HeatmapPanel::default()
+    }
+}
+
+/// `params.length` in `m` reads "length (m)".
+fn label(name: &str, unit: &str) -> String {
+    let name = name.split_once('.').map_or(name, |(_, rest)| rest);
+    match unit {
+        "1" => name.to_owned(),
+        unit => format!("{name} ({})", unit.replace("^2", "^{2}").replace("^3", "^{3}")),
     }
 }

@@ -148,5 +148,5 @@ pub fn figure(scene: &dyn Scene, rows: &[(f64, Vec<f64>)]) -> Figure {
         })
         .collect();
     let count = panels.len();
-    Figure::grid(scene.name(), 1, panels).sized(7.0, 0.6 + 2.6 * count as f64)
+    Figure::grid(scene.name(), 1, panels).sized(7.5, 0.6 + 3.0 * count as f64)
 }
