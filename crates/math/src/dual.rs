@@ -127,6 +127,22 @@ macro_rules! lift {
 impl<T: Real> Real for Dual<T> {
     const LANES: usize = T::LANES;
     const EPSILON: f64 = T::EPSILON;
+    const MIN_POSITIVE: f64 = T::MIN_POSITIVE;
+
+    type Primal = T;
+    const HAS_TANGENT: bool = true;
+    #[inline(always)]
+    fn primal(self) -> T {
+        self.value
+    }
+    #[inline(always)]
+    fn tangent(self) -> T {
+        self.tangent
+    }
+    #[inline(always)]
+    fn from_parts(primal: T, tangent: T) -> Self {
+        Dual::new(primal, tangent)
+    }
 
     #[inline(always)]
     fn lit(x: f64) -> Self {

@@ -62,6 +62,22 @@ macro_rules! real_lanes {
         impl Real for $t {
             const LANES: usize = $n;
             const EPSILON: f64 = $f::EPSILON as f64;
+            const MIN_POSITIVE: f64 = $f::MIN_POSITIVE as f64;
+
+            type Primal = $t;
+            const HAS_TANGENT: bool = false;
+            #[inline(always)]
+            fn primal(self) -> $t {
+                self
+            }
+            #[inline(always)]
+            fn tangent(self) -> $t {
+                Self::zero()
+            }
+            #[inline(always)]
+            fn from_parts(primal: $t, _tangent: $t) -> $t {
+                primal
+            }
 
             #[inline(always)]
             fn lit(x: f64) -> $t {

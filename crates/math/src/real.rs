@@ -11,6 +11,10 @@
 //! | `min`, `max` | a = b | all to the first argument |
 //! | `atan2` | y = x = 0 | 0, 0 |
 //! | `powf` | x ≤ 0 | 0 |
+//! | `ln` | x ≤ 0 | 0 |
+//!
+//! `recip`, `tan`, `powi` with a negative exponent and division have no finite value at their poles; there, and
+//! only there, the derivative is infinite with the value.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign};
@@ -92,6 +96,23 @@ pub trait Real:
     const LANES: usize;
     /// Unit round-off of the underlying float.
     const EPSILON: f64;
+    /// Smallest normal number of the underlying float.
+    const MIN_POSITIVE: f64;
+
+    /// The scalar without its tangent: `T` for [`Dual<T>`](crate::Dual), the type itself for a plain number.
+    ///
+    /// Iterative algorithms run on the primal and attach the tangent of the converged result by its
+    /// differential, because a derivative that follows the iterations is wrong where they stop early or
+    /// divide by a vanishing gap.
+    type Primal: Real;
+    /// Whether values carry a tangent; a constant, so plain numbers pay nothing for the question.
+    const HAS_TANGENT: bool;
+    /// The value without its tangent.
+    fn primal(self) -> Self::Primal;
+    /// The tangent; zero for a plain number.
+    fn tangent(self) -> Self::Primal;
+    /// The value with a tangent; a plain number drops it.
+    fn from_parts(primal: Self::Primal, tangent: Self::Primal) -> Self;
 
     /// The literal `x` in every lane.
     fn lit(x: f64) -> Self;
@@ -207,7 +228,7 @@ pub trait Real:
     /// d asin x = dx / √(1 − x²), and 0 at |x| ≥ 1
     #[inline(always)]
     fn asin_vjp(self, out_bar: Self) -> Self {
-        let cos_squared = Self::one() - self * self;
+        let cos_squared = (Self::one() - self) * (Self::one() + self);
         let inside = cos_squared.gt(Self::zero());
         Self::select(inside, out_bar / Self::select(inside, cos_squared, Self::one()).sqrt(), Self::zero())
     }
@@ -223,10 +244,14 @@ pub trait Real:
     /// d atan2(y, x) = (x dy − y dx) / (x² + y²), and 0 at the origin
     #[inline(always)]
     fn atan2_vjp(self, x: Self, out_bar: Self) -> (Self, Self) {
-        let radius_squared = x * x + self * self;
-        let off_origin = radius_squared.gt(Self::zero());
-        let scale = out_bar / Self::select(off_origin, radius_squared, Self::one());
-        (scale * x, -(scale * self))
+        // Both divided by the larger one, so that the square of a tiny radius does not vanish.
+        let larger = x.abs().max(self.abs());
+        let off_origin = larger.ge(Self::lit(Self::MIN_POSITIVE));
+        let unit = Self::select(off_origin, larger, Self::one()).recip();
+        let (y, x) = (self * unit, x * unit);
+        let scale = out_bar * unit / Self::select(off_origin, x * x + y * y, Self::one());
+        let scale = Self::select(off_origin, scale, Self::zero());
+        (scale * x, -(scale * y))
     }
 
     /// Exponential.
@@ -238,10 +263,11 @@ pub trait Real:
     }
     /// Natural logarithm.
     fn ln(self) -> Self;
-    /// d ln x = dx / x
+    /// d ln x = dx / x, and 0 at x ≤ 0
     #[inline(always)]
     fn ln_vjp(self, out_bar: Self) -> Self {
-        out_bar / self
+        let positive = self.gt(Self::zero());
+        Self::select(positive, out_bar / Self::select(positive, self, Self::one()), Self::zero())
     }
     /// Hyperbolic tangent.
     fn tanh(self) -> Self;

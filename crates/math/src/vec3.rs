@@ -32,6 +32,16 @@ impl<T: Real> Vec3<T> {
     pub fn zero() -> Self {
         Self::new(T::zero(), T::zero(), T::zero())
     }
+    /// Every component through `f`, for example from one scalar type to another.
+    #[inline(always)]
+    pub fn map<U>(self, f: impl Fn(T) -> U) -> Vec3<U> {
+        Vec3 { x: f(self.x), y: f(self.y), z: f(self.z) }
+    }
+    /// `f` of the components of both at each place.
+    #[inline(always)]
+    pub fn zip<U: Real, V>(self, other: Vec3<U>, f: impl Fn(T, U) -> V) -> Vec3<V> {
+        Vec3 { x: f(self.x, other.x), y: f(self.y, other.y), z: f(self.z, other.z) }
+    }
 
     /// a·b
     #[inline(always)]
