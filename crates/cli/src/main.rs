@@ -1,2 +1,48 @@
-//! The pullback program.
-fn main() {}
+//! `pullback`: simulate, check gradients, look at landscapes, reproduce papers, measure.
+//!
+//! Exit codes: 0 done, 1 a check failed or a goal was missed, 2 the request made no sense or could not be carried out.
+
+mod args;
+mod bench;
+mod commands;
+mod memory;
+mod output;
+mod progress;
+mod timing;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Command};
+use output::{CliError, Output};
+
+#[global_allocator]
+static ALLOCATOR: memory::Counting = memory::Counting;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let output = Output { json: arguments.json, out: arguments.out.clone() };
+    match run(&arguments, &output) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {}", error.to_string().replace('\n', " "));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether every check passed and every goal was met.
+fn run(arguments: &Arguments, output: &Output) -> Result<bool, CliError> {
+    let seed = arguments.seed;
+    match &arguments.command {
+        Command::List => commands::list::run(output),
+        Command::Demo => commands::demo::run(seed, output),
+        Command::Simulate(options) => commands::simulate::run(options, output),
+        Command::Gradcheck(options) => commands::gradcheck::run(options, seed, output),
+        Command::Landscape(options) => commands::landscape::run(options, output),
+        Command::Reproduce(options) => commands::reproduce::run(options, output),
+        Command::Bench(options) => bench::run(options, output),
+    }
+}

@@ -22,6 +22,11 @@ pub trait FieldShape: Described {
         false
     }
 
+    /// Number of guards: functions whose sign says which smooth piece of f holds (is this contact closed?).
+    fn guards(&self) -> usize {
+        0
+    }
+
     /// Whether [`advance`](VectorField::advance) is plain addition; pullbacks are then spared the rates.
     fn flat(&self) -> bool {
         true
@@ -38,6 +43,31 @@ pub trait VectorField<T: Real>: FieldShape + Send + Sync {
 
     /// Allocates the scratch memory.
     fn workspace(&self) -> Self::Workspace;
+
+    /// g(x, u, θ, t), one value per guard; f is smooth as long as no guard changes sign.
+    ///
+    /// Adaptive solves end a step where a guard changes sign, hold the side of every guard fixed inside a step, and carry
+    /// the gradient exactly across, even where f jumps. Fixed steps do not look at guards.
+    fn guard(&self, _params: &[T], _time: T, _state: &[T], _control: &[T], _guards: &mut [T]) {}
+
+    /// The pullback of [`guard`](VectorField::guard): *adds* to the three cotangents and returns that of the time.
+    fn guard_vjp(
+        &self,
+        _params: &[T],
+        _time: T,
+        _state: &[T],
+        _control: &[T],
+        _guards_bar: &[T],
+        _state_bar: &mut [T],
+        _control_bar: &mut [T],
+        _params_bar: &mut [T],
+    ) -> T {
+        T::zero()
+    }
+
+    /// Until further notice, evaluate f as if each guard had the sign of the value given, whatever the state;
+    /// `None` lets the state decide again. A field with guards keeps the sides in its workspace.
+    fn freeze(&self, _ws: &mut Self::Workspace, _sides: Option<&[T]>) {}
 
     /// rate = f(x, u, θ, t).
     fn eval(

@@ -9,6 +9,7 @@ pub mod checkpoint;
 pub mod doc_example;
 pub mod error;
 pub mod field;
+pub mod files;
 pub mod gradcheck;
 pub mod integrator;
 pub mod layout;

@@ -22,6 +22,11 @@ impl Workspace for () {
         0
     }
 }
+impl<T: Copy + Send> Workspace for Option<T> {
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+}
 impl<T: Send> Workspace for Vec<T> {
     fn heap_bytes(&self) -> usize {
         self.capacity() * size_of::<T>()

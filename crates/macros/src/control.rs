@@ -1,4 +1,4 @@
-//! Lowering, part 4: branches and loops.
+//! Lowering, part 5: branches and loops.
 //!
 //! A branch is lowered twice from the same state; every variable that then stands for different values gets a merge.
 //! A loop body is lowered until what it carries is stable: a variable is carried if an iteration changes it, and a
@@ -17,17 +17,24 @@ use crate::lower::{Lower, is_place, strip};
 /// Loops of up to this many iterations keep their record on the stack.
 const LARGEST_STACK_RECORD: u64 = 1024;
 
+/// A block lowered on its own.
+struct Arm {
+    value: Option<Operand>,
+    instrs: Vec<Instr>,
+    /// The variables of the enclosing scopes after it.
+    after: Vec<Operand>,
+}
+
 impl Lower {
     fn present(&self) -> Vec<Operand> {
         self.bindings.iter().map(|b| b.current.clone()).collect()
     }
 
-    /// Lowers in a block of its own; returns its value, its instructions and the variables after it. The state of the
-    /// variables before is put back.
+    /// Lowers in a block of its own, then puts the variables back to what they were before.
     fn branch_body(
         &mut self,
         lower: impl FnOnce(&mut Lower) -> Result<Option<Operand>, Error>,
-    ) -> Result<(Option<Operand>, Vec<Instr>, Vec<Operand>), Error> {
+    ) -> Result<Arm, Error> {
         let before = self.present();
         self.blocks.push(Vec::new());
         let value = lower(self)?;
@@ -38,7 +45,7 @@ impl Lower {
         for (binding, before) in self.bindings.iter_mut().zip(before) {
             binding.current = before;
         }
-        Ok((value, instrs, after))
+        Ok(Arm { value, instrs, after })
     }
 
     /// `if condition { .. } else { .. }`, as an expression or as a statement.
@@ -53,8 +60,8 @@ impl Lower {
         }
 
         let start = self.values.len();
-        let (then_value, then, then_after) = self.branch_body(|l| l.block(&node.then_branch))?;
-        let (other_value, otherwise, other_after) = self.branch_body(|l| match &node.else_branch {
+        let then = self.branch_body(|l| l.block(&node.then_branch))?;
+        let otherwise = self.branch_body(|l| match &node.else_branch {
             None => Ok(None),
             Some((_, expr)) => match &**expr {
                 Expr::If(nested) => l.branch(nested),
@@ -66,7 +73,7 @@ impl Lower {
 
         // The variables that the branches leave different, then the value of the expression.
         let mut merges = Vec::new();
-        for (i, (then, otherwise)) in then_after.into_iter().zip(other_after).enumerate() {
+        for (i, (then, otherwise)) in then.after.into_iter().zip(otherwise.after).enumerate() {
             if then == otherwise {
                 self.bindings[i].current = then;
                 continue;
@@ -78,7 +85,7 @@ impl Lower {
                 if active { Operand::Active(out) } else { Operand::Inactive(self.named(out)) };
             merges.push(Merge { out, then, otherwise });
         }
-        let value = match (then_value, other_value) {
+        let value = match (then.value, otherwise.value) {
             (Some(then), Some(otherwise)) => {
                 let out = self.temporary();
                 let active = then.is_active() || otherwise.is_active();
@@ -87,6 +94,7 @@ impl Lower {
             }
             _ => None,
         };
+        let (then, otherwise) = (then.instrs, otherwise.instrs);
         self.push(Instr::If(IfNode { condition, then, otherwise, merges, inner }));
         Ok(value)
     }
@@ -140,7 +148,7 @@ impl Lower {
                 let current = Operand::Inactive(self.named(value));
                 self.declare(ident, current);
             }
-            let (_, body, ends) = self.branch_body(|l| l.block(&node.body))?;
+            let Arm { instrs: body, after: ends, .. } = self.branch_body(|l| l.block(&node.body))?;
             self.scopes.pop();
             self.bindings.truncate(inits.len());
 
@@ -209,7 +217,7 @@ impl Lower {
             (Some(0), None) if !closed && is_constant_name(high) => Some(quote!(#high)),
             _ => None,
         };
-        Ok((quote!((#low #limits #high)), count))
+        Ok((quote!(#low #limits #high), count))
     }
 }
 

@@ -9,15 +9,20 @@ use std::ops::Range;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-use crate::ir::{Names, Place, Program, Step, ValueId, disjoint};
+use crate::ir::{Names, Place, Program, Step, ValueId, covers, disjoint};
 
 /// What a cotangent holds so far.
 #[derive(Clone)]
 pub enum Held {
     /// Contributions to these places, zeros elsewhere.
     Places(Vec<Place>),
+    /// Contributions anywhere but in these places, which are zero.
+    Except(Vec<Place>),
+}
+
+impl Held {
     /// Contributions anywhere.
-    Whole,
+    pub const WHOLE: Held = Held::Except(Vec::new());
 }
 
 /// A loop being reversed. Cotangents of values from outside it sum over iterations, so they start before it.
@@ -78,7 +83,7 @@ impl Writer<'_> {
     pub fn still_zero(&self, value: ValueId, place: &[Step]) -> bool {
         match self.state.held.get(&value) {
             None => true,
-            Some(Held::Whole) => false,
+            Some(Held::Except(zeros)) => zeros.iter().any(|zero| covers(zero, place)),
             Some(Held::Places(places)) => places.iter().all(|held| disjoint(held, place)),
         }
     }
@@ -91,7 +96,7 @@ impl Writer<'_> {
         }
         if let Some(frame) = self.state.frames.iter_mut().find(|frame| !frame.inner.contains(&value)) {
             frame.declared_before.push(value);
-            self.state.held.insert(value, Held::Whole);
+            self.state.held.insert(value, Held::WHOLE);
             return false;
         }
         true
@@ -115,7 +120,7 @@ impl Writer<'_> {
 
     /// Declares the cotangent of `value` as `init`.
     pub fn declare(&mut self, value: ValueId, init: TokenStream) -> TokenStream {
-        self.state.held.insert(value, Held::Whole);
+        self.state.held.insert(value, Held::WHOLE);
         let bar = self.bar(value);
         quote!(let mut #bar = #init;)
     }
@@ -129,7 +134,7 @@ impl Writer<'_> {
             let init = if exact { tokens } else { quote!(#math::Accumulate::start(&#primal, #tokens)) };
             return self.declare(value, init);
         }
-        self.state.held.insert(value, Held::Whole);
+        self.state.held.insert(value, Held::WHOLE);
         let bar = self.bar(value);
         self.state.mutated.insert(bar.to_string());
         if exact {
@@ -151,8 +156,10 @@ impl Writer<'_> {
             TokenStream::new()
         };
         let overwrite = self.still_zero(value, place);
-        if let Some(Held::Places(places)) = self.state.held.get_mut(&value) {
-            places.push(place.clone());
+        match self.state.held.get_mut(&value) {
+            Some(Held::Places(places)) => places.push(place.clone()),
+            Some(Held::Except(zeros)) => zeros.retain(|zero| disjoint(zero, place)),
+            None => {}
         }
         let bar = self.bar(value);
         self.state.mutated.insert(bar.to_string());
@@ -167,7 +174,7 @@ impl Writer<'_> {
     pub fn hand_over(&mut self, value: ValueId, bar: &Ident) -> TokenStream {
         if self.may_start(value) {
             self.state.handed_bars.insert(value, bar.clone());
-            self.state.held.insert(value, Held::Whole);
+            self.state.held.insert(value, Held::WHOLE);
             return TokenStream::new();
         }
         self.contribute(value, Slot { tokens: quote!(#bar), exact: true })

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
+use syn::visit_mut::{self, VisitMut};
 use syn::{Error, Expr, ItemFn, Stmt};
 
 use crate::errors::error;
@@ -21,6 +22,7 @@ pub fn differentiable(args: TokenStream, item: TokenStream, math: &TokenStream) 
             return error.to_compile_error();
         }
     };
+    Regroup.visit_item_fn_mut(&mut function);
     let generated = if args.is_empty() {
         pullback(&function, math)
     } else {
@@ -29,6 +31,25 @@ pub fn differentiable(args: TokenStream, item: TokenStream, math: &TokenStream) 
     signature::strip_helpers(&mut function);
     let generated = generated.unwrap_or_else(|error| error.to_compile_error());
     quote!(#function #generated)
+}
+
+/// A `macro_rules!` argument arrives in an invisible group, which the compiler drops when it takes the function back:
+/// `$a * b` with `x + y` for `$a` would become `x + y * b`. Parentheses hold it together.
+struct Regroup;
+
+impl VisitMut for Regroup {
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        visit_mut::visit_expr_mut(self, expr);
+        if let Expr::Group(group) = expr {
+            let inner = (*group.expr).clone();
+            *expr = match inner {
+                Expr::Binary(_) | Expr::Unary(_) | Expr::Cast(_) | Expr::Range(_) | Expr::Reference(_) => {
+                    syn::parse_quote!((#inner))
+                }
+                whole => whole,
+            };
+        }
+    }
 }
 
 /// `f_vjp`

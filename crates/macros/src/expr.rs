@@ -1,4 +1,4 @@
-//! Lowering, part 2: expressions. An expression without active operands is kept as the user wrote it; an active one
+//! Lowering, part 3: expressions. An expression without active operands is kept as the user wrote it; an active one
 //! becomes one instruction per operation, each with the [`Rule`] that pulls its cotangent back.
 
 use quote::{ToTokens, quote, quote_spanned};
@@ -9,7 +9,8 @@ use syn::{
 
 use crate::errors::{error, unsupported};
 use crate::ir::{Instr, Operand, Place, Rule, Step, vjp_name};
-use crate::lower::{Lower, field_step, index_step, is_place, strip};
+use crate::lower::{Lower, is_place, strip};
+use crate::pattern::{field_step, index_step};
 
 /// Methods whose result is discrete or piecewise constant: no cotangent passes.
 const CONSTANT_METHODS: [&str; 29] = [

@@ -142,21 +142,22 @@ impl Forward<'_> {
             })
             .collect();
         let (index, range) = (&node.index, &node.range);
-        let walk = if node.reversed { quote!(#range.rev()) } else { quote!(#range) };
+        let walk = if node.reversed { quote!((#range).rev()) } else { quote!(#range) };
         if !saving {
             return Some(quote!(#declare for #index in #walk { #body #advance } #finish));
         }
+        let zipped = if node.reversed { quote!(#walk) } else { quote!((#range)) };
         let state = tuple(kept.iter().map(|&i| phi(i)).collect());
         Some(match &node.count {
             Some(count) => quote! {
                 #declare
                 let mut #saved = [#state; #count];
-                for (#index, #slot) in #walk.zip(&mut #saved) { *#slot = #state; #body #advance }
+                for (#index, #slot) in #zipped.zip(&mut #saved) { *#slot = #state; #body #advance }
                 #finish
             },
             None => quote! {
                 #declare
-                let mut #saved = ::std::vec::Vec::with_capacity(#range.size_hint().0);
+                let mut #saved = ::std::vec::Vec::with_capacity((#range).size_hint().0);
                 for #index in #walk { #saved.push(#state); #body #advance }
                 #finish
             },

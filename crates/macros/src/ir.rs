@@ -71,6 +71,16 @@ pub fn disjoint(a: &[Step], b: &[Step]) -> bool {
     })
 }
 
+/// Whether `whole` certainly contains `part`.
+pub fn covers(whole: &[Step], part: &[Step]) -> bool {
+    whole.len() <= part.len()
+        && whole.iter().zip(part).all(|steps| match steps {
+            (Step::Field(a), Step::Field(b)) => a == b,
+            (Step::Index(a, _), Step::Index(b, _)) => a == b,
+            _ => false,
+        })
+}
+
 /// Where the cotangent of an instruction's result goes.
 #[derive(Clone)]
 pub enum Rule {
@@ -138,7 +148,7 @@ pub struct Carried {
 #[derive(Clone)]
 pub struct ForNode {
     pub index: Ident,
-    /// The range, in parentheses.
+    /// `low..high`
     pub range: TokenStream,
     /// Whether the source walks the range backwards.
     pub reversed: bool,

@@ -1,4 +1,59 @@
-//! `#[differentiable]`
+//! `#[differentiable]`: reads a function `f` and writes its pullback `f_vjp` next to it.
+//!
+//! ```
+//! use pullback_math::{Real, Vec3, differentiable};
+//!
+//! /// Force of a spring on particle a.
+//! #[differentiable]
+//! fn spring<T: Real>(xa: Vec3<T>, xb: Vec3<T>, rest: T, #[constant] stiffness: T) -> Vec3<T> {
+//!     let d = xa - xb;
+//!     d.normalize() * (stiffness * (rest - d.norm()))
+//! }
+//!
+//! let (xa, xb) = (Vec3::new(2.0, 0.0, 0.0), Vec3::zero());
+//! assert_eq!(spring(xa, xb, 1.0, 5.0), Vec3::new(-5.0, 0.0, 0.0));
+//! // One slot per argument; the slot of a constant is `()`.
+//! let (xa_bar, xb_bar, rest_bar, ()) = spring_vjp(xa, xb, 1.0, 5.0, Vec3::new(1.0, 0.0, 0.0));
+//! assert_eq!((xa_bar.x, xb_bar.x, rest_bar), (-5.0, 5.0, 5.0));
+//! ```
+//!
+//! # Method
+//!
+//! Source transformation as in gradSim, appendix D, at compile time and on Rust. The macro knows no types: an operator
+//! is pulled back by a trait (`a * b` by `MulVjp::mul_vjp(a, b, out_bar)`), a function or method by its sibling
+//! (`x.m(y)` by `x.m_vjp(y, out_bar)`), and the compiler finds them. So hand-written and generated pullbacks call each
+//! other freely.
+//!
+//! 1. `signature`: which arguments are constants, what `f_vjp` looks like.
+//! 2. `lower`, `pattern`, `expr`, `primal`, `control`: the body becomes single-assignment instructions (`ir`), and each value is
+//!    found active or not. Inactive code is kept as it was written and gets no cotangents.
+//! 3. `reverse`, `cotangents`: the instructions from last to first. The first contribution to a cotangent is its value,
+//!    only later ones are added; what nothing flows to is not written.
+//! 4. `forward`: the part of the forward sweep that the reverse sweep reads, with the operations in their order.
+//! 5. `emit`: both sweeps inside the signature. `f` itself is passed through as it was.
+//!
+//! A branch is recomputed and reversed in the arm that was taken. A loop saves what it carries at the start of each
+//! iteration (on the stack where the number of iterations is a constant, else in a `Vec`), and recomputes one iteration
+//! at a time.
+//!
+//! # The subset
+//!
+//! `let` with patterns and shadowing; `+ - * /`, unary `-` and their assignments; assignment to variables, fields and
+//! elements; calls by name; fields, elements, structs, tuples, arrays; blocks; `if`/`else`; `select`; `for` over a
+//! range; `constant(x)`, which stops gradients; assertions, which stay in `f`. Anything else is an error that says what
+//! to write instead.
+//!
+//! # Limitations
+//!
+//! - Values are `Copy`, as everything small in the engine is.
+//! - A value read only by discrete methods (`lt`, `floor`, `len`, ...), conditions, indices and bounds is not
+//!   differentiated there.
+//! - A loop that carries an array and reads it saves the whole array at each iteration; where that matters, write the
+//!   pullback by hand.
+//! - `+`, `-` and unary `-` hand their operands to the pullback although it seldom looks at them, so a loop with a
+//!   run-time bound may save a value that a pullback by hand would not.
+//! - `x.m(y)` where `m` takes `&self` holds `x` constant, as every argument behind a reference.
+
 mod control;
 mod cotangents;
 mod derive;
@@ -10,19 +65,56 @@ mod expr;
 mod forward;
 mod ir;
 mod lower;
+mod pattern;
 mod primal;
 mod reverse;
 mod signature;
 
 use proc_macro::TokenStream;
 
-/// Writes `f_vjp` next to `f`.
+/// Writes `f_vjp` next to `f`: the same arguments, then the cotangent of the result; it returns one slot per argument,
+/// bare for a function of one argument, else as a tuple.
+///
+/// Constants have the slot `()`. They are the arguments marked `#[constant]`, those of integer, `bool`, `char` or
+/// `Mask` type, and those behind a reference, `&self` included. `self` by value is differentiable.
+///
+/// ```
+/// use pullback_math::{Real, differentiable};
+///
+/// #[differentiable]
+/// fn horner<T: Real, const N: usize>(c: [T; N], x: T) -> T {
+///     let mut sum = T::zero();
+///     for i in 0..N {
+///         sum = sum * x + c[i];
+///     }
+///     sum
+/// }
+///
+/// // d(3x² + 2x + 1) = (6x + 2) dx + x² dc₀ + x dc₁ + dc₂
+/// assert_eq!(horner_vjp([3.0, 2.0, 1.0], 2.0, 1.0), ([4.0, 2.0, 1.0], 14.0));
+/// ```
 #[proc_macro_attribute]
 pub fn differentiable(args: TokenStream, item: TokenStream) -> TokenStream {
     emit::differentiable(args.into(), item.into(), &emit::math_path()).into()
 }
 
-/// Implements `Cotangent` field by field.
+/// Implements `Cotangent` for a struct, field by field, and `Flat` where the scalar is known: the first type parameter
+/// that is unbounded or `Real`, or the one named by `#[cotangent(scalar = f64)]`.
+///
+/// ```
+/// use pullback_math::{Cotangent, Flat, Vec3};
+///
+/// #[derive(Clone, Copy, Cotangent)]
+/// struct Particle<T> {
+///     position: Vec3<T>,
+///     mass: T,
+/// }
+///
+/// assert_eq!(<Particle<f64> as Flat<f64>>::LEN, 4);
+/// let mut sum = Particle { position: Vec3::new(1.0, 2.0, 3.0), mass: 4.0 };
+/// sum.accumulate(sum);
+/// assert_eq!(sum.mass, 8.0);
+/// ```
 #[proc_macro_derive(Cotangent, attributes(cotangent))]
 pub fn derive_cotangent(input: TokenStream) -> TokenStream {
     let implementation = derive::cotangent(input.into(), &emit::math_path());

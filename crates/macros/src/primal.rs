@@ -1,4 +1,4 @@
-//! Lowering, part 3: expressions that no cotangent passes (conditions, indices, bounds, `constant(...)`). They are
+//! Lowering, part 4: expressions that no cotangent passes (conditions, indices, bounds, `constant(...)`). They are
 //! kept as the user wrote them, with each variable replaced by the name of its present value.
 
 use syn::visit_mut::{self, VisitMut};
@@ -58,7 +58,7 @@ impl VisitMut for Rename<'_> {
         let error = match expr {
             Expr::Block(_) => error(
                 &*expr,
-                "a block inside a condition, an index or `constant(...)`: compute it with `let` before",
+                "a block inside a condition, an index, a mask or `constant(...)`: compute it with `let` before",
             ),
             _ => unsupported(expr),
         };
@@ -77,7 +77,7 @@ impl VisitMut for Rename<'_> {
             other => {
                 let error = error(
                     &*other,
-                    "a statement inside a condition, an index or `constant(...)`: compute it with `let` before",
+                    "a statement inside a condition, an index, a mask or `constant(...)`: compute it with `let` before",
                 );
                 self.error.get_or_insert(error);
             }

@@ -8,7 +8,7 @@ use quote::{format_ident, quote};
 
 use crate::cotangents::{Cotangents, Frame, Held, Slot, Writer};
 use crate::forward::{Forward, Needed, Records, assign_together, tuple};
-use crate::ir::{ForNode, IfNode, Instr, Operand, Program, Rule, ValueId, collect_idents};
+use crate::ir::{ForNode, IfNode, Instr, Operand, Place, Program, Rule, ValueId, collect_idents, covers};
 
 /// Writes reverse code.
 pub struct Reverse<'a> {
@@ -110,7 +110,16 @@ impl<'a> Reverse<'a> {
                     let zero = self.writer.zero_like(quote!(#bar #(#place)*));
                     self.writer.state.mutated.insert(bar.to_string());
                     written.extend(quote!(#bar #(#place)* = #zero;));
-                    written.extend(self.writer.hand_over(*base, &bar));
+                    if self.writer.may_start(*base) {
+                        // Same variable, with a place known to be zero again.
+                        self.writer.hand_over(*base, &bar);
+                        let held = self.writer.state.held.get(&out).cloned();
+                        self.writer.state.held.insert(*base, reset(held, place));
+                    } else {
+                        written.extend(
+                            self.writer.contribute(*base, Slot { tokens: quote!(#bar), exact: true }),
+                        );
+                    }
                 }
                 written
             }
@@ -129,7 +138,7 @@ impl<'a> Reverse<'a> {
                 Operand::Inactive(_) => pattern.push(quote!(_)),
                 // A slot of the right type is the cotangent itself, if it is the first.
                 Operand::Active(value) if exact && self.writer.may_start(*value) => {
-                    self.writer.state.held.insert(*value, Held::Whole);
+                    self.writer.state.held.insert(*value, Held::WHOLE);
                     let bar = self.writer.bar(*value);
                     pattern.push(quote!(mut #bar));
                 }
@@ -167,7 +176,7 @@ impl<'a> Reverse<'a> {
             // What an enclosing loop declares before itself exists on both sides.
             for frame in &self.writer.state.frames {
                 for value in &frame.declared_before {
-                    before.held.insert(*value, Held::Whole);
+                    before.held.insert(*value, Held::WHOLE);
                 }
             }
             arms.push((
@@ -205,11 +214,11 @@ impl<'a> Reverse<'a> {
             for (_, _, held, _) in &arms {
                 match held.get(&value) {
                     Some(Held::Places(more)) => places.extend(more.iter().cloned()),
-                    Some(Held::Whole) => whole = true,
+                    Some(Held::Except(_)) => whole = true,
                     None => {}
                 }
             }
-            before.held.insert(value, if whole { Held::Whole } else { Held::Places(places) });
+            before.held.insert(value, if whole { Held::WHOLE } else { Held::Places(places) });
         }
         self.writer.state.held = before.held;
         let (condition, then, otherwise) = (&node.condition, &blocks[0], &blocks[1]);
@@ -219,7 +228,7 @@ impl<'a> Reverse<'a> {
         let outs = yielded
             .iter()
             .map(|value| {
-                self.writer.state.held.insert(*value, Held::Whole);
+                self.writer.state.held.insert(*value, Held::WHOLE);
                 let bar = self.writer.bar(*value);
                 quote!(mut #bar)
             })
@@ -239,7 +248,7 @@ impl<'a> Reverse<'a> {
         }
         // A place written in one iteration is not zero in the next.
         for held in self.writer.state.held.values_mut() {
-            *held = Held::Whole;
+            *held = Held::WHOLE;
         }
         let checkpoint = (self.writer.state.clone(), self.records.clone());
         loop {
@@ -292,9 +301,10 @@ impl<'a> Reverse<'a> {
             let is_read = |i: &usize| needed.contains(&program.name(node.carried[*i].phi).to_string());
             let kept: Vec<usize> = all.clone().filter(is_read).collect();
             let (index, range, saved) = (&node.index, &node.range, &node.saved);
-            let walk = if node.reversed { quote!(#range) } else { quote!(#range.rev()) };
+            let walk = if node.reversed { quote!((#range)) } else { quote!((#range).rev()) };
             let body = quote!({ #forward #reverse });
             let walked = if kept.is_empty() {
+                let walk = if node.reversed { quote!(#range) } else { walk };
                 quote!(for #index in #walk #body)
             } else {
                 let state = tuple(
@@ -325,5 +335,20 @@ impl<'a> Reverse<'a> {
             }
             return quote!(#before #walked #after);
         }
+    }
+}
+
+/// What a cotangent holds once `place` is zero again.
+fn reset(held: Option<Held>, place: &Place) -> Held {
+    match held {
+        Some(Held::Places(mut places)) => {
+            places.retain(|held| !covers(place, held));
+            Held::Places(places)
+        }
+        Some(Held::Except(mut zeros)) => {
+            zeros.push(place.clone());
+            Held::Except(zeros)
+        }
+        None => Held::WHOLE,
     }
 }

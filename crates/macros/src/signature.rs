@@ -1,7 +1,7 @@
 //! The signature: which arguments are differentiable, and what `f_vjp` looks like from outside.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote};
+use quote::quote;
 use syn::{Error, FnArg, ItemFn, Pat, ReceiverKind, ReturnType, Safety, Type};
 
 use crate::errors::error;
@@ -168,7 +168,7 @@ pub fn documentation(function: &ItemFn, arguments: &[Argument]) -> String {
     let name = &function.sig.ident;
     let link = match arguments.first() {
         Some(first) if first.receiver.is_some() => {
-            format_ident!("Self").to_string() + "::" + &name.to_string()
+            format!("Self::{name}")
         }
         _ => name.to_string(),
     };
@@ -181,7 +181,7 @@ pub fn documentation(function: &ItemFn, arguments: &[Argument]) -> String {
         names.collect::<Vec<_>>().join(", ")
     };
     let mut line =
-        format!("Pullback of [`{link}`]: from the cotangent of its result, those of {}", list(false));
+        format!(" Pullback of [`{link}`]: from the cotangent of its result, those of {}", list(false));
     if arguments.iter().any(|a| a.constant) {
         line += &format!("; `()` for {}, held constant", list(true));
     }

@@ -1,5 +1,8 @@
 //! Branches and loops.
 
+// Each way of writing a thing is tested, also the ones that clippy would rewrite.
+#![allow(clippy::assign_op_pattern)]
+
 use pullback_core::check_vjp;
 use pullback_core::gradcheck::Options;
 use pullback_math::{Real, Vec3, differentiable};

@@ -35,7 +35,7 @@ impl<T: Real> SpatialInertia<T> {
     }
     /// A body of `mass` (kg) with centre of mass `com` (m) and inertia about it (kg m²).
     ///
-    /// Parallel axes: I = I_c − m [c]²
+    /// Parallel axes: I = I_c − m \[c\]²
     #[inline(always)]
     pub fn from_com(mass: T, com: Vec3<T>, about_com: SymMat3<T>) -> Self {
         SpatialInertia {
@@ -74,7 +74,7 @@ impl<T: Real> SpatialInertia<T> {
         bar.mass = -self.com().dot(bar.first_moment);
         bar
     }
-    /// Rotational inertia about the centre of mass (kg m²): I + m [c]²
+    /// Rotational inertia about the centre of mass (kg m²): I + m \[c\]²
     #[inline(always)]
     pub fn inertia_about_com(self) -> SymMat3<T> {
         self.rotational - SymMat3::point_inertia(self.com()) * self.mass

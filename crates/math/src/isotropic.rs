@@ -5,12 +5,15 @@
 //! depends on the choice of eigenvectors, and unlike the derivative of the eigenvectors it is finite and exact
 //! where eigenvalues coincide.
 //!
-//! The quotient loses digits before its eigenvalues meet, so where |λᵢ − λⱼ| ≤ ε^¼ max(|λᵢ|, |λⱼ|) the divided
-//! difference is the mean of f′ between them by Gauss's three-point rule (exact to the sixth order of the gap;
-//! f′ of the common value when they coincide). The error against the exact derivative stays near 10⁻¹² relative.
+//! The quotient loses digits before its eigenvalues meet. Where they are close, either relative to their own size
+//! (|λᵢ − λⱼ| ≤ ε^¼ max(|λᵢ|, |λⱼ|)) or for f (it changes by so little that the difference is mostly round-off, while
+//! f′ is nearly straight in between), the divided difference is the mean of f′ by Gauss's three-point rule: exact
+//! to the sixth order of the gap, and f′ of the common value when they coincide. The pullback of the logarithm
+//! undoes that of the exponential to 10⁻¹¹ at any gap.
 //!
 //! Limits: f and f′ must be finite at the eigenvalues, and f′ between close ones. f is taken as two closures, f and
 //! f′; they carry no cotangent. Dual numbers take the differential above, so forward mode is exact as well.
+//! Second derivatives (dual numbers through the pullback) are exact except where eigenvalues coincide.
 
 use crate::symmetric_eigen::symmetric_eigen;
 use crate::{Mat3, Real, SymMat3, Vec3};
@@ -87,12 +90,17 @@ fn differential<T: Real>(
 #[inline(always)]
 pub fn divided_difference<T: Real>(f: impl Fn(T) -> T, slope: impl Fn(T) -> T, a: T, b: T) -> T {
     let (gap, half) = (a - b, T::lit(0.5));
-    let near = gap.abs().le(a.abs().max(b.abs()) * T::lit(T::EPSILON.sqrt().sqrt()));
-    let quotient = (f(a) - f(b)) / T::select(near, T::one(), gap);
+    let (f_a, f_b) = (f(a), f(b));
     // Gauss's three nodes on [b, a]: the middle, and √(3/5) of the way to both ends; weights 8/18 and 5/18.
-    let middle = (a + b) * half;
-    let reach = T::select(near, gap, T::zero()) * (half * T::lit(0.6f64.sqrt()));
-    let ends = slope(middle + reach) + slope(middle - reach);
-    let mean = slope(middle) * T::lit(8.0 / 18.0) + ends * T::lit(5.0 / 18.0);
-    T::select(near, mean, quotient)
+    let (middle, reach) = ((a + b) * half, gap * (half * T::lit(0.6f64.sqrt())));
+    let (at_middle, high, low) = (slope(middle), slope(middle + reach), slope(middle - reach));
+    let mean = at_middle * T::lit(8.0 / 18.0) + (high + low) * T::lit(5.0 / 18.0);
+
+    // Close in themselves, or so close for f that the quotient is round-off.
+    let near = gap.abs().le(a.abs().max(b.abs()) * T::lit(T::EPSILON.sqrt().sqrt()));
+    let rounded = ((high - low) * gap).abs().le(f_a.abs().max(f_b.abs()) * T::lit(T::EPSILON.sqrt()));
+    let bend = (high + low - at_middle - at_middle).abs();
+    let straight = bend.le((high.abs() + low.abs() + at_middle.abs()) * T::lit(1e-2));
+    let near = near | (rounded & straight);
+    T::select(near, mean, (f_a - f_b) / T::select(near, T::one(), gap))
 }

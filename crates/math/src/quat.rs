@@ -146,7 +146,7 @@ impl<T: Real> Quat<T> {
         let (conjugate_bar, v_bar) = self.conjugate().rotate_vjp(v, out_bar);
         (conjugate_bar.conjugate(), v_bar)
     }
-    /// The matrix of [`Quat::rotate`]: 1 + 2w [u] + 2 [u]²
+    /// The matrix of [`Quat::rotate`]: 1 + 2w \[u\] + 2 \[u\]²
     #[inline(always)]
     pub fn to_mat3(self) -> Mat3<T> {
         let Quat { w, x, y, z } = self;
@@ -163,7 +163,7 @@ impl<T: Real> Quat<T> {
             one - two * (x * x + y * y),
         )
     }
-    /// dM = 2 dw [u] + 2w [du] + 2 (du uᵀ + u duᵀ) − 4 (u·du) 1
+    /// dM = 2 dw \[u\] + 2w \[du\] + 2 (du uᵀ + u duᵀ) − 4 (u·du) 1
     #[inline(always)]
     pub fn to_mat3_vjp(self, out_bar: Mat3<T>) -> Self {
         let (u, two) = (self.vector(), T::lit(2.0));

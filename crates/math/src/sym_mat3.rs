@@ -148,7 +148,7 @@ impl<T: Real> SymMat3<T> {
         let s_bar = self.to_mat3_vjp(r.transpose() * out_bar_r);
         (s_bar, out_bar_r * self.to_mat3() * T::lit(2.0))
     }
-    /// −[p]²= |p|² 1 − p pᵀ: the inertia of a unit point mass at p about the origin.
+    /// −\[p\]²= |p|² 1 − p pᵀ: the inertia of a unit point mass at p about the origin.
     #[inline(always)]
     pub fn point_inertia(p: Vec3<T>) -> Self {
         let squared = SymMat3::outer_square(p);

@@ -245,7 +245,7 @@ impl<T: Real> Transform<T> {
     }
 }
 
-/// −[p][h] − [h][p] = 2 (p·h) 1 − p hᵀ − h pᵀ
+/// −\[p\]\[h\] − \[h\]\[p\] = 2 (p·h) 1 − p hᵀ − h pᵀ
 #[inline(always)]
 fn cross_inertia<T: Real>(p: Vec3<T>, h: Vec3<T>) -> SymMat3<T> {
     let two = T::lit(2.0);

@@ -4,9 +4,7 @@ mod common;
 
 use common::*;
 use pullback_core::{check_vjp, gradcheck::Options};
-use pullback_math::{
-    AddVjp, Dual, MulVjp, Real, SubVjp, Vec3, f32x8, f64x4, select, select_vjp,
-};
+use pullback_math::{AddVjp, Dual, MulVjp, Real, SubVjp, Vec3, f32x8, f64x4, select, select_vjp};
 
 check!(add, any, |a: T, b: T| -> T { a + b }, |o| a.add_vjp(b, o));
 check!(sub, any, |a: T, b: T| -> T { a - b }, |o| a.sub_vjp(b, o));

@@ -1,8 +1,6 @@
 //! Encoding and writing: PNG, base64, and files that appear whole or not at all.
 
-use std::fs;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::PlotError;
 
@@ -24,18 +22,10 @@ pub(crate) fn encode_png(width: usize, height: usize, pixels: &[u8], dpi: f64) -
     Ok(bytes)
 }
 
-/// Writes to a temporary name in the same folder and renames, so that no reader sees half a file.
+/// Writes the file whole or not at all.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), PlotError> {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let unique = COUNTER.fetch_add(1, Ordering::Relaxed);
-    let temporary = path.with_file_name(format!(".{name}.{}-{unique}.tmp", std::process::id()));
-    let written = fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|source| {
-        // The temporary file may not exist; the first error is the one that matters.
-        let _ = fs::remove_file(&temporary);
-        PlotError::Io { path: path.to_path_buf(), source }
-    })
+    pullback_core::files::write_atomically(path, bytes)
+        .map_err(|source| PlotError::Io { path: path.to_path_buf(), source })
 }
 
 /// Standard base64 with padding (RFC 4648, section 4).

@@ -5,6 +5,7 @@
 use pullback_math::Real;
 
 use super::controller::{History, PidController};
+use super::events::Events;
 use super::explicit::{self, Stages};
 use super::rhs::Rhs;
 use super::tableau::Tableau;
@@ -18,20 +19,23 @@ pub(super) struct InnerStep {
     pub start: f64,
     /// Seconds.
     pub size: f64,
+    /// Whether it ends where a guard changes sides.
+    pub event: bool,
 }
 
 /// Integrates `state` over `span` seconds in place, `next` being scratch. `accept` sees each accepted step before it is
-/// taken.
+/// taken: its state, itself, and the sides of the guards during it.
 pub(super) fn solve<T: Real>(
     tableau: &Tableau,
     controller: &PidController,
     rhs: &mut impl Rhs<T>,
     stages: &mut Stages<T>,
+    events: &mut Events<T>,
     time: T,
     span: f64,
     state: &mut [T],
     next: &mut [T],
-    mut accept: impl FnMut(&[T], InnerStep),
+    mut accept: impl FnMut(&[T], InnerStep, &[T]),
 ) -> Result<Info, StepError> {
     let weights = tableau.error.unwrap_or_else(|| unreachable!("checked when the integrator was built"));
     let tolerances = (controller.absolute, controller.relative);
@@ -40,6 +44,7 @@ pub(super) fn solve<T: Real>(
     let mut elapsed = 0.0;
     let mut h = controller.first_step.unwrap_or(span).min(span);
     let mut first_ready = false;
+    events.start(rhs, time, state);
     while elapsed < span {
         if info.accepted + info.rejected >= controller.max_steps {
             return Err(StepError::TooManySteps { limit: controller.max_steps, time: elapsed, size: h });
@@ -55,23 +60,39 @@ pub(super) fn solve<T: Real>(
         explicit::last_stage(tableau, rhs, stages, now, h, next);
         let error = explicit::error_norm(weights, stages, h, state, next, tolerances);
         let (accepted, factor) = history.judge(controller, tableau.error_order, error);
-        if accepted {
-            accept(state, InnerStep { start: elapsed, size: h });
+        first_ready = true;
+        if !accepted {
+            info.rejected += 1;
+            h *= factor;
+            if h < 1e-15 * span {
+                return Err(StepError::StepTooSmall { time: elapsed, size: h });
+            }
+            continue;
+        }
+        info.accepted += 1;
+        if events.crossed(rhs, now + T::lit(h), next) {
+            // End the step where the first guard changes sides, and go on from there with the same step size.
+            let size = events.locate(h, span, |trial, guards| {
+                explicit::step(tableau, rhs, stages, now, trial, state, next, true);
+                rhs.guard(now + T::lit(trial), next, guards);
+            });
+            explicit::step(tableau, rhs, stages, now, size, state, next, true);
+            accept(state, InnerStep { start: elapsed, size, event: true }, events.sides());
             state.copy_from_slice(next);
-            info.accepted += 1;
+            elapsed += size;
+            rhs.cross(events, now + T::lit(size), state);
+            first_ready = false;
+        } else {
+            accept(state, InnerStep { start: elapsed, size: h, event: false }, events.sides());
+            state.copy_from_slice(next);
             elapsed = if last { span } else { elapsed + h };
             // k₀ of the next step is the last stage of this one.
             let m = stages.rates.len() / tableau.stages();
             let end = stages.rates.len();
             stages.rates.copy_within(end - m.., 0);
-        } else {
-            info.rejected += 1;
-        }
-        first_ready = true;
-        h *= factor;
-        if h < 1e-15 * span && elapsed < span {
-            return Err(StepError::StepTooSmall { time: elapsed, size: h });
+            h *= factor;
         }
     }
+    rhs.freeze(None);
     Ok(info)
 }

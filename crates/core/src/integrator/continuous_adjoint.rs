@@ -7,10 +7,11 @@
 
 use pullback_math::Real;
 
-use super::adaptive;
+use super::adaptive::{self, InnerStep};
 use super::controller::PidController;
 use super::discrete_adjoint::{Point, record};
-use super::explicit::Stages;
+use super::events::Events;
+use super::explicit::{self, Stages};
 use super::integrated::{IntegratedWorkspace, Stepper};
 use super::rhs::{Bars, Bound, Rhs};
 use super::tableau::Tableau;
@@ -111,8 +112,8 @@ pub(super) fn solve<T: Real, F: VectorField<T>>(
 ) -> Result<(), StepError> {
     let steps = record(field, ws, controllers.0, dt, at, usize::MAX)?;
     let n = at.state.len();
-    let IntegratedWorkspace { field: workspace, stepper, current, inner, kept, adjoint, .. } = ws;
-    let (Some(scratch), Stepper::RungeKutta { tableau, .. }) = (adjoint.as_mut(), &*stepper) else {
+    let IntegratedWorkspace { field: workspace, stepper, current, next, inner, kept, sides, events, adjoint, .. } = ws;
+    let (Some(scratch), Stepper::RungeKutta { tableau, stages }) = (adjoint.as_mut(), stepper) else {
         unreachable!("allocated with the workspace")
     };
     let mut rhs = AdjointRhs {
@@ -125,23 +126,45 @@ pub(super) fn solve<T: Real, F: VectorField<T>>(
     let y = &mut scratch.current;
     y.fill(T::zero());
     y[n..2 * n].copy_from_slice(next_bar);
+    let guards = field.guards();
+    let mut no_events = Events::new(0, 0, 0, 0, 0);
     for i in (0..steps).rev() {
-        // Anchor x at the stored state after step i, then solve back over the step.
-        let anchor = if i + 1 == steps { &current[..] } else { &kept[(i + 1) * n..(i + 2) * n] };
-        y[..n].copy_from_slice(anchor);
-        rhs.end = at.time + T::lit(inner[i].start + inner[i].size);
+        let InnerStep { start, size, event } = inner[i];
+        let end = at.time + T::lit(start + size);
+        let sides_of = |i: usize| &sides[i * guards..(i + 1) * guards];
+        rhs.bound.freeze((guards > 0).then(|| sides_of(i)));
+        let state_after = if i + 1 == steps { &current[..] } else { &kept[(i + 1) * n..(i + 2) * n] };
+        if event {
+            // The state before the correction, and the adjoint pulled back through it.
+            let state_before = &kept[i * n..(i + 1) * n];
+            let time = at.time + T::lit(start);
+            explicit::step(tableau, &mut rhs.bound, stages, time, size, state_before, next, false);
+            let pair = (sides_of(i), sides_of(i + 1));
+            events.cross_vjp(&mut rhs.bound, end, next, pair, &mut y[n..2 * n], bars);
+            rhs.bound.freeze(Some(sides_of(i)));
+            y[..n].copy_from_slice(next);
+        } else {
+            y[..n].copy_from_slice(state_after);
+        }
+        if size == 0.0 {
+            continue;
+        }
+        // x is anchored at the stored state; solve back over the step.
+        rhs.end = end;
         adaptive::solve(
             tableau,
             controllers.1,
             &mut rhs,
             &mut scratch.stages,
+            &mut no_events,
             T::zero(),
-            inner[i].size,
+            size,
             y,
             &mut scratch.next,
-            |_, _| {},
+            |_, _, _| {},
         )?;
     }
+    rhs.bound.freeze(None);
     let integrals = &y[2 * n..];
     let (control, rest) = integrals.split_at(at.control.len());
     let (params, time) = rest.split_at(at.params.len());

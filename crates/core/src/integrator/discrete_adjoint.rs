@@ -4,8 +4,9 @@ use pullback_math::Real;
 
 use super::adaptive::InnerStep;
 use super::controller::PidController;
+use super::events::Events;
 use super::integrated::{IntegratedWorkspace, Stepper};
-use super::rhs::{Bars, Bound};
+use super::rhs::{Bars, Bound, Rhs};
 use crate::checkpoint::{Chain, Plan, Reversal, Schedule};
 use crate::error::StepError;
 use crate::field::VectorField;
@@ -71,23 +72,27 @@ pub(super) fn record<T: Real, F: VectorField<T>>(
     ws.current.copy_from_slice(at.state);
     ws.inner.clear();
     ws.kept.clear();
-    let (inner, kept) = (&mut ws.inner, &mut ws.kept);
+    ws.sides.clear();
+    let (inner, kept, sides) = (&mut ws.inner, &mut ws.kept, &mut ws.sides);
     super::adaptive::solve(
         tableau,
         controller,
         &mut bound,
         stages,
+        &mut ws.events,
         at.time,
         dt,
         &mut ws.current,
         &mut ws.next,
-        |state, step| {
+        |state, step, now| {
             inner.push(step);
+            sides.extend_from_slice(now);
             if inner.len() <= limit {
                 kept.extend_from_slice(state);
             }
         },
     )?;
+    ws.sides.extend_from_slice(ws.events.sides());
     Ok(ws.inner.len())
 }
 
@@ -107,13 +112,16 @@ pub(super) fn adaptive<T: Real, F: VectorField<T>>(
     let n = at.state.len();
     ws.next_bar.copy_from_slice(next_bar);
     let IntegratedWorkspace {
-        field: workspace, stepper, inner, kept, next_bar, state_bar: scratch_bar, ..
+        field: workspace, stepper, inner, kept, sides, events, current, next_bar, state_bar: scratch_bar, ..
     } = ws;
     let mut chain = InnerChain {
         bound: Bound { field, workspace, params: at.params, control: at.control },
         stepper,
         start: at.time,
         steps: inner,
+        sides,
+        events,
+        end: current,
         next_bar,
         state_bar: scratch_bar,
         bars,
@@ -130,6 +138,7 @@ pub(super) fn adaptive<T: Real, F: VectorField<T>>(
         reversal.forward(&mut chain, at.state)?;
         reversal.backward(&mut chain)?;
     }
+    chain.bound.freeze(None);
     for (bar, x) in state_bar.iter_mut().zip(&ws.next_bar) {
         *bar += *x;
     }
@@ -142,22 +151,54 @@ struct InnerChain<'a, 'b, T: Real, F: VectorField<T>> {
     stepper: &'a mut Stepper<T>,
     start: T,
     steps: &'a [InnerStep],
+    /// Sides of the guards during each step, and after the last.
+    sides: &'a [T],
+    events: &'a mut Events<T>,
+    /// Scratch: the state at the end of a step, before its correction.
+    end: &'a mut Vec<T>,
     next_bar: &'a mut Vec<T>,
     state_bar: &'a mut Vec<T>,
     bars: &'a mut Bars<'b, T>,
 }
 
+impl<'a, T: Real, F: VectorField<T>> InnerChain<'a, '_, T, F> {
+    /// Sides of the guards during step i.
+    fn sides(&self, i: usize) -> &'a [T] {
+        let guards = self.bound.field.guards();
+        &self.sides[i * guards..(i + 1) * guards]
+    }
+
+    /// Freezes the sides that held during step i; returns when it starts.
+    fn enter(&mut self, i: usize) -> T {
+        if self.bound.field.guards() > 0 {
+            self.bound.freeze(Some(self.sides(i)));
+        }
+        self.start + T::lit(self.steps[i].start)
+    }
+}
+
 impl<T: Real, F: VectorField<T>> Chain<T> for InnerChain<'_, '_, T, F> {
     fn forward(&mut self, i: usize, x: &[T], next: &mut [T]) -> Result<(), StepError> {
-        let InnerStep { start, size } = self.steps[i];
-        let time = self.start + T::lit(start);
+        let InnerStep { size, event, .. } = self.steps[i];
+        let time = self.enter(i);
         self.stepper.step(&mut self.bound, time, size, x, next);
+        if event {
+            let sides = (self.sides(i), self.sides(i + 1));
+            self.events.replay(&mut self.bound, time + T::lit(size), sides, next);
+        }
         Ok(())
     }
 
     fn backward(&mut self, i: usize, x: &[T]) -> Result<(), StepError> {
-        let InnerStep { start, size } = self.steps[i];
-        let time = self.start + T::lit(start);
+        let InnerStep { size, event, .. } = self.steps[i];
+        let time = self.enter(i);
+        if event {
+            self.stepper.step(&mut self.bound, time, size, x, self.end);
+            let sides = (self.sides(i), self.sides(i + 1));
+            let end = time + T::lit(size);
+            self.events.cross_vjp(&mut self.bound, end, self.end, sides, self.next_bar, self.bars);
+            self.bound.freeze(Some(sides.0));
+        }
         self.state_bar.fill(T::zero());
         self.stepper.step_vjp(&mut self.bound, time, size, x, self.next_bar, self.state_bar, self.bars);
         std::mem::swap(self.next_bar, self.state_bar);

@@ -5,6 +5,7 @@ use pullback_math::Real;
 use super::adaptive::InnerStep;
 use super::continuous_adjoint::{self, AdjointScratch};
 use super::discrete_adjoint;
+use super::events::Events;
 use super::explicit::{self, Stages};
 use super::rhs::{Bars, Bound};
 use super::semi_implicit_euler::{self as euler, Scratch};
@@ -25,7 +26,7 @@ pub struct Integrated<F> {
 
 /// Scratch of an [`Integrated`] system.
 #[derive(Debug)]
-pub struct IntegratedWorkspace<T, W> {
+pub struct IntegratedWorkspace<T: Real, W> {
     pub(super) field: W,
     pub(super) stepper: Stepper<T>,
     /// The state between inner steps.
@@ -35,6 +36,9 @@ pub struct IntegratedWorkspace<T, W> {
     pub(super) inner: Vec<InnerStep>,
     /// States before the inner steps.
     pub(super) kept: Vec<T>,
+    /// Sides of the guards during the inner steps, and after the last.
+    pub(super) sides: Vec<T>,
+    pub(super) events: Events<T>,
     /// Cotangents after and before an inner step.
     pub(super) next_bar: Vec<T>,
     pub(super) state_bar: Vec<T>,
@@ -97,7 +101,8 @@ impl<F> Described for Integrated<F> {
 
 impl<T: Real, W: Workspace> Workspace for IntegratedWorkspace<T, W> {
     fn heap_bytes(&self) -> usize {
-        let scalars = [&self.current, &self.next, &self.kept, &self.next_bar, &self.state_bar];
+        let scalars =
+            [&self.current, &self.next, &self.kept, &self.sides, &self.next_bar, &self.state_bar];
         let stepper = match &self.stepper {
             Stepper::Euler { scratch, .. } => scratch.heap_bytes(),
             Stepper::RungeKutta { stages, .. } => stages.heap_bytes(),
@@ -105,6 +110,7 @@ impl<T: Real, W: Workspace> Workspace for IntegratedWorkspace<T, W> {
         scalars.iter().map(|v| v.capacity() * size_of::<T>()).sum::<usize>()
             + self.inner.capacity() * size_of::<InnerStep>()
             + self.field.heap_bytes()
+            + self.events.heap_bytes()
             + stepper
             + self.adjoint.as_ref().map_or(0, AdjointScratch::heap_bytes)
     }
@@ -167,9 +173,9 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
                 Stepper::Euler { scratch: Scratch::new(m), velocities }
             }
         };
-        let kept = match self.integrator.control {
-            StepControl::Fixed { substeps } => zeros((substeps - 1) * n),
-            StepControl::Adaptive(_) => Vec::new(),
+        let (kept, guards) = match self.integrator.control {
+            StepControl::Fixed { substeps } => (zeros((substeps - 1) * n), 0),
+            StepControl::Adaptive(_) => (Vec::new(), self.field.guards()),
         };
         let adjoint = match (self.integrator.adjoint, self.integrator.method.tableau()) {
             (Adjoint::Continuous(_), Some(tableau)) => Some(AdjointScratch::new(tableau, &self.layout, n)),
@@ -182,6 +188,8 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
             next: zeros(n),
             inner: Vec::new(),
             kept,
+            sides: Vec::new(),
+            events: Events::new(guards, n, m, self.layout.control.len(), self.layout.params.len()),
             next_bar: zeros(n),
             state_bar: zeros(n),
             adjoint,
@@ -224,11 +232,12 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
                     &controller,
                     &mut bound,
                     stages,
+                    &mut ws.events,
                     time,
                     self.dt,
                     &mut ws.current,
                     &mut ws.next,
-                    |_, _| {},
+                    |_, _, _| {},
                 )?;
                 next[..n].copy_from_slice(&ws.current);
                 info

@@ -13,14 +13,15 @@
 //!
 //! The *discrete* adjoint is the exact gradient of the numbers that the solver produced, step sizes held constant. The
 //! *continuous* adjoint solves the adjoint equation with error control of its own; its error is that tolerance. They
-//! agree as the tolerances go to zero, except across jumps of the field, where neither sees how the time of the jump
-//! depends on the state.
+//! agree as the tolerances go to zero. Adaptive solves of fields with [guards](crate::VectorField::guard) end a step at
+//! every kink and jump of the field and carry either gradient exactly across.
 
 mod adaptive;
 mod continuous_adjoint;
 mod controller;
 mod discrete_adjoint;
 pub mod dopri5;
+mod events;
 mod explicit;
 mod integrated;
 mod rhs;

@@ -2,12 +2,23 @@
 
 use pullback_math::Real;
 
+use super::events::Events;
 use crate::field::VectorField;
 
 /// ẋ = f(t, x) with everything else fixed.
 pub(super) trait Rhs<T> {
     fn eval(&mut self, time: T, state: &[T], rate: &mut [T]);
     fn advance(&self, state: &[T], rate: &[T], h: T, next: &mut [T]);
+    /// Guard values; see [`VectorField::guard`].
+    fn guard(&mut self, _time: T, _state: &[T], _guards: &mut [T]) {}
+    /// Holds the sides of the guards; see [`VectorField::freeze`].
+    fn freeze(&mut self, _sides: Option<&[T]>) {}
+    /// Corrects a state that ends a step on guards that change sides; see [`super::events`].
+    fn cross(&mut self, _events: &mut Events<T>, _time: T, _state: &mut [T])
+    where
+        T: Real,
+    {
+    }
 }
 
 /// A vector field with its workspace, parameters and control.
@@ -26,6 +37,15 @@ impl<T: Real, F: VectorField<T>> Rhs<T> for Bound<'_, T, F> {
     #[inline(always)]
     fn advance(&self, state: &[T], rate: &[T], h: T, next: &mut [T]) {
         self.field.advance(state, rate, h, next);
+    }
+    fn guard(&mut self, time: T, state: &[T], guards: &mut [T]) {
+        self.field.guard(self.params, time, state, self.control, guards);
+    }
+    fn freeze(&mut self, sides: Option<&[T]>) {
+        self.field.freeze(self.workspace, sides);
+    }
+    fn cross(&mut self, events: &mut Events<T>, time: T, state: &mut [T]) {
+        events.cross(self, time, state);
     }
 }
 

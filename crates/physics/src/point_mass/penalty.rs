@@ -7,16 +7,16 @@ use pullback_math::{Real, differentiable, select};
 /// How the damping sets in when the point touches the surface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DampingOnset {
-    /// a = −k q − c v, as printed in Fig. S4. The force jumps by −c v at the moment of touch. No discrete gradient sees
-    /// how the moment of a jump depends on the state, so gradients of motion that ends inside the contact stay wrong
-    /// however small the step.
+    /// a = −k q − c v, as printed in Fig. S4. The force jumps by −c v at the moment of touch. Fixed steps do not see how
+    /// that moment depends on the state, so gradients of motion that ends inside the contact stay wrong however
+    /// small the step; adaptive steps end at the touch and carry the gradient across.
     Jump,
     /// a = −k q + c q v: damping in proportion to depth, as in dFlex and Hunt-Crossley contact. The force is
     /// continuous, and gradients converge to the true ones as the step shrinks.
     WithDepth,
 }
 
-/// Acceleration of a point at `height` above the surface.
+/// Acceleration of a point at `height` above the surface, where it is `touching` the surface or not.
 #[differentiable]
 #[inline(always)]
 pub fn penalty_acceleration<T: Real>(
@@ -25,13 +25,20 @@ pub fn penalty_acceleration<T: Real>(
     stiffness: T,
     damping: T,
     gravity: T,
+    #[constant] touching: T::Mask,
     #[constant] onset: DampingOnset,
 ) -> T {
     let depth = -height;
     let resistance =
         if onset == DampingOnset::Jump { damping * velocity } else { damping * depth * velocity };
     let push = stiffness * depth - resistance;
-    select(depth.gt(T::zero()), push, T::zero()) - gravity
+    select(touching, push, T::zero()) - gravity
+}
+
+/// Whether the point touches: what an adaptive solve has fixed, or else what the height says.
+#[inline(always)]
+fn touching<T: Real>(fixed: &Option<T>, height: T) -> T::Mask {
+    fixed.unwrap_or(height).lt(T::zero())
 }
 
 /// State: height and velocity; parameters: stiffness and damping of the surface per unit mass, gravity.
@@ -70,22 +77,51 @@ impl FieldShape for PenaltyPointMass {
     fn velocities(&self) -> Option<usize> {
         Some(1)
     }
+    fn guards(&self) -> usize {
+        1
+    }
 }
 
 impl<T: Real> VectorField<T> for PenaltyPointMass {
-    type Workspace = ();
-    fn workspace(&self) {}
+    /// The side of the surface an adaptive solve has fixed, as the sign of a height.
+    type Workspace = Option<T>;
+    fn workspace(&self) -> Option<T> {
+        None
+    }
+
+    // The force is smooth while the height keeps its sign.
+    fn guard(&self, _params: &[T], _time: T, state: &[T], _control: &[T], guards: &mut [T]) {
+        guards[0] = state[0];
+    }
+    fn guard_vjp(
+        &self,
+        _params: &[T],
+        _time: T,
+        _state: &[T],
+        _control: &[T],
+        guards_bar: &[T],
+        state_bar: &mut [T],
+        _control_bar: &mut [T],
+        _params_bar: &mut [T],
+    ) -> T {
+        state_bar[0] += guards_bar[0];
+        T::zero()
+    }
+    fn freeze(&self, ws: &mut Option<T>, sides: Option<&[T]>) {
+        *ws = sides.map(|sides| sides[0]);
+    }
 
     #[inline(always)]
-    fn eval(&self, _ws: &mut (), p: &[T], _time: T, state: &[T], _control: &[T], rate: &mut [T]) {
+    fn eval(&self, ws: &mut Option<T>, p: &[T], _time: T, state: &[T], _control: &[T], rate: &mut [T]) {
         rate[0] = state[1];
-        rate[1] = penalty_acceleration(state[0], state[1], p[0], p[1], p[2], self.onset);
+        let touching = touching(ws, state[0]);
+        rate[1] = penalty_acceleration(state[0], state[1], p[0], p[1], p[2], touching, self.onset);
     }
 
     #[inline(always)]
     fn eval_vjp(
         &self,
-        _ws: &mut (),
+        ws: &mut Option<T>,
         p: &[T],
         _time: T,
         state: &[T],
@@ -95,8 +131,9 @@ impl<T: Real> VectorField<T> for PenaltyPointMass {
         _control_bar: &mut [T],
         params_bar: &mut [T],
     ) -> T {
-        let (height, velocity, stiffness, damping, gravity, ()) =
-            penalty_acceleration_vjp(state[0], state[1], p[0], p[1], p[2], self.onset, rate_bar[1]);
+        let touching = touching(ws, state[0]);
+        let (height, velocity, stiffness, damping, gravity, (), ()) =
+            penalty_acceleration_vjp(state[0], state[1], p[0], p[1], p[2], touching, self.onset, rate_bar[1]);
         state_bar[0] += height;
         state_bar[1] += rate_bar[0] + velocity;
         for (bar, x) in params_bar.iter_mut().zip([stiffness, damping, gravity]) {

@@ -1,0 +1,156 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use pullback_core::integrator::{Adjoint, Integrator, Method, PidController, StepControl};
+
+/// A differentiable multiphysics engine: every function has its pullback.
+#[derive(Debug, Parser)]
+#[command(name = "pullback", version, arg_required_else_help = true)]
+pub struct Arguments {
+    /// Print exactly one JSON object on standard output
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Seed of everything random
+    #[arg(long, global = true, default_value_t = 0)]
+    pub seed: u64,
+    /// Folder for files [default: out/COMMAND-NAME]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Scenes, tasks, benchmarks and reproductions that exist
+    List,
+    /// A short tour that ends in an HTML page with pictures
+    Demo,
+    /// Run a scene: trajectory as CSV and a picture of it
+    Simulate(SimulateOptions),
+    /// Adjoint against forward mode and finite differences, as a table; exit code 1 if they disagree
+    Gradcheck(GradcheckOptions),
+    /// Value, gradient field and adjoint against finite differences over two variables of a task
+    Landscape(LandscapeOptions),
+    /// A paper's result beside ours
+    Reproduce(ReproduceOptions),
+    /// Machine-readable figures of speed and memory
+    Bench(BenchOptions),
+}
+
+#[derive(Debug, Args)]
+pub struct SimulateOptions {
+    /// Name of a scene, see `pullback list`
+    pub scene: String,
+    /// Seconds to simulate
+    #[arg(long, default_value_t = 5.0)]
+    pub time: f64,
+    /// Seconds per step [default: the scene's own]
+    #[arg(long)]
+    pub dt: Option<f64>,
+    /// How one step is made [default: the scene's own]
+    #[arg(long)]
+    pub method: Option<MethodName>,
+    /// Adaptive inner steps with this tolerance (tsit5 and dopri5)
+    #[arg(long)]
+    pub tolerance: Option<f64>,
+    /// Set an initial state, a constant control or a parameter, such as state.angle[0]=1.2 or params.*.mass=2
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct GradcheckOptions {
+    /// Name of a scene, or `all`
+    pub scene: String,
+    /// Largest accepted error against forward mode
+    #[arg(long, default_value_t = 1e-8)]
+    pub tolerance: f64,
+}
+
+#[derive(Debug, Args)]
+pub struct LandscapeOptions {
+    /// Name of a task, see `pullback list`
+    pub task: String,
+    /// The two variables to move
+    #[arg(long, value_name = "I,J", default_value = "0,1", value_parser = parse_dims)]
+    pub dims: (usize, usize),
+    /// Grid points along each variable
+    #[arg(long, default_value_t = 81)]
+    pub points: usize,
+}
+
+#[derive(Debug, Args)]
+pub struct ReproduceOptions {
+    /// Which result
+    pub what: Reproduction,
+    /// Number of initial heights
+    #[arg(long, default_value_t = 2000)]
+    pub points: usize,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Reproduction {
+    /// Paper 4, Fig. 4: gradients of a bouncing point under six contact models
+    DiffmjxToy,
+}
+
+#[derive(Debug, Args)]
+pub struct BenchOptions {
+    /// Which benchmark
+    pub what: Benchmark,
+    /// Steps of the checkpoint benchmark
+    #[arg(long, default_value_t = 100_000)]
+    pub steps: usize,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Benchmark {
+    /// Cost of a gradient over a step, macro-made against hand-written, lanes against scalars
+    Core,
+    /// Memory and time of checkpoint schedules over a long rollout
+    Checkpoint,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum MethodName {
+    /// First order, symplectic
+    SemiImplicitEuler,
+    /// Classical fourth order
+    Rk4,
+    /// Tsitouras 5(4)
+    Tsit5,
+    /// Dormand-Prince 5(4)
+    Dopri5,
+}
+
+impl SimulateOptions {
+    /// The integrator asked for, if any.
+    pub fn integrator(&self) -> Option<Integrator> {
+        let method = match (self.method, self.tolerance) {
+            (None, None) => return None,
+            (None, Some(_)) | (Some(MethodName::Tsit5), _) => Method::Tsit5,
+            (Some(MethodName::SemiImplicitEuler), _) => Method::SemiImplicitEuler,
+            (Some(MethodName::Rk4), _) => Method::Rk4,
+            (Some(MethodName::Dopri5), _) => Method::Dopri5,
+        };
+        let control = match self.tolerance {
+            None => StepControl::Fixed { substeps: 1 },
+            Some(tolerance) => StepControl::Adaptive(PidController::new(tolerance)),
+        };
+        Some(Integrator { method, control, adjoint: Adjoint::Discrete { checkpoints: 4096 } })
+    }
+}
+
+fn parse_dims(text: &str) -> Result<(usize, usize), String> {
+    let parts: Vec<&str> = text.split(',').collect();
+    match parts[..] {
+        [i, j] => match (i.trim().parse(), j.trim().parse()) {
+            (Ok(i), Ok(j)) => Ok((i, j)),
+            _ => Err("write two numbers, such as 0,1".into()),
+        },
+        _ => Err("write two numbers, such as 0,1".into()),
+    }
+}

@@ -1,0 +1,18 @@
+//! `pullback bench`: one file per benchmark.
+
+mod checkpoint;
+mod core;
+
+pub use checkpoint::measure as measure_checkpoints;
+
+use crate::args::{BenchOptions, Benchmark};
+use crate::output::{CliError, Output, results_text};
+
+pub fn run(options: &BenchOptions, output: &Output) -> Result<bool, CliError> {
+    let results = match options.what {
+        Benchmark::Core => core::run()?,
+        Benchmark::Checkpoint => checkpoint::run(options.steps)?,
+    };
+    output.print(&results, || results_text(&results))?;
+    Ok(results.all_met())
+}

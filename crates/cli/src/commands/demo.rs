@@ -1,0 +1,311 @@
+//! `pullback demo`: a short tour that ends in one HTML page with pictures.
+
+use std::time::Instant;
+
+use pullback_core::rollout::Inputs;
+use pullback_optim::{Landscape, LandscapeConfig, Objective};
+use pullback_plot::{Figure, LinePanel, Report, Section, Series, Stat, Table, Tone};
+use pullback_tasks::scenes::{self, SceneOptions};
+use pullback_tasks::{diffmjx_toy, objectives};
+use serde::Serialize;
+
+use crate::bench::measure_checkpoints;
+use crate::commands::{landscape, reproduce, simulate};
+use crate::output::{CliError, Output};
+use crate::progress;
+
+#[derive(Serialize)]
+struct Summary {
+    page: std::path::PathBuf,
+    seconds: f64,
+    checks_passed: usize,
+    checks: usize,
+}
+
+pub fn run(seed: u64, output: &Output) -> Result<bool, CliError> {
+    let start = Instant::now();
+    let folder = output.folder("demo")?;
+    let bar = progress::bar(6, "demo");
+    let mut report =
+        Report::new("Pullback", "A differentiable multiphysics engine: every function has its pullback.");
+
+    // Every part adds one section; the first is filled last, when all figures are known.
+    let (checks, check_section) = gradients(seed)?;
+    bar.inc(1);
+    let toy = contact()?;
+    bar.inc(1);
+    let identified = identification()?;
+    bar.inc(1);
+    let map = chaos()?;
+    bar.inc(1);
+    let memory = checkpoints()?;
+    bar.inc(1);
+    let passed = checks.iter().filter(|c| **c).count();
+    let all_passed = passed == checks.len();
+    let tone = if all_passed { Tone::Good } else { Tone::Bad };
+    let seconds = start.elapsed().as_secs_f64();
+    let overview = Section::new("At a glance").stats(vec![
+        Stat {
+            tone,
+            ..Stat::new(
+                "gradient checks",
+                format!("{passed} / {}", checks.len()),
+                "adjoint = forward mode = finite differences",
+            )
+        },
+        toy.0,
+        identified.0,
+        memory.0,
+        Stat::new("this tour", format!("{seconds:.1} s"), "no compilation, no warm-up"),
+    ]);
+    report.sections = vec![overview, toy.1, identified.1, map, memory.1, check_section];
+    let page = folder.join("index.html");
+    report.save(&page)?;
+    bar.finish_and_clear();
+
+    let summary = Summary { page, seconds, checks_passed: passed, checks: checks.len() };
+    output.print(&summary, || {
+        format!(
+            "{passed} of {} gradient checks passed\nopen {} in a browser",
+            summary.checks,
+            summary.page.display()
+        )
+    })?;
+    Ok(all_passed)
+}
+
+/// Every scene through the validator.
+fn gradients(seed: u64) -> Result<(Vec<bool>, Section), CliError> {
+    let mut passed = Vec::new();
+    let mut rows = Vec::new();
+    for name in scenes::NAMES {
+        let scene = scenes::build(name, SceneOptions::default())?;
+        for (what, report) in scene.gradcheck(seed, 1e-8)? {
+            passed.push(report.passed());
+            rows.push(vec![
+                name.to_owned(),
+                what,
+                report.entries.len().to_string(),
+                format!("{:.1e}", report.worst_forward()),
+                format!("{:.1e}", report.worst_difference()),
+                if report.passed() { "passed".into() } else { "failed".into() },
+            ]);
+        }
+    }
+    let header = ["scene", "where", "entries", "error, forward mode", "error, differences", ""];
+    let section = Section::new("Every gradient is checked")
+        .paragraph(
+            "Each entry of each gradient is computed three ways: by the pullback, by dual numbers and by \
+             extrapolated central differences. The largest relative errors:",
+        )
+        .table(Table {
+            caption: "pullback gradcheck all".into(),
+            header: header.map(String::from).to_vec(),
+            rows,
+        });
+    Ok((passed, section))
+}
+
+/// Paper 4, Fig. 4.
+fn contact() -> Result<(Stat, Section), CliError> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let toy = diffmjx_toy::run(1000, threads, |_| {})?;
+    let best = toy.cases[2].fraction_right();
+    let stat = Stat::new(
+        "right contact gradients",
+        format!("{:.1} %", 100.0 * best),
+        "penalty contact, adaptive steps",
+    );
+    let section = Section::new("Which contact gradients can be trusted?")
+        .paragraph(
+            "A point falls on a surface; the loss is the distance of its final height from 1 m. Large steps through \
+             stiff contact and velocity flips without their time of impact give smooth losses with wrong gradients. \
+             Small or adaptive steps, and splitting the step at the impact, give right ones.",
+        )
+        .figure(
+            &reproduce::toy_figure(&toy),
+            "Loss (top) and its gradient (bottom) against the initial height, for the six contact models of \
+             DiffMJX, Fig. 4. Reproduce with: pullback reproduce diffmjx-toy",
+            "Twelve panels: gradients of penalty and elastic contact at several time steps against the true gradient",
+        )?;
+    Ok((stat, section))
+}
+
+/// A pendulum's length and damping from a recorded swing, by gradient descent.
+fn identification() -> Result<(Stat, Section), CliError> {
+    let objective = objectives::build("pendulum-identify")?;
+    let truth = objective.start();
+    let (path, evaluations) = descend(objective.as_ref(), &[1.6, 0.6])?;
+    let end = path[path.len() - 1].0.clone();
+    let error = end.iter().zip(&truth).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
+    let config = LandscapeConfig { dims: (0, 1), points: (61, 61), difference_step: 1e-4 };
+    let map = Landscape::evaluate(objective.as_ref(), &config, || {})?;
+    let mut picture = landscape::panel("loss, and the way down", &map, &map.adjoint);
+    picture.overlays = vec![Series::new("descent", 1, path.iter().map(|(x, _)| (x[0], x[1])).collect())];
+    picture.markers = vec![(truth[0], truth[1], "truth".into()), (1.6, 0.6, "start".into())];
+    let losses = LinePanel {
+        title: "loss".into(),
+        x_label: "gradient evaluation".into(),
+        y_label: "mean squared error (rad^{2})".into(),
+        series: vec![Series::new("", 0, path.iter().enumerate().map(|(i, (_, l))| (i as f64, *l)).collect())],
+        log_y: true,
+        ..LinePanel::default()
+    };
+    let figure = Figure::grid("", 2, vec![picture.into(), losses.into()]).sized(12.0, 5.0);
+    let stat = Stat::new(
+        "identified from a swing",
+        format!("{error:.0e}"),
+        "largest relative error, length and damping",
+    );
+    let section = Section::new("From a recording to physical parameters")
+        .paragraph(format!(
+            "A pendulum swings for 4 s; only its angle is recorded. {evaluations} gradients through 200 steps of RK4 find its \
+             length ({:.6} m, truth {}) and damping ({:.6} N m s/rad, truth {}).",
+            end[0], truth[0], end[1], truth[1]
+        ))
+        .figure(
+            &figure,
+            "Left: the loss over length and damping with the descent directions of the adjoint. Right: the loss along \
+             the way.",
+            "A heat map with a path that ends at the true parameters, and a falling curve",
+        )?;
+    Ok((stat, section))
+}
+
+/// Levenberg-style scaled descent: each variable by the size of its own gradients, the step halved until the loss falls.
+/// Returns the points with their losses, and the number of gradients.
+#[allow(clippy::type_complexity)]
+fn descend(objective: &dyn Objective, start: &[f64]) -> Result<(Vec<(Vec<f64>, f64)>, usize), CliError> {
+    let n = start.len();
+    let bounds = objective.bounds();
+    let mut x = start.to_vec();
+    let mut gradient = vec![0.0; n];
+    let mut inverse = vec![vec![0.0; n]; n];
+    let mut loss = objective.value_grad(&x, &mut gradient)?;
+    let mut path = vec![(x.clone(), loss)];
+    let mut fresh = true;
+    while path.len() < 80 && gradient.iter().any(|g| g.abs() > 1e-12) {
+        if fresh {
+            let size = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
+            for (i, row) in inverse.iter_mut().enumerate() {
+                row.fill(0.0);
+                row[i] = 0.1 / size;
+            }
+        }
+        // BFGS with a halving line search.
+        let direction: Vec<f64> = inverse.iter().map(|row| -dot(row, &gradient)).collect();
+        let slope = dot(&direction, &gradient);
+        let mut scale = 1.0;
+        let accepted = loop {
+            let trial: Vec<f64> =
+                (0..n).map(|i| (x[i] + scale * direction[i]).clamp(bounds[i].0, bounds[i].1)).collect();
+            let mut trial_gradient = vec![0.0; n];
+            let trial_loss = objective.value_grad(&trial, &mut trial_gradient)?;
+            if trial_loss <= loss + 1e-4 * scale * slope {
+                break Some((trial, trial_loss, trial_gradient));
+            }
+            scale *= 0.5;
+            if scale < 1e-6 {
+                break None;
+            }
+        };
+        let Some((trial, trial_loss, trial_gradient)) = accepted else { break };
+        let s: Vec<f64> = (0..n).map(|i| trial[i] - x[i]).collect();
+        let y: Vec<f64> = (0..n).map(|i| trial_gradient[i] - gradient[i]).collect();
+        fresh = !update(&mut inverse, &s, &y);
+        (x, loss, gradient) = (trial, trial_loss, trial_gradient);
+        path.push((x.clone(), loss));
+    }
+    let evaluations = path.len();
+    Ok((path, evaluations))
+}
+
+/// BFGS update of the inverse Hessian; false where the curvature is not positive.
+fn update(inverse: &mut [Vec<f64>], s: &[f64], y: &[f64]) -> bool {
+    let (n, sy) = (s.len(), dot(s, y));
+    if sy <= 1e-300 {
+        return false;
+    }
+    let hy: Vec<f64> = inverse.iter().map(|row| dot(row, y)).collect();
+    let yhy = dot(y, &hy);
+    for i in 0..n {
+        for j in 0..n {
+            inverse[i][j] += (1.0 + yhy / sy) * s[i] * s[j] / sy - (hy[i] * s[j] + s[i] * hy[j]) / sy;
+        }
+    }
+    true
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// The double pendulum: a trajectory and the landscape it makes.
+fn chaos() -> Result<Section, CliError> {
+    let scene = scenes::build("double-pendulum", SceneOptions::default())?;
+    let steps = 1000;
+    let inputs = Inputs {
+        state: scene.layout().state.defaults(),
+        controls: vec![0.0; steps * scene.layout().control.len()],
+        params: scene.layout().params.defaults(),
+    };
+    let mut rows = Vec::new();
+    scene.simulate(&inputs, steps, &mut |at| rows.push((at.step as f64 * scene.dt(), at.state.to_vec())))?;
+    let objective = objectives::build("double-pendulum-reach")?;
+    let config = LandscapeConfig { dims: (0, 1), points: (81, 81), difference_step: 1e-4 };
+    let map = Landscape::evaluate(objective.as_ref(), &config, || {})?;
+    let agreeing =
+        map.cosines().iter().filter(|c| **c > 0.9).count() as f64 / map.cosines().len().max(1) as f64;
+    Ok(Section::new("Chaos, seen through its gradients")
+        .paragraph(format!(
+            "A double pendulum is let go; where is its tip after 2 s? The loss over both initial angles is rugged, yet the \
+             adjoint is exact: it agrees in direction with finite differences at {:.1} % of the points.",
+            100.0 * agreeing
+        ))
+        .figure(
+            &landscape::figure("double-pendulum-reach", &map),
+            "Squared distance of the tip from a target after 2 s, over both initial angles, with descent directions.",
+            "Two heat maps with arrows, the same picture by adjoint and by finite differences",
+        )?
+        .figure(
+            &simulate::figure(scene.as_ref(), &rows),
+            "Ten seconds of a double pendulum, RK4 with steps of 10 ms.",
+            "Angles and rates of both rods over time",
+        )?)
+}
+
+/// Memory of a long gradient.
+fn checkpoints() -> Result<(Stat, Section), CliError> {
+    let steps = 100_000;
+    let all = measure_checkpoints(steps, || {})?;
+    let same = all.iter().all(|m| m.gradient == all[0].gradient);
+    let rows = all.iter().map(|m| {
+        vec![
+            m.name.clone(),
+            m.predicted_bytes.to_string(),
+            m.measured_bytes.to_string(),
+            format!("{:.3}", m.recompute_factor),
+            format!("{:.3}", m.seconds),
+        ]
+    });
+    let header =
+        ["schedule", "predicted peak (bytes)", "measured peak (bytes)", "forward steps / steps", "seconds"];
+    let smallest = all.iter().map(|m| m.measured_bytes).min().unwrap_or(0);
+    let stat = Stat::new(
+        "100,000-step gradient",
+        format!("{:.2} MB", smallest as f64 / 1e6),
+        "smallest schedule, controls' gradient included",
+    );
+    let section = Section::new("Long gradients in little memory")
+        .paragraph(format!(
+            "The gradient of {steps} steps with respect to initial state, every control and every parameter, under four checkpoint \
+             schedules. Peak memory is known before the run; {}.",
+            if same { "all four give the same bits" } else { "the schedules disagree" }
+        ))
+        .table(Table {
+            caption: "pullback bench checkpoint".into(),
+            header: header.map(String::from).to_vec(),
+            rows: rows.collect(),
+        });
+    Ok((stat, section))
+}

@@ -1,0 +1,86 @@
+//! `pullback list`: everything that has a name.
+
+use clap::ValueEnum;
+use pullback_tasks::scenes::{self, SceneOptions};
+use serde::Serialize;
+
+use crate::args::{Benchmark, MethodName, Reproduction};
+use crate::output::{CliError, Output};
+
+#[derive(Serialize)]
+struct Named {
+    name: String,
+    summary: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    state: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    control: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    params: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Listing {
+    scenes: Vec<Named>,
+    tasks: Vec<Named>,
+    methods: Vec<Named>,
+    reproductions: Vec<Named>,
+    benchmarks: Vec<Named>,
+}
+
+pub fn run(output: &Output) -> Result<bool, CliError> {
+    let mut scenes = Vec::new();
+    for name in scenes::NAMES {
+        let scene = scenes::build(name, SceneOptions::default())?;
+        let layout = scene.layout();
+        scenes.push(Named {
+            name: scene.name().into(),
+            summary: scene.summary().into(),
+            state: layout.state.entry_names(),
+            control: layout.control.entry_names(),
+            params: layout.params.entry_names(),
+        });
+    }
+    let tasks =
+        pullback_tasks::objectives::TASKS.iter().map(|(name, summary)| plain(name, summary)).collect();
+    let listing = Listing {
+        scenes,
+        tasks,
+        methods: choices::<MethodName>(),
+        reproductions: choices::<Reproduction>(),
+        benchmarks: choices::<Benchmark>(),
+    };
+    output.print(&listing, || {
+        let mut text = String::new();
+        for (title, entries) in [
+            ("scenes         (simulate, gradcheck)", &listing.scenes),
+            ("tasks          (landscape)", &listing.tasks),
+            ("methods        (simulate --method)", &listing.methods),
+            ("reproductions  (reproduce)", &listing.reproductions),
+            ("benchmarks     (bench)", &listing.benchmarks),
+        ] {
+            text += &format!("{title}\n");
+            for entry in entries {
+                text += &format!("  {:28} {}\n", entry.name, entry.summary);
+            }
+            text += "\n";
+        }
+        text
+    })?;
+    Ok(true)
+}
+
+fn plain(name: &str, summary: &str) -> Named {
+    let none = Vec::new;
+    Named { name: name.into(), summary: summary.into(), state: none(), control: none(), params: none() }
+}
+
+/// The values of a command-line choice with their help texts.
+fn choices<V: ValueEnum>() -> Vec<Named> {
+    let entry = |value: &V| {
+        let value = value.to_possible_value()?;
+        let help = value.get_help().map(|h| h.to_string()).unwrap_or_default();
+        Some(plain(value.get_name(), &help))
+    };
+    V::value_variants().iter().filter_map(entry).collect()
+}

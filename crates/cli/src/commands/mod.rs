@@ -1,0 +1,8 @@
+//! One file per command.
+
+pub mod demo;
+pub mod gradcheck;
+pub mod landscape;
+pub mod list;
+pub mod reproduce;
+pub mod simulate;

@@ -1,0 +1,95 @@
+//! `pullback reproduce`: a paper's result beside ours.
+
+use std::path::PathBuf;
+
+use pullback_plot::{Figure, LinePanel, Panel, Series};
+use pullback_tasks::Results;
+use pullback_tasks::diffmjx_toy::{self, Toy};
+use serde::Serialize;
+
+use crate::args::{ReproduceOptions, Reproduction};
+use crate::output::{CliError, Output, results_text};
+use crate::progress;
+
+#[derive(Serialize)]
+struct Summary {
+    #[serde(flatten)]
+    results: Results,
+    files: Vec<PathBuf>,
+}
+
+pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
+    match options.what {
+        Reproduction::DiffmjxToy => diffmjx_toy(options.points, output),
+    }
+}
+
+fn diffmjx_toy(points: usize, output: &Output) -> Result<bool, CliError> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let bar = progress::bar(9, "diffmjx-toy");
+    let toy = diffmjx_toy::run(points, threads, |_| bar.inc(1))?;
+    bar.finish_and_clear();
+
+    let folder = output.folder("reproduce-diffmjx-toy")?;
+    let (picture, data) = (folder.join("diffmjx-toy.png"), folder.join("diffmjx-toy.csv"));
+    toy_figure(&toy).save_png(&picture)?;
+    output.write(&data, toy_csv(&toy).as_bytes())?;
+
+    let summary = Summary { results: toy.results(), files: vec![picture, data] };
+    output.print(&summary, || {
+        let files: Vec<String> = summary.files.iter().map(|f| f.display().to_string()).collect();
+        results_text(&summary.results) + "\n\n" + &files.join("\n")
+    })?;
+    Ok(summary.results.all_met())
+}
+
+/// Loss over gradient, one column per case of the paper.
+pub fn toy_figure(toy: &Toy) -> Figure {
+    let against_height =
+        |values: &[f64]| toy.heights.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>();
+    let paper = || toy.cases.iter().filter(|c| c.paper_says_right.is_some());
+    let loss = paper().map(|case| {
+        Panel::from(LinePanel {
+            title: case.name.into(),
+            y_label: "loss |q_{N} − 1| (m)".into(),
+            series: vec![Series::new("", 7, against_height(&case.loss))],
+            x_range: Some((0.0, 3.0)),
+            y_range: Some((0.0, 1.5)),
+            ..LinePanel::default()
+        })
+    });
+    let gradient = paper().map(|case| {
+        Panel::from(LinePanel {
+            title: format!("{:.1} % right", 100.0 * case.fraction_right()),
+            x_label: "initial height q_{0} (m)".into(),
+            y_label: "dL/dq_{0}".into(),
+            series: vec![
+                Series::new("adjoint", 0, against_height(&case.gradient)).dots(),
+                Series::new("true", 1, against_height(&case.truth)),
+            ],
+            x_range: Some((0.0, 3.0)),
+            y_range: Some((-1.6, 1.6)),
+            ..LinePanel::default()
+        })
+    });
+    let panels: Vec<Panel> = loss.chain(gradient).collect();
+    Figure::grid("A point falls on a surface: loss and gradient against its height", 6, panels)
+        .sized(19.0, 6.6)
+}
+
+fn toy_csv(toy: &Toy) -> String {
+    let mut csv = String::from("height");
+    for case in &toy.cases {
+        let name = case.name.replace(' ', "_");
+        csv += &format!(",{name}.loss,{name}.gradient,{name}.true_gradient");
+    }
+    csv.push('\n');
+    for (i, height) in toy.heights.iter().enumerate() {
+        csv += &height.to_string();
+        for case in &toy.cases {
+            csv += &format!(",{},{},{}", case.loss[i], case.gradient[i], case.truth[i]);
+        }
+        csv.push('\n');
+    }
+    csv
+}

@@ -1,0 +1,152 @@
+//! `pullback simulate`: a trajectory as CSV and as a picture.
+
+use std::path::PathBuf;
+
+use pullback_core::ConfigError;
+use pullback_core::layout::Section;
+use pullback_core::rollout::Inputs;
+use pullback_plot::{Figure, LinePanel, Panel, Series};
+use pullback_tasks::Scene;
+use pullback_tasks::scenes::{self, SceneOptions};
+use serde::Serialize;
+
+use crate::args::SimulateOptions;
+use crate::output::{CliError, Output};
+use crate::progress;
+
+/// More steps than this are surely a slip of the keyboard.
+const MOST_STEPS: f64 = 1e8;
+
+#[derive(Serialize)]
+struct Summary {
+    scene: String,
+    steps: usize,
+    dt: f64,
+    accepted_inner_steps: usize,
+    rejected_inner_steps: usize,
+    names: Vec<String>,
+    final_state: Vec<f64>,
+    files: Vec<PathBuf>,
+}
+
+pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError> {
+    let scene =
+        scenes::build(&options.scene, SceneOptions { dt: options.dt, integrator: options.integrator() })?;
+    let steps = steps(options.time, scene.dt())?;
+    let inputs = inputs(scene.as_ref(), steps, &options.set)?;
+
+    // At most about 5000 rows: enough for any picture, small enough for any spreadsheet.
+    let stride = steps.div_ceil(5000).max(1);
+    let names = scene.layout().state.entry_names();
+    let mut csv = format!("time,{}\n", names.join(","));
+    let mut rows: Vec<(f64, Vec<f64>)> = Vec::new();
+    let bar = progress::bar(steps, &options.scene);
+    let info = scene.simulate(&inputs, steps, &mut |at| {
+        if at.step % stride == 0 || at.last() {
+            let time = at.step as f64 * scene.dt();
+            let values: Vec<String> = at.state.iter().map(f64::to_string).collect();
+            csv += &format!("{time},{}\n", values.join(","));
+            rows.push((time, at.state.to_vec()));
+            bar.set_position(at.step as u64);
+        }
+    })?;
+    bar.finish_and_clear();
+
+    let folder = output.folder(&format!("simulate-{}", scene.name()))?;
+    let (table, picture) = (folder.join("trajectory.csv"), folder.join("trajectory.png"));
+    output.write(&table, csv.as_bytes())?;
+    figure(scene.as_ref(), &rows).save_png(&picture)?;
+
+    let summary = Summary {
+        scene: scene.name().into(),
+        steps,
+        dt: scene.dt(),
+        accepted_inner_steps: info.accepted,
+        rejected_inner_steps: info.rejected,
+        names,
+        final_state: rows.pop().map(|(_, state)| state).unwrap_or_default(),
+        files: vec![table, picture],
+    };
+    output.print(&summary, || {
+        let mut text = format!("{} for {} steps of {} s\n", summary.scene, steps, summary.dt);
+        for (i, (name, x)) in summary.names.iter().zip(&summary.final_state).enumerate() {
+            text += &format!("  {name:16} {x:>14.8} {}\n", scene.layout().state.unit(i));
+        }
+        for file in &summary.files {
+            text += &format!("{}\n", file.display());
+        }
+        text
+    })?;
+    Ok(true)
+}
+
+fn steps(time: f64, dt: f64) -> Result<usize, ConfigError> {
+    let steps = (time / dt).round();
+    if !(time.is_finite() && time > 0.0 && steps >= 1.0) {
+        return Err(ConfigError::new(format!("--time must be at least one step of {dt} s, got {time}")));
+    }
+    if steps > MOST_STEPS {
+        return Err(ConfigError::new(format!(
+            "{time} s are {steps:e} steps of {dt} s: too many, raise --dt"
+        )));
+    }
+    Ok(steps as usize)
+}
+
+/// The scene's defaults with `NAME=VALUE` settings applied.
+fn inputs(scene: &dyn Scene, steps: usize, settings: &[String]) -> Result<Inputs<f64>, ConfigError> {
+    let layout = scene.layout();
+    let mut state = layout.state.defaults();
+    let mut control = layout.control.defaults();
+    let mut params = layout.params.defaults();
+    for setting in settings {
+        let (name, value) = setting.split_once('=').ok_or_else(|| {
+            ConfigError::new(format!("--set {setting}: write NAME=VALUE, such as params.mass=2"))
+        })?;
+        let value: f64 = value
+            .trim()
+            .parse()
+            .map_err(|_| ConfigError::new(format!("--set {setting}: `{}` is not a number", value.trim())))?;
+        let (vector, pattern) = name.trim().split_once('.').unwrap_or((name.trim(), "*"));
+        let set = |section: &Section, values: &mut [f64]| -> Result<(), ConfigError> {
+            section.select(pattern)?.into_iter().for_each(|i| values[i] = value);
+            section.check(&format!("--set {setting}"), values)
+        };
+        match vector {
+            "state" => set(&layout.state, &mut state)?,
+            "control" => set(&layout.control, &mut control)?,
+            "params" => set(&layout.params, &mut params)?,
+            other => {
+                return Err(ConfigError::new(format!(
+                    "--set {setting}: `{other}` is not one of state, control, params"
+                )));
+            }
+        }
+    }
+    Ok(Inputs { state, controls: control.repeat(steps), params })
+}
+
+/// One panel per slice of the state, over time.
+pub fn figure(scene: &dyn Scene, rows: &[(f64, Vec<f64>)]) -> Figure {
+    let panels: Vec<Panel> = scene
+        .layout()
+        .state
+        .slices()
+        .iter()
+        .map(|slice| {
+            let series = slice.range.clone().enumerate().map(|(k, i)| {
+                let label = if slice.len() == 1 { String::new() } else { slice.entry_name(k) };
+                Series::new(label, k, rows.iter().map(|(t, x)| (*t, x[i])).collect())
+            });
+            LinePanel {
+                x_label: "time (s)".into(),
+                y_label: format!("{} ({})", slice.name, slice.unit),
+                series: series.collect(),
+                ..LinePanel::default()
+            }
+            .into()
+        })
+        .collect();
+    let count = panels.len();
+    Figure::grid(scene.name(), 1, panels).sized(7.0, 0.6 + 2.6 * count as f64)
+}

@@ -1,0 +1,83 @@
+//! Where results go: one JSON object or readable text on standard output, files in a folder.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use pullback_core::{ConfigError, StepError};
+use pullback_plot::PlotError;
+use pullback_tasks::Results;
+use pullback_tasks::diffmjx_toy::ToyError;
+use serde::Serialize;
+use thiserror::Error;
+
+/// Anything that ends the program with exit code 2.
+#[derive(Debug, Error)]
+pub enum CliError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Step(#[from] StepError),
+    #[error(transparent)]
+    Toy(#[from] ToyError),
+    #[error(transparent)]
+    Plot(#[from] PlotError),
+    #[error("cannot write {path}: {source}")]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot encode the result as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+/// How and where to write.
+pub struct Output {
+    pub json: bool,
+    pub out: Option<PathBuf>,
+}
+
+impl Output {
+    /// The folder for files of this run, created if need be.
+    pub fn folder(&self, default: &str) -> Result<PathBuf, CliError> {
+        let folder = self.out.clone().unwrap_or_else(|| Path::new("out").join(default));
+        std::fs::create_dir_all(&folder)
+            .map_err(|source| CliError::Write { path: folder.clone(), source })?;
+        Ok(folder)
+    }
+
+    /// Writes a file whole or not at all.
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+        pullback_core::files::write_atomically(path, bytes)
+            .map_err(|source| CliError::Write { path: path.to_path_buf(), source })
+    }
+
+    /// Prints `value` as JSON, or `text` for people.
+    pub fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), CliError> {
+        let line = if self.json { serde_json::to_string_pretty(value)? } else { text() };
+        // A reader that went away (`| head`) is no error.
+        let mut stdout = io::stdout().lock();
+        let _ = stdout.write_all(line.trim_end().as_bytes()).and_then(|()| stdout.write_all(b"\n"));
+        Ok(())
+    }
+}
+
+/// Rows and goals as text.
+pub fn results_text(results: &Results) -> String {
+    let mut text = String::new();
+    let case_width = results.rows.iter().map(|r| r.case.len()).max().unwrap_or(0);
+    let metric_width = results.rows.iter().map(|r| r.metric.len()).max().unwrap_or(0);
+    for row in &results.rows {
+        let value = pullback_plot::compact(row.value, 4);
+        let unit = if row.unit == "1" { "" } else { row.unit.as_str() };
+        text += &format!("{:case_width$}  {:metric_width$}  {value:>10} {unit}\n", row.case, row.metric);
+    }
+    if !results.goals.is_empty() {
+        text += "\ngoals\n";
+    }
+    for goal in &results.goals {
+        let mark = if goal.met { "met   " } else { "MISSED" };
+        let (value, limit) = (pullback_plot::compact(goal.value, 4), pullback_plot::compact(goal.limit, 4));
+        text += &format!("  {mark}  {}: {value} ({} {limit})\n", goal.name, goal.must_be);
+    }
+    for note in &results.notes {
+        text += &format!("\n{note}");
+    }
+    text
+}

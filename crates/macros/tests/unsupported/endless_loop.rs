@@ -1,0 +1,10 @@
+use pullback_math::differentiable;
+
+#[differentiable]
+fn f(x: f64) -> f64 {
+    loop {
+        break x;
+    }
+}
+
+fn main() {}

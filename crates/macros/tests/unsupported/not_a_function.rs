@@ -1,0 +1,8 @@
+use pullback_math::differentiable;
+
+#[differentiable]
+struct State {
+    x: f64,
+}
+
+fn main() {}
