@@ -57,21 +57,19 @@ fn contact_laws_have_exact_pullbacks() {
         for x in points([height, SIGNED, stiffness, damping, gravity]) {
             check_vjp!(
                 |height: T, velocity: T, stiffness: T, damping: T, gravity: T| -> T {
-                    penalty_acceleration(height, velocity, stiffness, damping, gravity, DampingOnset::Jump)
+                    let touching = height.lt(T::zero());
+                    penalty_acceleration(height, velocity, stiffness, damping, gravity, touching, DampingOnset::Jump)
                 },
-                |bar| penalty_acceleration_vjp(
-                    height, velocity, stiffness, damping, gravity, DampingOnset::Jump, bar
-                ),
+                |bar| penalty_acceleration_vjp(height, velocity, stiffness, damping, gravity, height.lt(T::zero()), DampingOnset::Jump, bar),
                 at x, Options::default()
             )
             .assert_passed();
             check_vjp!(
                 |height: T, velocity: T, stiffness: T, damping: T, gravity: T| -> T {
-                    penalty_acceleration(height, velocity, stiffness, damping, gravity, DampingOnset::WithDepth)
+                    let touching = height.lt(T::zero());
+                    penalty_acceleration(height, velocity, stiffness, damping, gravity, touching, DampingOnset::WithDepth)
                 },
-                |bar| penalty_acceleration_vjp(
-                    height, velocity, stiffness, damping, gravity, DampingOnset::WithDepth, bar
-                ),
+                |bar| penalty_acceleration_vjp(height, velocity, stiffness, damping, gravity, height.lt(T::zero()), DampingOnset::WithDepth, bar),
                 at x, Options::default()
             )
             .assert_passed();

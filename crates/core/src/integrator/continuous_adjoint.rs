@@ -112,7 +112,18 @@ pub(super) fn solve<T: Real, F: VectorField<T>>(
 ) -> Result<(), StepError> {
     let steps = record(field, ws, controllers.0, dt, at, usize::MAX)?;
     let n = at.state.len();
-    let IntegratedWorkspace { field: workspace, stepper, current, next, inner, kept, sides, events, adjoint, .. } = ws;
+    let IntegratedWorkspace {
+        field: workspace,
+        stepper,
+        current,
+        next,
+        inner,
+        kept,
+        sides,
+        events,
+        adjoint,
+        ..
+    } = ws;
     let (Some(scratch), Stepper::RungeKutta { tableau, stages }) = (adjoint.as_mut(), stepper) else {
         unreachable!("allocated with the workspace")
     };

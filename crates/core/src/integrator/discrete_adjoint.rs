@@ -112,7 +112,16 @@ pub(super) fn adaptive<T: Real, F: VectorField<T>>(
     let n = at.state.len();
     ws.next_bar.copy_from_slice(next_bar);
     let IntegratedWorkspace {
-        field: workspace, stepper, inner, kept, sides, events, current, next_bar, state_bar: scratch_bar, ..
+        field: workspace,
+        stepper,
+        inner,
+        kept,
+        sides,
+        events,
+        current,
+        next_bar,
+        state_bar: scratch_bar,
+        ..
     } = ws;
     let mut chain = InnerChain {
         bound: Bound { field, workspace, params: at.params, control: at.control },

@@ -248,7 +248,13 @@ impl<T: Real> Events<T> {
     }
 
     /// ġⱼ = ∇gⱼ·f⁻, with f⁻ in `before`.
-    fn guard_rate<F: VectorField<T>>(&mut self, bound: &Bound<'_, T, F>, time: T, state: &[T], j: usize) -> T {
+    fn guard_rate<F: VectorField<T>>(
+        &mut self,
+        bound: &Bound<'_, T, F>,
+        time: T,
+        state: &[T],
+        j: usize,
+    ) -> T {
         self.guard_bars.fill(T::zero());
         self.guard_bars[j] = T::one();
         self.state_bar.fill(T::zero());
@@ -273,7 +279,14 @@ impl<T: Real> Events<T> {
     /// `rate_bar`: how the cotangent in `state_bar` pairs with rates at `state`.
     fn to_rate_space<F: VectorField<T>>(&mut self, field: &F, state: &[T]) {
         self.rate_bar.fill(T::zero());
-        field.advance_vjp(state, &self.zero_rate, T::one(), &self.state_bar, &mut self.state, &mut self.rate_bar);
+        field.advance_vjp(
+            state,
+            &self.zero_rate,
+            T::one(),
+            &self.state_bar,
+            &mut self.state,
+            &mut self.rate_bar,
+        );
     }
 }
 

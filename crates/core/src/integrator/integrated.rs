@@ -101,8 +101,7 @@ impl<F> Described for Integrated<F> {
 
 impl<T: Real, W: Workspace> Workspace for IntegratedWorkspace<T, W> {
     fn heap_bytes(&self) -> usize {
-        let scalars =
-            [&self.current, &self.next, &self.kept, &self.sides, &self.next_bar, &self.state_bar];
+        let scalars = [&self.current, &self.next, &self.kept, &self.sides, &self.next_bar, &self.state_bar];
         let stepper = match &self.stepper {
             Stepper::Euler { scratch, .. } => scratch.heap_bytes(),
             Stepper::RungeKutta { stages, .. } => stages.heap_bytes(),
