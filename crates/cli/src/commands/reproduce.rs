@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pullback_plot::{Figure, LinePanel, Panel, Series};
 use pullback_tasks::Results;
-use pullback_tasks::diffmjx_toy::{self, Toy};
+use pullback_tasks::diffmjx_toy::{self, Case, Toy};
 use serde::Serialize;
 
 use crate::args::{ReproduceOptions, Reproduction};
@@ -43,38 +43,41 @@ fn diffmjx_toy(points: usize, output: &Output) -> Result<bool, CliError> {
     Ok(summary.results.all_met())
 }
 
-/// Loss over gradient, one column per case of the paper.
+/// Loss over gradient, one column per case of the paper: penalty contact above, elastic contact below.
 pub fn toy_figure(toy: &Toy) -> Figure {
-    let against_height =
-        |values: &[f64]| toy.heights.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>();
-    let paper = || toy.cases.iter().filter(|c| c.paper_says_right.is_some());
-    let loss = paper().map(|case| {
+    let against_height = |values: &[f64]| toy.heights.iter().copied().zip(values.iter().copied()).collect::<Vec<_>>();
+    let axes = |title: String, y_label: &str, y_range, series| {
         Panel::from(LinePanel {
-            title: case.name.into(),
-            y_label: "loss |q_{N} − 1| (m)".into(),
-            series: vec![Series::new("", 7, against_height(&case.loss))],
-            x_range: Some((0.0, 3.0)),
-            y_range: Some((0.0, 1.5)),
-            ..LinePanel::default()
-        })
-    });
-    let gradient = paper().map(|case| {
-        Panel::from(LinePanel {
-            title: format!("{:.1} % right", 100.0 * case.fraction_right()),
+            title,
             x_label: "initial height q_{0} (m)".into(),
-            y_label: "dL/dq_{0}".into(),
-            series: vec![
-                Series::new("adjoint", 0, against_height(&case.gradient)).dots(),
-                Series::new("true", 1, against_height(&case.truth)),
-            ],
+            y_label: y_label.into(),
+            series,
             x_range: Some((0.0, 3.0)),
-            y_range: Some((-1.6, 1.6)),
+            y_range: Some(y_range),
             ..LinePanel::default()
         })
-    });
-    let panels: Vec<Panel> = loss.chain(gradient).collect();
-    Figure::grid("A point falls on a surface: loss and gradient against its height", 6, panels)
-        .sized(19.0, 6.6)
+    };
+    let loss = |case: &Case| {
+        let series = vec![Series::new("", 7, against_height(&case.loss))];
+        axes(case.name.into(), "loss |q_{N} − 1| (m)", (0.0, 1.3), series)
+    };
+    let gradient = |case: &Case| {
+        // One legend serves all panels.
+        let first = case.name == toy.cases[1].name;
+        let label = |text: &'static str| if first { text } else { "" };
+        let series = vec![
+            Series::new(label("adjoint"), 0, against_height(&case.gradient)).dots(),
+            Series::new(label("true"), 1, against_height(&case.truth)),
+        ];
+        axes(format!("{:.1} % right", 100.0 * case.fraction_right()), "dL/dq_{0}", (-1.6, 1.6), series)
+    };
+    let paper: Vec<&Case> = toy.cases.iter().filter(|c| c.paper_says_right.is_some()).collect();
+    let mut panels = Vec::new();
+    for row in paper.chunks(3) {
+        panels.extend(row.iter().map(|case| loss(case)));
+        panels.extend(row.iter().map(|case| gradient(case)));
+    }
+    Figure::grid("A point falls on a surface: loss and gradient against its height", 3, panels).sized(11.5, 12.5)
 }
 
 fn toy_csv(toy: &Toy) -> String {
