@@ -255,10 +255,12 @@ fn a_kink_excuses_no_wrong_pullback() {
     assert_eq!(report.entries[0].verdict, Verdict::Wrong, "{report}");
 }
 
+type Function = fn(f64) -> f64;
+
 #[test]
 fn strong_curvature_is_no_kink() {
     // Slope small beside the curvature, an extremum, an inflection, a fast exponential.
-    let cases: [(f64, fn(f64) -> f64, fn(f64) -> f64); 4] = [
+    let cases: [(f64, Function, Function); 4] = [
         (1e-4, |x| x * x, |x| 2.0 * x),
         (1.0, |x| (50.0 * x).sin(), |x| 50.0 * (50.0 * x).cos()),
         (0.0, |x| x * x * x + 1e-3 * x, |x| 3.0 * x * x + 1e-3),

@@ -157,6 +157,16 @@ fn elastic_steps_have_exact_pullbacks() {
     }
 }
 
+/// The three cotangents of a field, one after the other.
+fn pull<F>(field: &F, params: &[f64], state: &[f64], control: &[f64], rate_bar: &[f64]) -> Vec<f64>
+where
+    F: VectorField<f64, Workspace = ()>,
+{
+    let (mut s, mut c, mut p) = ([0.0; 4], [0.0; 2], [0.0; 7]);
+    field.eval_vjp(&mut (), params, 0.0, state, control, rate_bar, &mut s, &mut c, &mut p);
+    [&s[..], &c, &p].concat()
+}
+
 #[test]
 fn the_adjoint_by_hand_and_the_macro_s_agree() {
     let (made, by_hand) = (DoublePendulum::default(), DoublePendulumByHand::default());
@@ -168,17 +178,10 @@ fn the_adjoint_by_hand_and_the_macro_s_agree() {
         let (state, control) = (draw(4, -3.0, 3.0), draw(2, -2.0, 2.0));
         let params = [draw(6, 0.5, 2.0), draw(1, 5.0, 15.0)].concat();
         let rate_bar = draw(4, -1.0, 1.0);
-        let pull = |field: &dyn Fn(&mut [f64], &mut [f64], &mut [f64])| {
-            let (mut s, mut c, mut p) = ([0.0; 4], [0.0; 2], [0.0; 7]);
-            field(&mut s, &mut c, &mut p);
-            [&s[..], &c, &p].concat()
-        };
-        let a = pull(&|s, c, p| {
-            made.eval_vjp(&mut (), &params, 0.0, &state, &control, &rate_bar, s, c, p);
-        });
-        let b = pull(&|s, c, p| {
-            by_hand.eval_vjp(&mut (), &params, 0.0, &state, &control, &rate_bar, s, c, p);
-        });
+        let (a, b) = (
+            pull(&made, &params, &state, &control, &rate_bar),
+            pull(&by_hand, &params, &state, &control, &rate_bar),
+        );
         let scale = a.iter().fold(0.0f64, |m, x| m.max(x.abs()));
         worst = a.iter().zip(&b).map(|(a, b)| (a - b).abs() / scale).fold(worst, f64::max);
         assert!(scale > 0.0);

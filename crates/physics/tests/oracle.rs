@@ -63,7 +63,7 @@ fn double_pendulum_trajectories_are_those_of_mujoco() {
         let controls = numbers(&case["torque"]).repeat(steps);
         let mut worst: f64 = 0.0;
         let visit = |at: pullback_core::rollout::Moment<'_, f64>| {
-            if at.step > 0 && at.step % every == 0 {
+            if at.step > 0 && at.step.is_multiple_of(every) {
                 worst = worst.max(disagreement(at.state, &samples[at.step / every - 1], 1.0));
             }
         };
