@@ -97,6 +97,11 @@ fn lanes_that_touch_at_different_times_keep_their_own_gradients() {
     for (i, height) in heights.iter().enumerate() {
         let (value, gradient) = end_height_gradient(&system, *height);
         assert!((out.loss[i] - value).abs() < 1e-8);
-        assert!((out.states[2 * i] - gradient[0]).abs() < 1e-7, "{} against {}", out.states[2 * i], gradient[0]);
+        assert!(
+            (out.states[2 * i] - gradient[0]).abs() < 1e-7,
+            "{} against {}",
+            out.states[2 * i],
+            gradient[0]
+        );
     }
 }
