@@ -9,7 +9,8 @@
 //! quantities of different units (groups) do not hide each other and round-off of a vanishing entry is not an error.
 //!
 //! Limitation: a finite difference straddling a kink (contact switching on) has no limit. Ridders' error
-//! estimate shows that; such entries are marked `kink` and judged by the forward mode alone.
+//! estimate shows that, or left and right slopes whose gap does not shrink with the step; such entries are
+//! marked `kink` and judged by the forward mode alone.
 
 use std::fmt;
 
@@ -207,6 +208,9 @@ impl<'a, M: Differentiable> Check<'a, M> {
         let mut y = vec![0.0; m];
         self.map.eval(x, &mut y)?;
         self.runs.eval += 1;
+        if let Some(bad) = y.iter().find(|y| !y.is_finite()) {
+            return Err(format!("the value itself is {bad} here"));
+        }
         let mut forward = vec![vec![0.0; m]; n];
         let mut difference = Vec::with_capacity(n);
         for i in 0..n {
@@ -215,14 +219,12 @@ impl<'a, M: Differentiable> Check<'a, M> {
             let mut y_dual = vec![0.0; m];
             self.map.jvp(x, &x_dot, &mut y_dual, &mut forward[i])?;
             self.runs.forward += 1;
-            if y_dual
-                .iter()
-                .zip(&y)
-                .any(|(a, b)| a.to_bits() != b.to_bits() && (a - b).abs() > 1e-12 * b.abs())
-            {
+            // A NaN is never near.
+            let near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * b.abs();
+            if !y_dual.iter().zip(&y).all(near) {
                 return Err("dual numbers and plain numbers gave different values".into());
             }
-            difference.push(self.ridders(x, i, m)?);
+            difference.push(self.ridders(x, i, &y)?);
         }
 
         // Adjoints of random output cotangents, each entry kept where it looks worst.
@@ -264,15 +266,19 @@ impl<'a, M: Differentiable> Check<'a, M> {
 
     /// Column i of J by Ridders' method: central differences at shrinking steps, extrapolated to zero step.
     /// Returns the estimate and its own error estimate, per output.
-    fn ridders(&mut self, x: &[f64], i: usize, m: usize) -> Result<(Vec<f64>, Vec<f64>), String> {
+    fn ridders(&mut self, x: &[f64], i: usize, y: &[f64]) -> Result<(Vec<f64>, Vec<f64>), String> {
+        let m = y.len();
         const LEVELS: usize = 6;
         const SHRINK: f64 = 2.0;
         let mut h = 2e-3 * x[i].abs().max(1e-1);
         let mut table: Vec<Vec<Vec<f64>>> = Vec::new();
         let mut best = vec![0.0; m];
         let mut error = vec![f64::INFINITY; m];
+        let mut sides = Vec::with_capacity(LEVELS);
         for level in 0..LEVELS {
-            let mut row = vec![self.central(x, i, h, m)?];
+            let (central, both) = self.differences(x, i, h, y)?;
+            sides.push(both);
+            let mut row = vec![central];
             let mut factor = SHRINK * SHRINK;
             for j in 1..=level {
                 let previous: &Vec<f64> = &table[level - 1][j - 1];
@@ -298,20 +304,39 @@ impl<'a, M: Differentiable> Check<'a, M> {
             if (coarse - fine).abs() > 0.05 * coarse.abs().max(fine.abs()) + 1e3 * error[k] {
                 error[k] = error[k].max((coarse - fine).abs());
             }
+            // A kink within the last steps lets the levels settle on the mean of two slopes; the sides tell.
+            for pair in sides[LEVELS - 3..].windows(2) {
+                if pair[0][k].kinked(&pair[1][k]) {
+                    error[k] = error[k].max(pair[0][k].gap.abs()).max(pair[1][k].gap.abs());
+                }
+            }
         }
         Ok((best, error))
     }
 
-    fn central(&mut self, x: &[f64], i: usize, h: f64, m: usize) -> Result<Vec<f64>, String> {
-        let (mut high, mut low) = (vec![0.0; m], vec![0.0; m]);
+    /// Central differences of step h, and the two sides of each.
+    fn differences(
+        &mut self,
+        x: &[f64],
+        i: usize,
+        h: f64,
+        y: &[f64],
+    ) -> Result<(Vec<f64>, Vec<Sides>), String> {
+        let (mut high, mut low) = (vec![0.0; y.len()], vec![0.0; y.len()]);
         let mut moved = x.to_vec();
         moved[i] = x[i] + h;
         self.map.eval(&moved, &mut high)?;
         moved[i] = x[i] - h;
         self.map.eval(&moved, &mut low)?;
         self.runs.eval += 2;
-        let width = (x[i] + h) - (x[i] - h);
-        Ok(high.iter().zip(&low).map(|(a, b)| (a - b) / width).collect())
+        let (up, down) = ((x[i] + h) - x[i], x[i] - (x[i] - h));
+        let central = high.iter().zip(&low).map(|(a, b)| (a - b) / (up + down)).collect();
+        let sides = (0..y.len()).map(|k| {
+            let (above, below) = ((high[k] - y[k]) / up, (y[k] - low[k]) / down);
+            let noise = f64::EPSILON * high[k].abs().max(low[k].abs()).max(y[k].abs()) / h;
+            Sides { gap: above - below, slope: above.abs().max(below.abs()), noise }
+        });
+        Ok((central, sides.collect()))
     }
 
     fn into_report(mut self, options: &Options) -> Report {
@@ -320,6 +345,26 @@ impl<'a, M: Differentiable> Check<'a, M> {
             self.void = Some(format!("a path was not run: {runs:?}, {} probes", options.probes));
         }
         Report { entries: self.entries, runs, void: self.void }
+    }
+}
+
+/// The one-sided differences behind a central one.
+struct Sides {
+    /// Right slope minus left slope.
+    gap: f64,
+    /// The steeper of the two.
+    slope: f64,
+    /// Round-off of either.
+    noise: f64,
+}
+
+impl Sides {
+    /// Whether the gap of a smooth function, h f″, fails to halve with the step.
+    fn kinked(&self, halved: &Sides) -> bool {
+        let gap = self.gap.abs().max(halved.gap.abs());
+        let visible = gap > 1e-3 * self.slope.max(halved.slope) && gap > 1e2 * self.noise.max(halved.noise);
+        let ratio = halved.gap / self.gap;
+        visible && !(0.3..=0.7).contains(&ratio)
     }
 }
 

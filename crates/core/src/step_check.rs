@@ -124,12 +124,15 @@ where
     gradcheck(&map, &[state, controls, params].concat(), options)
 }
 
+/// Memory of a rollout of `S` on scalars `T`.
+type Memory<T, S> = RefCell<RolloutWorkspace<T, <S as System<T>>::Workspace>>;
+
 struct RolloutMap<'a, S: System<f64> + System<Dual<f64>>, L> {
     rollout: &'a Rollout<S>,
     loss: &'a L,
     inputs: Inputs,
-    plain: RefCell<RolloutWorkspace<f64, <S as System<f64>>::Workspace>>,
-    duals: RefCell<RolloutWorkspace<Dual<f64>, <S as System<Dual<f64>>>::Workspace>>,
+    plain: Memory<f64, S>,
+    duals: Memory<Dual<f64>, S>,
 }
 
 impl<S, L> Differentiable for RolloutMap<'_, S, L>

@@ -37,7 +37,7 @@ fn trajectory(division: usize, integrator: Integrator) -> Vec<f64> {
     let inputs = Inputs::defaults(&system, steps);
     let mut points = Vec::new();
     let visit = |at: Moment<'_, f64>| {
-        if at.step % division == 0 {
+        if at.step.is_multiple_of(division) {
             points.extend_from_slice(&at.state[..2]);
         }
     };

@@ -262,12 +262,10 @@ mod tests {
             assert!(goal.met, "{goal:?}");
         }
         assert_eq!(results.goals.len(), 6);
-        // The printed law: right for most heights, wrong inside the contact, at any step.
+        // The printed law: with fixed steps right for most heights but wrong inside the contact, however small the
+        // step; adaptive steps end at the touch and are right everywhere.
         let printed: Vec<f64> =
             toy.cases.iter().filter(|c| c.paper_says_right.is_none()).map(Case::fraction_right).collect();
-        assert!(
-            printed[1] > 0.8 && printed[1] < 0.95 && printed[2] > 0.8 && printed[2] < 0.95,
-            "{printed:?}"
-        );
+        assert!((0.8..0.95).contains(&printed[1]) && printed[2] > 0.99, "{printed:?}");
     }
 }

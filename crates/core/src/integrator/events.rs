@@ -213,7 +213,7 @@ impl<T: Real> Events<T> {
 
         // Δt̄ = (f⁻ − f⁺)·x̄⁺
         self.state_bar.copy_from_slice(state_bar);
-        self.to_rate_space(bound.field, state);
+        self.pair_with_rates(bound.field, state);
         let mut delay_bar = T::zero();
         for (jump, bar) in self.jump.iter().zip(&self.rate_bar) {
             delay_bar += *jump * *bar;
@@ -268,7 +268,7 @@ impl<T: Real> Events<T> {
             &mut self.unused_control_bar,
             &mut self.unused_params_bar,
         );
-        self.to_rate_space(bound.field, state);
+        self.pair_with_rates(bound.field, state);
         let mut rate = T::zero();
         for (bar, f) in self.rate_bar.iter().zip(&self.before) {
             rate += *bar * *f;
@@ -277,7 +277,7 @@ impl<T: Real> Events<T> {
     }
 
     /// `rate_bar`: how the cotangent in `state_bar` pairs with rates at `state`.
-    fn to_rate_space<F: VectorField<T>>(&mut self, field: &F, state: &[T]) {
+    fn pair_with_rates<F: VectorField<T>>(&mut self, field: &F, state: &[T]) {
         self.rate_bar.fill(T::zero());
         field.advance_vjp(
             state,

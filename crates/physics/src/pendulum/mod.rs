@@ -5,6 +5,10 @@ mod double;
 mod double_by_hand;
 mod simple;
 
-pub use double::{DoublePendulum, Link, acceleration as double_acceleration};
+pub use double::{
+    DoublePendulum, Link, acceleration as double_acceleration, acceleration_vjp as double_acceleration_vjp,
+};
 pub use double_by_hand::DoublePendulumByHand;
-pub use simple::{SimplePendulum, acceleration as simple_acceleration};
+pub use simple::{
+    SimplePendulum, acceleration as simple_acceleration, acceleration_vjp as simple_acceleration_vjp,
+};

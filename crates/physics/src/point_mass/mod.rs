@@ -6,5 +6,5 @@
 mod elastic;
 mod penalty;
 
-pub use elastic::{ElasticPointMass, elastic_step};
-pub use penalty::{DampingOnset, PenaltyPointMass, penalty_acceleration};
+pub use elastic::{ElasticPointMass, elastic_step, elastic_step_vjp};
+pub use penalty::{DampingOnset, PenaltyPointMass, penalty_acceleration, penalty_acceleration_vjp};

@@ -1,0 +1,218 @@
+//! Rollouts: the same bits with gradients on or off and under every schedule, memory known beforehand, divergence named.
+
+use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidController, StepControl};
+use pullback_core::rollout::{Inputs, Loss, Moment};
+use pullback_core::{Described, Rollout, Schedule, StepError, System};
+use pullback_math::{Real, f32x16, f64x8};
+use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
+use pullback_physics::point_mass::{DampingOnset, ElasticPointMass, PenaltyPointMass};
+
+const SCHEDULES: [Schedule; 9] = [
+    Schedule::StoreAll,
+    Schedule::Every(1),
+    Schedule::Every(7),
+    Schedule::Every(45),
+    Schedule::Revolve { slots: 1 },
+    Schedule::Revolve { slots: 10 },
+    Schedule::Revolve { slots: 60 },
+    Schedule::TwoLevel { frame: 10, slots: 3 },
+    Schedule::TwoLevel { frame: 64, slots: 8 },
+];
+
+/// Σₜ sin(x₀) + x₁² over all moments, and the controls.
+struct Mixed;
+
+impl<T: Real> Loss<T> for Mixed {
+    fn value(&self, at: Moment<'_, T>) -> T {
+        let mut sum = at.state[0].sin() + at.state[1] * at.state[1];
+        for u in at.control {
+            sum += *u * *u;
+        }
+        sum
+    }
+    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], control_bar: &mut [T]) {
+        state_bar[0] += at.state[0].cos();
+        state_bar[1] += at.state[1] + at.state[1];
+        for (bar, u) in control_bar.iter_mut().zip(at.control) {
+            *bar += *u + *u;
+        }
+    }
+}
+
+fn integrators() -> [Integrator; 6] {
+    let pid = PidController::new(1e-6);
+    let adaptive = Integrator::adaptive(Method::Tsit5, pid);
+    [
+        Integrator::fixed(Method::SemiImplicitEuler),
+        Integrator::fixed(Method::Rk4),
+        Integrator { control: StepControl::Fixed { substeps: 3 }, ..Integrator::fixed(Method::Rk4) },
+        adaptive,
+        Integrator { adjoint: Adjoint::Discrete { checkpoints: 2 }, ..adaptive },
+        Integrator { adjoint: Adjoint::Continuous(pid), ..adaptive },
+    ]
+}
+
+fn double(dt: f64, integrator: Integrator) -> Integrated<DoublePendulum> {
+    Integrated::new(DoublePendulum::default(), dt, integrator).unwrap()
+}
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|x| x.to_bits()).collect()
+}
+
+/// Inputs with a torque that changes from step to step.
+fn driven(system: &impl Described, steps: usize) -> Inputs<f64> {
+    let mut inputs = Inputs::defaults(system, steps);
+    for (i, u) in inputs.controls.iter_mut().enumerate() {
+        *u = 0.3 * (0.1 * i as f64).sin();
+    }
+    inputs
+}
+
+#[test]
+fn the_value_is_the_same_bits_with_gradients_on_or_off() {
+    fn same(system: &impl System<f64>, steps: usize) {
+        let Inputs { state, controls, params } = driven(system, steps);
+        for schedule in SCHEDULES {
+            let rollout = Rollout::new(system, steps, schedule).unwrap();
+            let mut ws = rollout.workspace::<f64>();
+            let before = rollout.value(&mut ws, &params, &state, &controls, &Mixed).unwrap();
+            rollout.gradient(&mut ws, &params, &state, &controls, &Mixed).unwrap();
+            let with = ws.gradient.loss;
+            let after = rollout.value(&mut ws, &params, &state, &controls, &Mixed).unwrap();
+            assert!(with.is_finite() && with != 0.0);
+            assert_eq!(bits(&[before, after]), bits(&[with, with]), "{schedule:?}");
+        }
+    }
+    for integrator in integrators() {
+        same(&double(0.02, integrator), 60);
+        let penalty = PenaltyPointMass::new(DampingOnset::WithDepth);
+        same(&Integrated::new(penalty, 0.02, integrator).unwrap(), 60);
+    }
+    same(&ElasticPointMass::new(0.07, true).unwrap(), 60);
+}
+
+#[test]
+fn every_schedule_gives_the_same_bits() {
+    let steps = 2000;
+    let system = double(0.005, Integrator::fixed(Method::Rk4));
+    let Inputs { state, controls, params } = driven(&system, steps);
+    let gradient = |schedule| {
+        let rollout = Rollout::new(&system, steps, schedule).unwrap();
+        let mut ws = rollout.workspace::<f64>();
+        rollout.gradient(&mut ws, &params, &state, &controls, &Mixed).unwrap();
+        // A second gradient by the same memory must not see the first.
+        let first = ws.gradient.clone();
+        rollout.gradient(&mut ws, &params, &state, &controls, &Mixed).unwrap();
+        assert_eq!(first, ws.gradient, "{schedule:?}");
+        (bits(&[&[first.loss], &first.state[..], &first.control, &first.params].concat()), ws.forward_steps)
+    };
+    let (reference, taken) = gradient(Schedule::StoreAll);
+    assert_eq!(taken, steps);
+    for schedule in SCHEDULES.into_iter().filter(|s| *s != Schedule::Revolve { slots: 1 }) {
+        let (other, taken) = gradient(schedule);
+        assert!(reference == other, "{schedule:?} changed the gradient");
+        assert!(taken >= steps);
+    }
+    // Quadratic recomputation: over a shorter horizon.
+    let rollout = Rollout::new(&system, 100, Schedule::Revolve { slots: 1 }).unwrap();
+    let mut ws = rollout.workspace::<f64>();
+    rollout.gradient(&mut ws, &params, &state, &controls[..200], &Mixed).unwrap();
+    assert!(ws.forward_steps > 4000);
+}
+
+#[test]
+fn memory_is_known_before_the_rollout_runs() {
+    fn known<T: Real, S: System<T>>(system: &S, stays: bool) {
+        let steps = 50;
+        let inputs = Inputs::<T>::defaults(system, steps);
+        for schedule in SCHEDULES {
+            let rollout = Rollout::new(system, steps, schedule).unwrap();
+            let mut ws = rollout.workspace::<T>();
+            let predicted = rollout.predict_bytes::<T>();
+            assert_eq!(predicted, ws.heap_bytes(), "{schedule:?}");
+            assert!(predicted >= rollout.plan().states() * inputs.state.len() * size_of::<T>());
+            rollout.gradient(&mut ws, &inputs.params, &inputs.state, &inputs.controls, &Mixed).unwrap();
+            if stays {
+                assert_eq!(predicted, ws.heap_bytes(), "{schedule:?}: memory grew");
+            }
+        }
+    }
+    for integrator in integrators() {
+        // Adaptive steps are kept as they come; their number is known only afterwards.
+        let stays = matches!(integrator.control, StepControl::Fixed { .. });
+        known::<f64, _>(&double(0.01, integrator), stays);
+        known::<f64x8, _>(&double(0.01, integrator), stays);
+        known::<f32x16, _>(&Integrated::new(SimplePendulum::default(), 0.01, integrator).unwrap(), stays);
+    }
+    known::<f64, _>(&ElasticPointMass::new(0.1, true).unwrap(), true);
+}
+
+#[test]
+fn revolve_holds_memory_while_the_horizon_grows() {
+    let system = Integrated::new(
+        PenaltyPointMass::new(DampingOnset::WithDepth),
+        0.01,
+        Integrator::fixed(Method::SemiImplicitEuler),
+    )
+    .unwrap();
+    let bytes = |steps, schedule| Rollout::new(&system, steps, schedule).unwrap().predict_bytes::<f64>();
+    let revolve = Schedule::Revolve { slots: 20 };
+    assert_eq!(bytes(100, revolve), bytes(100_000, revolve));
+    assert!(bytes(100_000, Schedule::StoreAll) > 1000 * bytes(100_000, revolve));
+}
+
+#[test]
+fn a_diverging_simulation_names_the_entry_and_the_step() {
+    let system = double(0.01, Integrator::fixed(Method::SemiImplicitEuler));
+    let mut inputs = driven(&system, 50);
+    for (schedule, rate, first_bad) in [
+        (Schedule::StoreAll, 2, "angle[0]"),
+        (Schedule::Revolve { slots: 3 }, 3, "angle[0]"),
+        (Schedule::TwoLevel { frame: 8, slots: 2 }, 2, "angle[0]"),
+    ] {
+        // A rate whose square overflows makes the other angle's acceleration infinite at once.
+        inputs.state = vec![0.3, 1.2, 0.0, 0.0];
+        inputs.state[rate] = 1e170;
+        let rollout = Rollout::new(&system, 50, schedule).unwrap();
+        let mut ws = rollout.workspace::<f64>();
+        let Inputs { state, controls, params } = &inputs;
+        let value = rollout.value(&mut ws, params, state, controls, &Mixed).unwrap_err();
+        let gradient = rollout.gradient(&mut ws, params, state, controls, &Mixed).unwrap_err();
+        for error in [value, gradient] {
+            let StepError::NotFinite { entry, value, step } = &error else { panic!("{error}") };
+            assert_eq!((entry.as_str(), *step), (first_bad, 0), "{error}");
+            assert!(!value.is_finite());
+            let message = error.to_string();
+            assert!(message.contains(first_bad) && message.contains("reduce the time step"), "{message}");
+        }
+        // The same memory serves the next, sane rollout.
+        inputs.state = vec![0.3, 1.2, 0.0, 0.0];
+        rollout.gradient(&mut ws, &inputs.params, &inputs.state, &inputs.controls, &Mixed).unwrap();
+    }
+}
+
+#[test]
+fn a_divergence_later_on_says_when() {
+    let integrator = Integrator::fixed(Method::SemiImplicitEuler);
+    let system = Integrated::new(SimplePendulum::default(), 0.01, integrator).unwrap();
+    let rollout = Rollout::new(&system, 400, Schedule::Every(9)).unwrap();
+    let mut ws = rollout.workspace::<f64>();
+    // Negative friction: the rate grows elevenfold per step, over 10³⁰⁸ after about 297 steps.
+    let controls = [0.0; 400];
+    let error = rollout.gradient(&mut ws, &[1.0, 1.0, -1000.0, 9.81], &[0.1, 1.0], &controls, &Mixed);
+    let error = error.unwrap_err();
+    let StepError::NotFinite { entry, step, .. } = &error else { panic!("{error}") };
+    assert!(entry == "angle" && (290..300).contains(step), "{error}");
+}
+
+#[test]
+fn no_steps_is_a_rollout_too() {
+    let system = double(0.01, Integrator::fixed(Method::Rk4));
+    let Inputs { state, params, .. } = driven(&system, 0);
+    let rollout = Rollout::new(&system, 0, Schedule::StoreAll).unwrap();
+    let mut ws = rollout.workspace::<f64>();
+    rollout.gradient(&mut ws, &params, &state, &[], &Mixed).unwrap();
+    assert_eq!(ws.gradient.state, [state[0].cos(), 2.0 * state[1], 0.0, 0.0]);
+    assert!(ws.gradient.params.iter().all(|g| *g == 0.0));
+}
