@@ -56,7 +56,7 @@ pub struct SimulateOptions {
     /// Adaptive inner steps with this tolerance (tsit5 and dopri5)
     #[arg(long, allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
-    /// Set an initial state, a constant control or a parameter, such as state.angle[0]=1.2 or params.*.mass=2
+    /// Set an initial state, a constant control or a parameter, such as state.rate=0.5 or params.*.mass=2
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
 }
@@ -116,7 +116,7 @@ pub enum Benchmark {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum MethodName {
-    /// First order, symplectic
+    /// First order, velocities first
     SemiImplicitEuler,
     /// Classical fourth order
     Rk4,

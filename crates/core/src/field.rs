@@ -118,4 +118,22 @@ pub trait VectorField<T: Real>: FieldShape + Send + Sync {
             *k_bar += h * *next_bar;
         }
     }
+
+    /// On curved spaces: turns the rate at x ⊕ h·increment into the rate of the coordinates h·increment, in place. With
+    /// it Runge-Kutta methods keep their order (Munthe-Kaas, BIT 38, 1998); without it they fall back to second order.
+    #[inline(always)]
+    fn straighten(&self, _increment: &[T], _h: T, _rate: &mut [T]) {}
+
+    /// The pullback of [`straighten`](VectorField::straighten) at the rate it was given: `rate_bar` comes in as the
+    /// cotangent of the result and goes out as that of `rate`; *adds* to the cotangent of the increment.
+    #[inline(always)]
+    fn straighten_vjp(
+        &self,
+        _increment: &[T],
+        _h: T,
+        _rate: &[T],
+        _rate_bar: &mut [T],
+        _increment_bar: &mut [T],
+    ) {
+    }
 }

@@ -379,7 +379,8 @@ fn judge(
 ) -> Entry {
     let relative = |a: f64, b: f64| {
         let scale = a.abs().max(b.abs()).max(floor);
-        if scale == 0.0 { 0.0 } else { (a - b).abs() / scale }
+        let error = if scale == 0.0 { 0.0 } else { (a - b).abs() / scale };
+        if error.is_nan() { f64::INFINITY } else { error }
     };
     let (difference, uncertain) = difference;
     let forward_error = relative(adjoint, forward);

@@ -51,6 +51,7 @@ pub use ops::{AddVjp, DivVjp, MulVjp, NegVjp, SubVjp};
 pub use polar::{Polar, polar, polar_vjp};
 pub use pullback_macros::{Cotangent, differentiable};
 pub use quat::Quat;
+pub use quat_exp::{rotation_vector_rate, rotation_vector_rate_vjp};
 pub use real::{Mask, Real, Select, select, select_vjp};
 pub use spatial::{Force, Motion};
 pub use svd3::{Svd3, singular_values, singular_values_vjp, svd, svd_vjp};

@@ -8,12 +8,23 @@
 //! Limits: the logarithm takes the shorter way, angle in [0, π]. At angle π it jumps (see the table in
 //! [`quat`](crate::quat)); its derivative there is that of the side w ≥ 0 and is finite.
 
-use crate::{Cotangent, MulVjp, Quat, Real, Vec3};
+use crate::{Cotangent, MulVjp, Quat, Real, Vec3, differentiable};
 
 /// Terms of the series of K and K′: the first one left out is below 10⁻¹⁷ at s = 1.
 const EXP_TERMS: usize = 9;
 /// Terms of the series of A and A′: the first one left out is below 10⁻¹⁸ at y = 10⁻².
 const LOG_TERMS: usize = 9;
+
+/// The rate of the rotation vector u in q₀ ⊗ exp(u), when the body turns with ω in its own frame:
+/// u̇ = ω + ½ u × ω + ¹⁄₁₂ u × (u × ω), up to |u|⁴.
+///
+/// This is dexp⁻¹, cut where Runge-Kutta-Munthe-Kaas methods up to order five cannot tell the difference.
+#[differentiable]
+#[inline(always)]
+pub fn rotation_vector_rate<T: Real>(u: Vec3<T>, omega: Vec3<T>) -> Vec3<T> {
+    let twist = u.cross(omega);
+    omega + twist * T::lit(0.5) + u.cross(twist) * T::lit(1.0 / 12.0)
+}
 
 impl<T: Real> Quat<T> {
     /// The rotation by |r| (rad) about r: (cos |r|/2, sin(|r|/2) r/|r|), exact at r = 0.

@@ -7,7 +7,7 @@ use std::f64::consts::PI;
 use common::*;
 use proptest::{prop_assert, proptest};
 use pullback_core::{check_vjp, gradcheck::Options};
-use pullback_math::{Dual, Mat3, MulVjp, Quat, Vec3};
+use pullback_math::{Dual, Mat3, MulVjp, Quat, Vec3, rotation_vector_rate, rotation_vector_rate_vjp};
 
 check!(product, any, |a: Quat<T>, b: Quat<T>| -> Quat<T> { a * b }, |o| a.mul_vjp(b, o));
 check!(new, any, |w: T, x: T, y: T, z: T| -> Quat<T> { Quat::new(w, x, y, z) }, |o| Quat::new_vjp(
@@ -16,6 +16,12 @@ check!(new, any, |w: T, x: T, y: T, z: T| -> Quat<T> { Quat::new(w, x, y, z) }, 
 check!(from_parts, any, |w: T, u: Vec3<T>| -> Quat<T> { Quat::from_parts(w, u) }, |o| Quat::from_parts_vjp(
     w, u, o
 ));
+check!(
+    rate_of_rotation_vector,
+    any,
+    |u: Vec3<T>, omega: Vec3<T>| -> Vec3<T> { rotation_vector_rate(u, omega) },
+    |o| rotation_vector_rate_vjp(u, omega, o)
+);
 check!(vector_part, any, |q: Quat<T>| -> Vec3<T> { q.vector() }, |o| q.vector_vjp(o));
 check!(conjugate, any, |q: Quat<T>| -> Quat<T> { q.conjugate() }, |o| q.conjugate_vjp(o));
 check!(norm_squared, any, |q: Quat<T>| -> T { q.norm_squared() }, |o| q.norm_squared_vjp(o));
@@ -182,4 +188,15 @@ proptest! {
         let r = Vec3::new(x, y, z);
         prop_assert!((Quat::exp(r).log() - r).norm() < 1e-13);
     }
+}
+
+#[test]
+fn the_rate_of_a_rotation_vector_is_that_of_its_exponential() {
+    // q₀ exp(u(t)) with u̇ = dexp⁻¹ ω turns with ω: exp(u) ⊗ exp(ω dt) = exp(u + u̇ dt).
+    let (u, omega, dt) = (Vec3::new(0.03, -0.05, 0.04), Vec3::new(1.1, 0.4, -0.7), 1e-6f64);
+    let moved = Quat::exp(u) * Quat::exp(omega * dt);
+    let predicted = Quat::exp(u + rotation_vector_rate(u, omega) * dt);
+    assert!((moved - predicted).norm_squared() < 1e-24);
+    let plain = Quat::exp(u + omega * dt);
+    assert!((moved - plain).norm_squared() > 1e-18, "the correction matters");
 }

@@ -86,10 +86,7 @@ pub(super) fn solve<T: Real>(
             accept(state, InnerStep { start: elapsed, size: h, event: false }, events.sides());
             state.copy_from_slice(next);
             elapsed = if last { span } else { elapsed + h };
-            // k₀ of the next step is the last stage of this one.
-            let m = stages.rates.len() / tableau.stages();
-            let end = stages.rates.len();
-            stages.rates.copy_within(end - m.., 0);
+            explicit::reuse_last_stage(stages);
             h *= factor;
         }
     }

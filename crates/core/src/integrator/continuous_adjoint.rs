@@ -36,7 +36,7 @@ impl<T: Real> AdjointScratch<T> {
         let len = 2 * n + layout.control.len() + layout.params.len() + 1;
         let zeros = |len| vec![T::zero(); len];
         AdjointScratch {
-            stages: Stages::new(tableau, len, len),
+            stages: Stages::new(tableau, len, len, true),
             current: zeros(len),
             next: zeros(len),
             rate: zeros(n),

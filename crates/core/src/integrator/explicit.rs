@@ -11,8 +11,10 @@ use crate::field::VectorField;
 pub(super) struct Stages<T> {
     /// Stage states X₍ᵢ₎.
     states: Vec<T>,
-    /// Rates kᵢ.
+    /// Rates kᵢ, of the coordinates around x.
     pub rates: Vec<T>,
+    /// Rates at the stage states, before they are straightened; empty in flat spaces, where both are the same.
+    raw_rates: Vec<T>,
     /// Increments Σⱼ aᵢⱼ kⱼ, and one more for the result.
     increments: Vec<T>,
     /// Cotangents of the rates.
@@ -27,12 +29,13 @@ pub(super) struct Stages<T> {
 
 impl<T: Real> Stages<T> {
     /// For states of `n` and rates of `m` entries.
-    pub fn new(tableau: &Tableau, n: usize, m: usize) -> Self {
+    pub fn new(tableau: &Tableau, n: usize, m: usize, flat: bool) -> Self {
         let s = tableau.stages();
         let zeros = |len| vec![T::zero(); len];
         Stages {
             states: zeros(s * n),
             rates: zeros(s * m),
+            raw_rates: zeros(if flat { 0 } else { s * m }),
             increments: zeros((s + 1) * m),
             rate_bars: zeros(s * m),
             state_bar: zeros(n),
@@ -46,6 +49,7 @@ impl<T: Real> Stages<T> {
         let all = [
             &self.states,
             &self.rates,
+            &self.raw_rates,
             &self.increments,
             &self.rate_bars,
             &self.state_bar,
@@ -80,6 +84,10 @@ fn evaluate_stages<T: Real>(
         let stage = &mut stages.states[i * n..(i + 1) * n];
         rhs.advance(state, increment, T::lit(h), stage);
         rhs.eval(stage_time, stage, &mut todo[..m]);
+        if !rhs.flat() {
+            stages.raw_rates[i * m..(i + 1) * m].copy_from_slice(&todo[..m]);
+            rhs.straighten(increment, T::lit(h), &mut todo[..m]);
+        }
     }
 }
 
@@ -137,7 +145,22 @@ pub(super) fn last_stage<T: Real>(
     next: &[T],
 ) {
     let (last, m) = (tableau.stages() - 1, stages.m);
-    rhs.eval(time + T::lit(h), next, &mut stages.rates[last * m..(last + 1) * m]);
+    let rate = &mut stages.rates[last * m..];
+    rhs.eval(time + T::lit(h), next, rate);
+    if !rhs.flat() {
+        stages.raw_rates[last * m..].copy_from_slice(rate);
+        rhs.straighten(&stages.increments[(last + 1) * m..], T::lit(h), rate);
+    }
+}
+
+/// Makes the last stage of this step the first of the next, which starts from its own state.
+pub(super) fn reuse_last_stage<T: Real>(stages: &mut Stages<T>) {
+    let (end, m) = (stages.rates.len(), stages.m);
+    if stages.raw_rates.is_empty() {
+        stages.rates.copy_within(end - m.., 0);
+    } else {
+        stages.rates[..m].copy_from_slice(&stages.raw_rates[end - m..]);
+    }
 }
 
 /// Largest over the lanes of the root mean square over entries of hΣeᵢkᵢ / (atol + rtol·max(|x|, |x′|)).
@@ -207,8 +230,18 @@ pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
     }
 
     for i in (0..used).rev() {
-        // kᵢ = f(t + cᵢ h, X₍ᵢ₎)
+        // kᵢ = straightened f(t + cᵢ h, X₍ᵢ₎)
         let stage_time = time + T::lit(tableau.c[i] * h);
+        stages.increment_bar.fill(T::zero());
+        if i > 0 && !bound.field.flat() {
+            bound.field.straighten_vjp(
+                &stages.increments[i * m..(i + 1) * m],
+                h_lit,
+                &stages.raw_rates[i * m..(i + 1) * m],
+                &mut stages.rate_bars[i * m..(i + 1) * m],
+                &mut stages.increment_bar,
+            );
+        }
         let rate_bar = &stages.rate_bars[i * m..(i + 1) * m];
         let (stage, stage_bar) = if i == 0 {
             (state, &mut *state_bar)
@@ -231,7 +264,6 @@ pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
             break;
         }
         // X₍ᵢ₎ = x ⊕ h Σⱼ aᵢⱼ kⱼ
-        stages.increment_bar.fill(T::zero());
         let increment = &stages.increments[i * m..(i + 1) * m];
         bound.field.advance_vjp(
             state,

@@ -166,7 +166,9 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
         let (n, m) = (self.field.layout().state.len(), self.field.rate_len());
         let zeros = |len| vec![T::zero(); len];
         let stepper = match self.integrator.method.tableau() {
-            Some(tableau) => Stepper::RungeKutta { stages: Stages::new(tableau, n, m), tableau },
+            Some(tableau) => {
+                Stepper::RungeKutta { stages: Stages::new(tableau, n, m, self.field.flat()), tableau }
+            }
             None => {
                 let velocities = self.field.velocities().unwrap_or_default();
                 Stepper::Euler { scratch: Scratch::new(m), velocities }

@@ -42,7 +42,7 @@ use crate::error::ConfigError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// First order, symplectic, for second-order systems.
+    /// First order, for second-order systems; symplectic where the inertia does not depend on the position.
     SemiImplicitEuler,
     /// Classical fourth order.
     Rk4,

@@ -9,6 +9,12 @@ use crate::field::VectorField;
 pub(super) trait Rhs<T> {
     fn eval(&mut self, time: T, state: &[T], rate: &mut [T]);
     fn advance(&self, state: &[T], rate: &[T], h: T, next: &mut [T]);
+    /// Whether `straighten` does nothing.
+    fn flat(&self) -> bool {
+        true
+    }
+    /// See [`VectorField::straighten`].
+    fn straighten(&self, _increment: &[T], _h: T, _rate: &mut [T]) {}
     /// Guard values; see [`VectorField::guard`].
     fn guard(&mut self, _time: T, _state: &[T], _guards: &mut [T]) {}
     /// Holds the sides of the guards; see [`VectorField::freeze`].
@@ -37,6 +43,14 @@ impl<T: Real, F: VectorField<T>> Rhs<T> for Bound<'_, T, F> {
     #[inline(always)]
     fn advance(&self, state: &[T], rate: &[T], h: T, next: &mut [T]) {
         self.field.advance(state, rate, h, next);
+    }
+    #[inline(always)]
+    fn flat(&self) -> bool {
+        self.field.flat()
+    }
+    #[inline(always)]
+    fn straighten(&self, increment: &[T], h: T, rate: &mut [T]) {
+        self.field.straighten(increment, h, rate);
     }
     fn guard(&mut self, time: T, state: &[T], guards: &mut [T]) {
         self.field.guard(self.params, time, state, self.control, guards);
