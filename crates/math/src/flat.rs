@@ -3,7 +3,8 @@
 
 use crate::{Cotangent, Dual, Real};
 
-/// A value made of `LEN` scalars of type `T`.
+/// A value made of `LEN` scalars of type `T`. Implementations check the slice once, not entry by entry: each check is a
+/// branch in the middle of a kernel.
 pub trait Flat<T>: Copy {
     /// How many scalars.
     const LEN: usize;
@@ -57,10 +58,12 @@ impl<T, X: Flat<T>, const N: usize> Flat<T> for [X; N] {
     const LEN: usize = N * X::LEN;
     #[inline(always)]
     fn read(from: &[T]) -> Self {
+        let from = &from[..Self::LEN];
         std::array::from_fn(|i| X::read(&from[i * X::LEN..]))
     }
     #[inline(always)]
     fn write(self, to: &mut [T]) {
+        let to = &mut to[..Self::LEN];
         for (i, x) in self.into_iter().enumerate() {
             x.write(&mut to[i * X::LEN..]);
         }
@@ -75,6 +78,7 @@ macro_rules! tuple_is_flat {
             #[inline(always)]
             #[allow(unused_assignments)]
             fn read(from: &[Scalar]) -> Self {
+                let from = &from[..Self::LEN];
                 let mut at = 0;
                 $(let $v = $x::read(&from[at..]); at += $x::LEN;)+
                 ($($v,)+)
@@ -83,6 +87,7 @@ macro_rules! tuple_is_flat {
             #[allow(unused_assignments)]
             fn write(self, to: &mut [Scalar]) {
                 let ($($v,)+) = self;
+                let to = &mut to[..Self::LEN];
                 let mut at = 0;
                 $($v.write(&mut to[at..]); at += $x::LEN;)+
             }

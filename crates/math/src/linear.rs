@@ -118,6 +118,7 @@ macro_rules! linear_space {
             #[inline(always)]
             #[allow(unused_assignments)]
             fn read(from: &[T]) -> Self {
+                let from = &from[..<Self as $crate::Flat<T>>::LEN];
                 let mut at = 0;
                 $(
                     let $field = <$type as $crate::Flat<T>>::read(&from[at..]);
@@ -128,6 +129,7 @@ macro_rules! linear_space {
             #[inline(always)]
             #[allow(unused_assignments)]
             fn write(self, to: &mut [T]) {
+                let to = &mut to[..<Self as $crate::Flat<T>>::LEN];
                 let mut at = 0;
                 $(
                     $crate::Flat::<T>::write(self.$field, &mut to[at..]);

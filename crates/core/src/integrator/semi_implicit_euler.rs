@@ -52,21 +52,32 @@ pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
     bars: &mut Bars<'_, T>,
 ) {
     let Bound { field, workspace, params, control } = bound;
-    if !field.flat() {
-        field.eval(workspace, params, time, state, control, &mut scratch.rate);
-        use_new_velocity(&mut scratch.rate, velocities, h, state);
-    }
     let Scratch { rate, rate_bar } = scratch;
-    rate_bar.fill(T::zero());
-    field.advance_vjp(state, rate, T::lit(h), next_bar, state_bar, rate_bar);
-
-    // v′ = v + h a:  v̄ += v̄′, ā += h v̄′
-    let first_velocity = state.len() - velocities;
-    let (velocity_bar, acceleration_bar) = rate_bar.split_at_mut(velocities);
-    for i in 0..velocities {
-        state_bar[first_velocity + i] += velocity_bar[i];
-        acceleration_bar[i] += T::lit(h) * velocity_bar[i];
-        velocity_bar[i] = T::zero();
+    let (h_lit, first_velocity) = (T::lit(h), state.len() - velocities);
+    if field.flat() {
+        // v̄′ += h q̄′;  q̄ += q̄′, v̄ += v̄′, ā = h v̄′
+        let (position_next_bar, velocity_next_bar) = next_bar.split_at(velocities);
+        let (position_bar, velocity_bar) = state_bar.split_at_mut(velocities);
+        let (no_bar, acceleration_bar) = rate_bar.split_at_mut(velocities);
+        for i in 0..velocities {
+            let v_bar = velocity_next_bar[i] + h_lit * position_next_bar[i];
+            position_bar[i] += position_next_bar[i];
+            velocity_bar[i] += v_bar;
+            no_bar[i] = T::zero();
+            acceleration_bar[i] = h_lit * v_bar;
+        }
+    } else {
+        field.eval(workspace, params, time, state, control, rate);
+        use_new_velocity(rate, velocities, h, state);
+        rate_bar.fill(T::zero());
+        field.advance_vjp(state, rate, h_lit, next_bar, state_bar, rate_bar);
+        // v′ = v + h a:  v̄ += v̄′, ā += h v̄′
+        let (velocity_bar, acceleration_bar) = rate_bar.split_at_mut(velocities);
+        for i in 0..velocities {
+            state_bar[first_velocity + i] += velocity_bar[i];
+            acceleration_bar[i] += h_lit * velocity_bar[i];
+            velocity_bar[i] = T::zero();
+        }
     }
     *bars.time += field.eval_vjp(
         workspace,

@@ -9,7 +9,8 @@ use pullback_math::{Real, differentiable};
 #[inline(always)]
 pub fn acceleration<T: Real>(angle: T, rate: T, torque: T, length: T, mass: T, damping: T, gravity: T) -> T {
     let inertia = mass * length * length;
-    let weight = mass * gravity * length * angle.sin();
+    let (sin, _) = angle.sin_cos();
+    let weight = mass * gravity * length * sin;
     (torque - damping * rate - weight) / inertia
 }
 
