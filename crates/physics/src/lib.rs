@@ -3,7 +3,9 @@
 //! | module | what moves | paper |
 //! |---|---|---|
 //! | [`point_mass`] | a point above a surface: penalty, elastic, time of impact | 4, Fig. 4 and S4 |
+//! | [`articulated`] | robots: trees of rigid bodies | 1, 2, 3 |
 //! | [`pendulum`] | simple and double pendulum | 1, C.3 |
 
+pub mod articulated;
 pub mod pendulum;
 pub mod point_mass;

@@ -1,0 +1,7 @@
+//! Articulated rigid bodies: kinematic trees in generalised coordinates.
+
+pub mod model;
+
+pub use model::{
+    Actuator, ActuatorTarget, Body, Geom, Joint, JointKind, Keyframe, Mesh, Model, ModelOptions, Shape, Site,
+};
