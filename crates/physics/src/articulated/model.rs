@@ -304,6 +304,9 @@ impl Model {
             (joint.q, joint.v) = (nq, nv);
             nq += joint.kind.coordinates();
             nv += joint.kind.velocities();
+            if joint.kind == JointKind::Free {
+                joint.anchor = Vec3::zero();
+            }
         }
         (self.nq, self.nv) = (nq, nv);
         self.check_the_rest()?;
@@ -379,7 +382,7 @@ impl Model {
                     return refuse("damping, stiffness and armature must not be negative");
                 }
             }
-            if joint.range.is_some_and(|(low, high)| !(low <= high)) {
+            if joint.range.is_some_and(|(low, high)| low.is_nan() || high.is_nan() || low > high) {
                 return refuse("its range is empty");
             }
         }
