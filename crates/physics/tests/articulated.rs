@@ -9,6 +9,7 @@ use pullback_core::rollout::{FinalState, Inputs as RolloutInputs};
 use pullback_core::step_check::{check_rollout, check_step};
 use pullback_core::{Described, Rollout, Schedule, VectorField};
 use pullback_math::{Real, Vec3, f64x8};
+use pullback_physics::articulated::aba::{ArticulatedBodies, forward_dynamics};
 use pullback_physics::articulated::rnea::{Inputs, Sweep, inverse_dynamics};
 use pullback_physics::articulated::{Articulated, ArticulatedWorkspace, Model};
 
@@ -52,6 +53,57 @@ fn inverse_dynamics_undoes_forward_dynamics() {
             );
         }
     }
+}
+
+#[test]
+fn articulated_bodies_agree_with_composite_bodies() {
+    for robot in robots() {
+        let (model, params) = (robot.model(), robot.layout().params.defaults());
+        let state = random_state(model, 13);
+        let mut ws = workspace(&robot);
+        robot.accelerations(&mut ws, &params, &state, &CONTROL);
+        let at = Inputs {
+            tree: robot.tree(),
+            kinematics: &ws.kinematics,
+            v: &state[model.nq..],
+            gravity: model.options.gravity,
+            external: &[],
+        };
+        let joint_of = |k: usize| model.joints.iter().rfind(|j| j.v <= k).unwrap();
+        let armature: Vec<f64> = (0..model.nv).map(|k| joint_of(k).armature).collect();
+        let mut bodies = ArticulatedBodies::new(robot.tree().bodies(), model.nv);
+        let mut acceleration = vec![0.0; model.nv];
+        let mut sweep = Sweep::new(robot.tree());
+        forward_dynamics(&at, &armature, &ws.tau, &mut sweep, &mut bodies, &mut acceleration);
+        let scale = acceleration.iter().fold(1.0f64, |m, a| m.max(a.abs()));
+        for (a, b) in acceleration.iter().zip(&ws.acceleration) {
+            assert!((a - b).abs() < 1e-12 * scale, "{a} against {b}");
+        }
+    }
+}
+
+#[test]
+fn pushes_from_outside_have_the_exact_pullback() {
+    let robot = robots().remove(0).with_pushes(&["hand", "base"]).unwrap();
+    let (params, state) = (robot.layout().params.defaults(), random_state(robot.model(), 6));
+    let control = [&CONTROL[..], &[1.0, -2.0, 0.5, 0.3, 0.2, -0.1, -0.4, 0.6, 1.1, 0.0, 0.7, -0.2]].concat();
+    let system = Integrated::new(robot, 0.01, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
+    check_step(&system, &state, &control, &params, &Options::default()).assert_passed();
+}
+
+#[test]
+fn a_push_on_a_free_body_accelerates_it() {
+    let mut model = branching(9, true);
+    model.bodies.truncate(2);
+    model.joints.truncate(1);
+    model.bodies[1].com = Vec3::zero();
+    let robot = Articulated::new(conservative(model)).unwrap().with_pushes(&["base"]).unwrap();
+    let mut state = robot.layout().state.defaults();
+    state[7..].fill(0.0);
+    let mut ws = workspace(&robot);
+    let mass = robot.model().bodies[1].mass;
+    robot.accelerations(&mut ws, &robot.layout().params.defaults(), &state, &[3.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    assert!((ws.acceleration[0] - 3.0 / mass).abs() < 1e-12 && (ws.acceleration[2] + 9.81).abs() < 1e-12);
 }
 
 #[test]

@@ -3,10 +3,10 @@
 //! The pullback needs neither Jacobians nor a tape. With λ = M⁻¹ v̇_bar, by the factorisation at hand: τ̄ = λ, and
 //! (q̄, v̄, θ̄, f̄) come from the pullback of inverse dynamics with cotangent −λ.
 
-use pullback_core::layout::Layout;
+use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 use pullback_core::{ConfigError, Described, FieldShape, VectorField, Workspace};
 use pullback_math::{
-    Flat, Force, Quat, Real, SpatialInertia, SymMat3, Transform, Vec3, rotation_vector_rate,
+    Flat, Quat, Real, SpatialInertia, SymMat3, Transform, Vec3, rotation_vector_rate,
     rotation_vector_rate_vjp,
 };
 
@@ -14,7 +14,7 @@ use super::joint_forces::{joint_forces, joint_forces_vjp};
 use super::kinematics::{Kinematics, body_inertia};
 use super::mass_matrix::MassMatrix;
 use super::model::{JointKind, Model};
-use super::rnea::{Inputs, InverseDynamicsBars, Sweep, inverse_dynamics, inverse_dynamics_vjp};
+use super::rnea::{Inputs, InverseDynamicsBars, Push, Sweep, inverse_dynamics, inverse_dynamics_vjp};
 use super::tree::{ParamIndex, Tree, layout};
 
 /// A robot: state (q, v), control per actuator, parameters by name.
@@ -26,6 +26,8 @@ pub struct Articulated {
     index: ParamIndex,
     implicit_damping: Option<f64>,
     straight: bool,
+    /// Bodies that controls push on.
+    pushed: Vec<usize>,
 }
 
 impl Articulated {
@@ -39,6 +41,7 @@ impl Articulated {
             index,
             implicit_damping: None,
             straight: true,
+            pushed: Vec::new(),
         })
     }
 
@@ -53,6 +56,24 @@ impl Articulated {
     pub fn with_plain_rotations(mut self) -> Self {
         self.straight = false;
         self
+    }
+
+    /// Adds controls that push on the bodies named: `BODY.force` (N) and `BODY.torque` (N m), at the origin of the body's
+    /// frame, in world axes.
+    pub fn with_pushes(mut self, bodies: &[&str]) -> Result<Self, ConfigError> {
+        let mut builder = LayoutBuilder::from(self.layout);
+        for name in bodies {
+            let found = self.model.bodies.iter().skip(1).position(|b| b.name == *name);
+            let body = found.ok_or_else(|| ConfigError::new(format!("no body is called `{name}`")))?;
+            self.pushed.push(body + 1);
+            builder = builder.control(Slice::new(format!("{name}.force"), 3, "N")).control(Slice::new(
+                format!("{name}.torque"),
+                3,
+                "N m",
+            ));
+        }
+        self.layout = builder.build()?;
+        Ok(self)
     }
 
     /// The model.
@@ -77,11 +98,15 @@ impl Articulated {
         control: &[T],
     ) {
         let (q, v) = state.split_at(self.model.nq);
-        let ArticulatedWorkspace { kinematics, sweep, mass, bias, tau, acceleration, .. } = ws;
+        let ArticulatedWorkspace { kinematics, sweep, mass, bias, tau, acceleration, pushes, .. } = ws;
         kinematics.update(&self.model, &self.tree, &self.index, params, q);
 
-        // bias = RNEA(q, v, 0)
-        let at = self.inputs(kinematics, params, v);
+        // bias = RNEA(q, v, 0), pushes from outside included
+        let (control, pushing) = control.split_at(self.model.actuators.len());
+        for (i, body) in self.pushed.iter().enumerate() {
+            pushes[*body] = Push::read(&pushing[6 * i..]);
+        }
+        let at = self.inputs(kinematics, params, v, pushes);
         inverse_dynamics(&at, None, sweep, bias);
 
         // M = CRBA(q) + armature
@@ -109,9 +134,10 @@ impl Articulated {
         kinematics: &'a Kinematics<T>,
         params: &[T],
         v: &'a [T],
+        external: &'a [Push<T>],
     ) -> Inputs<'a, T> {
         let gravity = Vec3::read(&params[self.index.gravity..]);
-        Inputs { tree: &self.tree, kinematics, v, gravity, external: &[] }
+        Inputs { tree: &self.tree, kinematics, v, gravity, external }
     }
 
     /// Cotangents of body parameters from those of the inertias in the world.
@@ -170,6 +196,9 @@ pub struct ArticulatedWorkspace<T> {
     tau_bar: Vec<T>,
     tangent_bar: Vec<T>,
     inertia_bars: Vec<SpatialInertia<T>>,
+    /// Empty unless bodies are pushed.
+    pushes: Vec<Push<T>>,
+    push_bars: Vec<Push<T>>,
 }
 
 impl<T: Real> Workspace for ArticulatedWorkspace<T> {
@@ -178,6 +207,7 @@ impl<T: Real> Workspace for ArticulatedWorkspace<T> {
             [&self.bias, &self.tau, &self.acceleration, &self.lambda, &self.tau_bar, &self.tangent_bar];
         scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
             + self.inertia_bars.capacity() * size_of::<SpatialInertia<T>>()
+            + (self.pushes.capacity() + self.push_bars.capacity()) * size_of::<Push<T>>()
             + self.kinematics.heap_bytes()
             + self.sweep.heap_bytes()
             + self.mass.heap_bytes()
@@ -207,6 +237,7 @@ impl<T: Real> VectorField<T> for Articulated {
 
     fn workspace(&self) -> Self::Workspace {
         let zeros = || vec![T::zero(); self.model.nv];
+        let pushed = if self.pushed.is_empty() { 0 } else { self.tree.bodies() };
         ArticulatedWorkspace {
             kinematics: Kinematics::new(&self.tree),
             sweep: Sweep::new(&self.tree),
@@ -218,6 +249,8 @@ impl<T: Real> VectorField<T> for Articulated {
             tau_bar: zeros(),
             tangent_bar: zeros(),
             inertia_bars: vec![SpatialInertia::zero(); self.tree.bodies()],
+            pushes: vec![Push::default(); pushed],
+            push_bars: vec![Push::default(); pushed],
         }
     }
 
@@ -273,6 +306,8 @@ impl<T: Real> VectorField<T> for Articulated {
         }
 
         // τ̄ = λ
+        let (control, _) = control.split_at(self.model.actuators.len());
+        let (control_bar, pushing_bar) = control_bar.split_at_mut(self.model.actuators.len());
         let bars = (&mut *q_bar, &mut *v_bar, control_bar);
         joint_forces_vjp(&self.model, &self.index, params, (q, v, control), &ws.lambda, bars, params_bar);
 
@@ -286,6 +321,8 @@ impl<T: Real> VectorField<T> for Articulated {
             tangent_bar,
             inertia_bars,
             bias,
+            pushes,
+            push_bars,
             ..
         } = ws;
         for (bar, λ) in tau_bar.iter_mut().zip(lambda.iter()) {
@@ -294,17 +331,20 @@ impl<T: Real> VectorField<T> for Articulated {
         tangent_bar.fill(T::zero());
         inertia_bars.fill(SpatialInertia::zero());
         let mut gravity_bar = Vec3::zero();
-        let at = self.inputs(kinematics, params, v);
+        push_bars.fill(Push::default());
+        let at = self.inputs(kinematics, params, v, pushes);
         inverse_dynamics(&at, Some(acceleration), sweep, bias);
-        let no_external: &mut [Force<T>] = &mut [];
         let mut bars = InverseDynamicsBars {
             tangent: tangent_bar,
             v: v_bar,
             gravity: &mut gravity_bar,
             inertias: inertia_bars,
-            external: no_external,
+            external: push_bars,
         };
         inverse_dynamics_vjp(&at, acceleration, tau_bar, sweep, &mut bars);
+        for (i, body) in self.pushed.iter().enumerate() {
+            push_bars[*body].add_to(&mut pushing_bar[6 * i..]);
+        }
         gravity_bar.add_to(&mut params_bar[self.index.gravity..]);
         self.tangent_to_coordinates(q, &ws.tangent_bar, q_bar);
         self.body_params_vjp(ws, params, params_bar);

@@ -97,6 +97,12 @@ impl<T: Real> Kinematics<T> {
         }
     }
 
+    /// From the point of a body's tree to the origin of the body.
+    #[inline(always)]
+    pub fn arm(&self, body: usize) -> Vec3<T> {
+        self.world_from_body[body].translation - self.origins[body]
+    }
+
     /// Velocity of a point that moves with a body, world frame.
     pub fn point_velocity(&self, tree: &Tree, body: usize, point: Vec3<T>, v: &[T]) -> Vec3<T> {
         let mut motion = Motion::zero();

@@ -4,6 +4,7 @@
 //! [`rnea`] (bias force), [`mass_matrix`] (composite bodies, factorised along the tree), [`joint_forces`] (springs, damping,
 //! limits, actuators), solve. The pullback is one solve and one reverse RNEA.
 
+pub mod aba;
 mod field;
 pub mod joint_forces;
 pub mod kinematics;

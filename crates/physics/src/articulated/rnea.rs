@@ -9,7 +9,7 @@
 //! coordinate is S · G, where G sums the wrenches that axes and inertias beyond it exert on that motion. No derivative of a
 //! rotation matrix is needed.
 
-use pullback_math::{Force, Motion, MulVjp, Real, SpatialInertia, Vec3};
+use pullback_math::{Cotangent, Force, Motion, MulVjp, Real, SpatialInertia, Vec3};
 
 use super::kinematics::Kinematics;
 use super::tree::Tree;
@@ -58,6 +58,23 @@ impl<T: Real> Sweep<T> {
     }
 }
 
+/// A push on a body from outside: force and torque at the origin of its frame, world axes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Cotangent)]
+pub struct Push<T> {
+    /// Force, N.
+    pub force: Vec3<T>,
+    /// Torque, N m.
+    pub torque: Vec3<T>,
+}
+
+impl<T: Real> Push<T> {
+    /// The push as a spatial force about a point that sees the body's origin at `arm`.
+    #[inline(always)]
+    fn about(self, arm: Vec3<T>) -> Force<T> {
+        Force::new(self.torque + arm.cross(self.force), self.force)
+    }
+}
+
 /// What the sweeps run on.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs<'a, T> {
@@ -69,8 +86,8 @@ pub struct Inputs<'a, T> {
     pub v: &'a [T],
     /// Gravity, m/s².
     pub gravity: Vec3<T>,
-    /// External force on each body, about its tree's point; may be empty.
-    pub external: &'a [Force<T>],
+    /// Push on each body; may be empty.
+    pub external: &'a [Push<T>],
 }
 
 /// τ = RNEA(q, v, v̇); without `acceleration`, v̇ = 0 and τ is the bias force.
@@ -102,8 +119,8 @@ pub fn inverse_dynamics<T: Real>(
         }
         let inertia = kinematics.inertias[b];
         let mut force = inertia * accel + velocity.cross_force(inertia * velocity);
-        if let Some(pushed) = external.get(b) {
-            force -= *pushed;
+        if let Some(push) = external.get(b) {
+            force -= push.about(kinematics.arm(b));
         }
         (sweep.velocities[b], sweep.accelerations[b], sweep.forces[b]) = (velocity, accel, force);
     }
@@ -130,8 +147,8 @@ pub struct InverseDynamicsBars<'a, T> {
     pub gravity: &'a mut Vec3<T>,
     /// Of each body's inertia, about its tree's point.
     pub inertias: &'a mut [SpatialInertia<T>],
-    /// Of the external forces; may be empty.
-    pub external: &'a mut [Force<T>],
+    /// Of the pushes; may be empty.
+    pub external: &'a mut [Push<T>],
 }
 
 /// The pullback of [`inverse_dynamics`] with cotangent `tau_bar`, right after it ran with the same inputs.
@@ -142,7 +159,7 @@ pub fn inverse_dynamics_vjp<T: Real>(
     sweep: &mut Sweep<T>,
     bars: &mut InverseDynamicsBars<'_, T>,
 ) {
-    let Inputs { tree, kinematics, v, .. } = *at;
+    let Inputs { tree, kinematics, v, external, .. } = *at;
 
     // Outwards: w, and what each body says about its own v, a, I.
     for b in 1..tree.bodies() {
@@ -165,8 +182,12 @@ pub fn inverse_dynamics_vjp<T: Real>(
         let (from_w, _) = inertia.mul_vjp(accel, as_cotangent(w));
         let (from_c, _) = inertia.mul_vjp(velocity, as_cotangent(c));
         bars.inertias[b] += from_w - from_c;
-        if let Some(external) = bars.external.get_mut(b) {
-            *external -= as_cotangent(w);
+        if let (Some(push), Some(bar)) = (external.get(b), bars.external.get_mut(b)) {
+            // −w·f_ext = −w_ω·(torque + arm × force) − w_v·force
+            let arm = kinematics.arm(b);
+            bar.force -= w.velocity_at(arm);
+            bar.torque -= w.angular;
+            sweep.wrenches[b] += Force::at_point(w.angular.cross(push.force), arm);
         }
     }
 
