@@ -1,8 +1,7 @@
 //! Articulated bodies: identities between algorithms, conservation laws, exact gradients.
 
-mod common;
+mod robots;
 
-use common::{branching, random_state};
 use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Integrated, Integrator, Method, PidController};
 use pullback_core::rollout::{FinalState, Inputs as RolloutInputs};
@@ -12,6 +11,7 @@ use pullback_math::{Real, Vec3, f64x8};
 use pullback_physics::articulated::aba::{ArticulatedBodies, forward_dynamics};
 use pullback_physics::articulated::rnea::{Inputs, Sweep, inverse_dynamics};
 use pullback_physics::articulated::{Articulated, ArticulatedWorkspace, Model};
+use robots::{branching, random_state};
 
 const CONTROL: [f64; 3] = [0.4, -0.7, 0.2];
 
