@@ -3,5 +3,6 @@
 pub mod model;
 
 pub use model::{
-    Actuator, ActuatorTarget, Body, Geom, Joint, JointKind, Keyframe, Mesh, Model, ModelOptions, Shape, Site,
+    Actuator, ActuatorTarget, Body, ContactSoftness, FrictionCone, Geom, Integrator, Joint, JointKind,
+    Keyframe, Mesh, Model, ModelOptions, Shape, Site,
 };
