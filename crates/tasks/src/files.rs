@@ -36,7 +36,8 @@ pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
         robot = robot.with_implicit_damping(dt);
     }
     let probes = (0..2).map(|seed| (format!("at random state {seed}"), random_state(&robot, seed))).collect();
-    let summary = format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.model().nv);
+    let summary =
+        format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.model().nv);
     Ok(Box::new(BuiltIn {
         name: Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy().into_owned()),
         summary,

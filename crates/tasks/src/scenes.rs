@@ -129,9 +129,11 @@ pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
             double_pendulum_probes(),
             options,
         ),
-        other => {
-            Err(ConfigError::new(format!("no scene is called `{other}`; there is {}", NAMES.join(", "))))
-        }
+        file if files::is_file_name(file) => files::build(file, options),
+        other => Err(ConfigError::new(format!(
+            "no scene is called `{other}`; there is {}, or the path of an .xml (MJCF) or .urdf file",
+            NAMES.join(", ")
+        ))),
     }
 }
 

@@ -120,7 +120,9 @@ fn memory(robot: &Articulated, results: &mut Results) -> Result<(), CliError> {
     weights[0] = 1.0;
     let loss = FinalState { weights };
     for steps in [50, 500, 5000] {
-        for (name, schedule) in [("store-all", Schedule::StoreAll), ("revolve, 20 slots", Schedule::Revolve { slots: 20 })] {
+        for (name, schedule) in
+            [("store-all", Schedule::StoreAll), ("revolve, 20 slots", Schedule::Revolve { slots: 20 })]
+        {
             let rollout = Rollout::new(&system, steps, schedule)?;
             let mut inputs = Inputs::<f64>::defaults(&system, steps);
             inputs.state = random_state(robot, 1);
@@ -157,7 +159,8 @@ fn pinocchio(model: &Model, output: &Output) -> Result<Value, String> {
     output.write(&file, export(model)?.as_bytes()).map_err(|e| e.to_string())?;
     let build = folder.join("pinocchio");
     let spinner = progress::bar(1, "building Pinocchio's program");
-    let done = Command::new("python3").arg(script).arg(&file).arg(&build).output().map_err(|e| e.to_string())?;
+    let done =
+        Command::new("python3").arg(script).arg(&file).arg(&build).output().map_err(|e| e.to_string())?;
     spinner.finish_and_clear();
     if !done.status.success() {
         let errors = String::from_utf8_lossy(&done.stderr);
@@ -183,7 +186,8 @@ fn export(model: &Model) -> Result<String, String> {
         let r = body.orientation.to_mat3();
         let rows = (0..3).flat_map(|i| [r.row(i).x, r.row(i).y, r.row(i).z]);
         let (a, p, c, i) = (joint.axis, body.position, body.com, body.inertia);
-        let numbers = [a.x, a.y, a.z].into_iter().chain(rows).chain([p.x, p.y, p.z, body.mass, c.x, c.y, c.z]);
+        let numbers =
+            [a.x, a.y, a.z].into_iter().chain(rows).chain([p.x, p.y, p.z, body.mass, c.x, c.y, c.z]);
         let numbers = numbers.chain([i.xx, i.xy, i.yy, i.xz, i.yz, i.zz]);
         let numbers: Vec<String> = numbers.map(|x| x.to_string()).collect();
         let _ = writeln!(text, "{} {kind} {} {}", body.parent, numbers.join(" "), joint.name);
