@@ -62,7 +62,7 @@ impl<S> BuiltIn<S> {
         let layout = &self.system.layout().params;
         for (i, p) in inputs.params.iter_mut().enumerate() {
             let (lower, upper) = layout.bounds(i);
-            *p = (*p * random.uniform(0.9, 1.1) + 0.05 * random.uniform(0.0, 1.0)).clamp(lower, upper);
+            *p = (*p * random.uniform(0.9, 1.1)).clamp(lower, upper);
         }
         inputs
     }
