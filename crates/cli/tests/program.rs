@@ -118,6 +118,40 @@ fn long_gradients_agree_to_the_last_bit_in_predicted_memory() {
 }
 
 #[test]
+fn inspect_reports_a_robot() {
+    let ant = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/ant.xml");
+    let (value, code) = json(&Folder::new("inspect"), &["inspect", ant]);
+    assert_eq!((code, value["nv"].as_u64()), (0, Some(14)));
+    assert_eq!(value["qM"].as_array().unwrap().len(), 14);
+    // At rest in free fall the torso accelerates by gravity.
+    assert!((value["qacc_without_contact"][2].as_f64().unwrap() + 9.81).abs() < 1e-6);
+    let text = pullback(&["inspect", ant, "--qvel", "1,0"]);
+    assert_eq!(text.status.code(), Some(2));
+    assert!(String::from_utf8(text.stderr).unwrap().contains("--qvel needs 14 numbers, got 2"));
+}
+
+#[test]
+fn own_robots_pass_gradcheck() {
+    for name in ["cartpole", "hopper", "arm9"] {
+        let file = format!("{}/../../models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
+        let (value, code) = json(&Folder::new(name), &["gradcheck", &file]);
+        assert_eq!((code, value["passed"].as_bool()), (0, Some(true)), "{name}");
+    }
+}
+
+#[test]
+fn a_broken_robot_file_is_one_line_with_its_place() {
+    let folder = Folder::new("broken");
+    let file = folder.0.join("broken.xml");
+    std::fs::write(&file, "<mujoco>\n  <worldbody>\n    <body><joint type=\"spiral\"/></body>").unwrap();
+    let output = pullback(&["simulate", file.to_str().unwrap()]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(message.starts_with("error: ") && message.trim_end().lines().count() == 1, "{message}");
+    assert!(message.contains("broken.xml:"), "{message}");
+}
+
+#[test]
 fn bad_input_gets_one_clear_line_and_exit_code_2() {
     let cases: [(&[&str], &str); 18] = [
         (&["simulate", "triple-pendulum"], "no scene is called `triple-pendulum`"),
