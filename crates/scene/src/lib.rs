@@ -1,1 +1,4 @@
 //! Readers of robots and meshes.
+
+pub mod mesh;
+pub mod urdf;
