@@ -82,7 +82,8 @@ fn a_turned_box_with_duplicates_far_away_has_eight_corners() {
     let mut points = Vec::new();
     for sign in 0..8u32 {
         let side = |bit: u32| if sign >> bit & 1 == 0 { -1.0 } else { 1.0 };
-        let corner = turn.rotate(Vec3::new(side(0), 2.0 * side(1), 0.1 * side(2))) + Vec3::new(30.0, -50.0, 20.0);
+        let corner =
+            turn.rotate(Vec3::new(side(0), 2.0 * side(1), 0.1 * side(2))) + Vec3::new(30.0, -50.0, 20.0);
         points.extend([corner; 3]);
     }
     points.extend((0..100).map(|_| turn.rotate(uniform.point() * 0.09) + Vec3::new(30.0, -50.0, 20.0)));
@@ -121,7 +122,8 @@ fn ten_thousand_points_take_well_under_a_second() {
     let mut uniform = Uniform(5);
     let ball: Vec<_> = (0..10_000).map(|_| uniform.point()).collect();
     let sphere: Vec<_> = ball.iter().map(|p| p.normalize()).collect();
-    let grid: Vec<_> = (0..10_648).map(|i| Vec3::new((i % 22) as f64, (i / 22 % 22) as f64, (i / 484) as f64)).collect();
+    let grid: Vec<_> =
+        (0..10_648).map(|i| Vec3::new((i % 22) as f64, (i / 22 % 22) as f64, (i / 484) as f64)).collect();
     for (name, points) in [("ball", ball), ("sphere", sphere), ("grid", grid)] {
         let start = Instant::now();
         let hull = convex_hull(&points).unwrap();

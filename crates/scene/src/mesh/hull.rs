@@ -153,7 +153,9 @@ fn quickhull(points: &[Vec3<f64>], candidates: &[usize]) -> Result<Vec<[usize; 3
             border.iter().enumerate().map(|(i, (_, b, _))| (*b, first_new + i)).collect();
         for (i, &(a, b, across)) in border.iter().enumerate() {
             let (Some(&after), Some(&before)) = (starts.get(&b), ends.get(&a)) else {
-                return Err(MeshError::geometry("the border of a convex hull is open; please report the mesh"));
+                return Err(MeshError::geometry(
+                    "the border of a convex hull is open; please report the mesh",
+                ));
             };
             let beyond = &mut faces[across];
             if let Some(edge) = (0..3).find(|e| beyond.corners[*e] == b && beyond.corners[(e + 1) % 3] == a) {
@@ -244,7 +246,8 @@ fn corners(points: &[Vec3<f64>], faces: &[[usize; 3]]) -> Vec<(usize, bool)> {
 fn span_space(normals: &[Vec3<f64>]) -> bool {
     // The normal farthest from the first, then the one farthest from their plane.
     let first = normals[0];
-    let Some(cross) = normals.iter().map(|n| first.cross(*n)).max_by(|p, q| p.norm().total_cmp(&q.norm())) else {
+    let Some(cross) = normals.iter().map(|n| first.cross(*n)).max_by(|p, q| p.norm().total_cmp(&q.norm()))
+    else {
         return false;
     };
     normals.iter().any(|n| cross.dot(*n).abs() > FLATNESS)

@@ -92,7 +92,9 @@ pub fn read(path: impl AsRef<Path>) -> Result<TriangleMesh, MeshError> {
         "stl" => parse_stl,
         "obj" => parse_obj,
         "msh" => parse_msh,
-        other => return Err(refuse(format!("mesh format `{other}` is not read; convert it to stl, obj or msh"))),
+        other => {
+            return Err(refuse(format!("mesh format `{other}` is not read; convert it to stl, obj or msh")));
+        }
     };
     let meta = std::fs::metadata(path).map_err(|e| refuse(e.to_string()))?;
     if !meta.is_file() {

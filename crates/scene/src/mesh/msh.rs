@@ -15,14 +15,16 @@ pub fn parse_msh(bytes: &[u8], file: &str) -> Result<TriangleMesh, MeshError> {
     let word = |at: usize| bytes.get(at..at + 4).map(|b| [b[0], b[1], b[2], b[3]]);
     let mut counts = [0usize; 4];
     for (i, count) in counts.iter_mut().enumerate() {
-        let raw = word(4 * i).ok_or_else(|| MeshError::byte(file, bytes.len(), "the file ends inside the MSH header"))?;
+        let raw = word(4 * i)
+            .ok_or_else(|| MeshError::byte(file, bytes.len(), "the file ends inside the MSH header"))?;
         *count = usize::try_from(i32::from_le_bytes(raw))
             .map_err(|_| MeshError::byte(file, 4 * i, "a count in the header is negative"))?;
     }
     let [vertices, normals, texcoords, faces] = counts;
 
     // Sizes in i128 cannot overflow: counts are below 2³¹.
-    let expected = HEADER as i128 + 12 * (vertices as i128 + normals as i128 + faces as i128) + 8 * texcoords as i128;
+    let expected =
+        HEADER as i128 + 12 * (vertices as i128 + normals as i128 + faces as i128) + 8 * texcoords as i128;
     if expected != bytes.len() as i128 {
         let reason = format!(
             "{vertices} vertices, {normals} normals, {texcoords} texture coordinates and {faces} faces need {expected} \
@@ -38,8 +40,9 @@ pub fn parse_msh(bytes: &[u8], file: &str) -> Result<TriangleMesh, MeshError> {
     let positions = &bytes[HEADER..HEADER + 12 * vertices];
     let mut mesh = TriangleMesh::default();
     for (i, record) in positions.chunks_exact(12).enumerate() {
-        let number =
-            |at: usize| f64::from(f32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]]));
+        let number = |at: usize| {
+            f64::from(f32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]]))
+        };
         let v = Vec3::new(number(0), number(4), number(8));
         if !(v.x.is_finite() && v.y.is_finite() && v.z.is_finite()) {
             return Err(MeshError::byte(file, HEADER + 12 * i, format!("vertex {i} is not finite")));

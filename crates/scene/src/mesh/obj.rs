@@ -30,7 +30,10 @@ pub fn parse_obj(bytes: &[u8], file: &str) -> Result<TriangleMesh, MeshError> {
         joined.clear();
     }
     if !joined.trim().is_empty() {
-        return Err(MeshError::Read { file: file.into(), reason: "the file ends in a continued line".into() });
+        return Err(MeshError::Read {
+            file: file.into(),
+            reason: "the file ends in a continued line".into(),
+        });
     }
     if mesh.vertices.is_empty() {
         return Err(MeshError::Read { file: file.into(), reason: "there is no vertex in it".into() });
@@ -47,9 +50,10 @@ fn statement(text: &str, mesh: &mut TriangleMesh) -> Result<(), String> {
             Ok(())
         }
         Some("f") => face(words, mesh),
-        Some("vt" | "vn" | "vp" | "g" | "o" | "s" | "l" | "p" | "mg" | "usemtl" | "mtllib" | "usemap" | "maplib") => {
-            Ok(())
-        }
+        Some(
+            "vt" | "vn" | "vp" | "g" | "o" | "s" | "l" | "p" | "mg" | "usemtl" | "mtllib" | "usemap"
+            | "maplib",
+        ) => Ok(()),
         Some("bevel" | "c_interp" | "d_interp" | "lod" | "shadow_obj" | "trace_obj") => Ok(()),
         Some(other) => {
             let other: String = other.chars().take(40).collect();

@@ -19,7 +19,8 @@ pub(super) fn orient(a: Vec3<f64>, b: Vec3<f64>, c: Vec3<f64>, d: Vec3<f64>) -> 
     let determinant = u.dot(v.cross(w));
     let absolute = |x: f64| x.abs();
     let (p, q, r) = (u.map(absolute), v.map(absolute), w.map(absolute));
-    let permanent = p.x * (q.y * r.z + q.z * r.y) + p.y * (q.z * r.x + q.x * r.z) + p.z * (q.x * r.y + q.y * r.x);
+    let permanent =
+        p.x * (q.y * r.z + q.z * r.y) + p.y * (q.z * r.x + q.x * r.z) + p.z * (q.x * r.y + q.y * r.x);
     if determinant.abs() > ERROR_BOUND * permanent { determinant } else { exact(a, b, c, d) }
 }
 

@@ -17,7 +17,7 @@ const RECORD: usize = 50;
 /// Reads an STL file from its bytes; `file` is the name that errors show.
 pub fn parse_stl(bytes: &[u8], file: &str) -> Result<TriangleMesh, MeshError> {
     let announced = bytes.get(80..HEADER).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize);
-    if announced.and_then(|n| n.checked_mul(RECORD)) == bytes.len().checked_sub(HEADER) {
+    if announced.is_some_and(|n| n.checked_mul(RECORD) == bytes.len().checked_sub(HEADER)) {
         return parse_binary(bytes, file);
     }
     if bytes.trim_ascii_start().get(..5).is_some_and(|s| s.eq_ignore_ascii_case(b"solid")) {
@@ -59,7 +59,9 @@ fn parse_text(bytes: &[u8], file: &str) -> Result<TriangleMesh, MeshError> {
         let refuse = |why: &str| Err(MeshError::line(file, number, why));
         let Ok(text) = std::str::from_utf8(line) else {
             // Names of solids may be in any encoding; numbers may not.
-            if line.trim_ascii_start().starts_with(b"solid") || line.trim_ascii_start().starts_with(b"endsolid") {
+            if line.trim_ascii_start().starts_with(b"solid")
+                || line.trim_ascii_start().starts_with(b"endsolid")
+            {
                 continue;
             }
             return refuse("not text, and not as long as its binary header says");
@@ -89,7 +91,9 @@ fn parse_text(bytes: &[u8], file: &str) -> Result<TriangleMesh, MeshError> {
             }
             other => {
                 let other: String = other.chars().take(40).collect();
-                return refuse(&format!("`{other}` does not belong here; a facet is a loop of three vertices"));
+                return refuse(&format!(
+                    "`{other}` does not belong here; a facet is a loop of three vertices"
+                ));
             }
         }
     }
