@@ -213,6 +213,13 @@ fn values_that_make_no_sense_are_refused() {
     for (text, expected) in cases {
         assert!(message(&text).contains(expected), "{} is not {expected}", message(&text));
     }
+    let circle = joint("j", "continuous", "a", "b", "<mimic joint=\"k\"/>")
+        + &joint("k", "continuous", "b", "c", "<mimic joint=\"j\"/>");
+    assert!(message(&robot(&["a", "b", "c"], &circle)).contains("mimics itself"));
+    assert!(message(&inertial("1", "1e300")).contains("sum of the others"));
+    let huge = robot(&["a", "b"], &joint("j", "fixed", "a", "b", "<origin xyz=\"1e200 0 0\"/>"));
+    let fused = UrdfOptions { fuse_fixed: true, ..UrdfOptions::default() };
+    assert!(parse(&huge, "r.urdf", Path::new("."), &fused).unwrap_err().to_string().contains("too large"));
     let massless = format!(
         "<robot name=\"r\"><link name=\"a\"/><link name=\"b\"/>{}</robot>",
         joint("j", "continuous", "a", "b", "")

@@ -23,6 +23,7 @@ pub mod mass;
 mod msh;
 mod obj;
 mod orient;
+pub mod primitive;
 mod stl;
 
 pub use frame::{InertialMesh, to_inertial_frame};
@@ -30,6 +31,7 @@ pub use hull::{Hull, convex_hull};
 pub use mass::{MassProperties, MeshInertia, mass_properties};
 pub use msh::parse_msh;
 pub use obj::parse_obj;
+pub use primitive::shape_mass_properties;
 pub use stl::parse_stl;
 
 /// Largest mesh file that is read, bytes: 256 MiB, five million binary STL triangles.

@@ -61,6 +61,9 @@ pub(super) fn model(
 fn check_inertia(link: &Link, options: &UrdfOptions) -> Result<(), String> {
     let moments = symmetric_eigenvalues(link.inertia);
     let slack = INERTIA_SLACK * (moments.x.abs() + moments.y.abs() + moments.z.abs());
+    if !slack.is_finite() {
+        return Err(format!("the inertia of link `{}` is too large for its numbers", link.name));
+    }
     if moments.z < -slack {
         return Err(format!("link `{}` has the negative principal moment {:e} kg m²", link.name, moments.z));
     }
@@ -201,7 +204,11 @@ fn fuse(model: &mut Model, link: &Link, into: usize, body_from_link: Pose) {
     let body = &mut model.bodies[into];
     let added = link.inertia.congruence(body_from_link.orientation.to_mat3());
     let mass = body.mass + link.mass;
-    if into == 0 || mass == 0.0 {
+    if into == 0 {
+        return;
+    }
+    if mass == 0.0 {
+        body.inertia += added;
         return;
     }
     let added_com = body_from_link.position + body_from_link.orientation.rotate(link.com);
@@ -212,11 +219,16 @@ fn fuse(model: &mut Model, link: &Link, into: usize, body_from_link: Pose) {
     (body.mass, body.com) = (mass, com);
 }
 
-/// What a joint moves must have a mass, somewhere.
+/// Inertias are finite, and what a joint moves has a mass, somewhere.
 fn check_masses(model: &Model, robot: &Robot, file: &str) -> Result<(), UrdfError> {
     let mut below: Vec<f64> = model.bodies.iter().map(|b| b.mass).collect();
     for i in (1..below.len()).rev() {
         below[model.bodies[i].parent] += below[i];
+    }
+    let finite = |b: &Body| b.inertia.to_mat3().frobenius_squared().is_finite();
+    if let Some(body) = model.bodies.iter().find(|b| !finite(b)) {
+        let reason = format!("the inertia of body `{}` is too large for its numbers", body.name);
+        return Err(UrdfError::Read { file: file.into(), reason });
     }
     match model.joints.iter().find(|j| below[j.body] == 0.0) {
         None => Ok(()),
@@ -247,6 +259,21 @@ fn mimics(model: &mut Model, robot: &Robot, file: &str) -> Result<(), UrdfError>
                     joint.name
                 );
                 return Err(UrdfError::At { file: file.into(), line: joint.line, reason });
+            }
+        }
+    }
+    // Leaders of leaders end at a joint that follows none.
+    let leader: HashMap<usize, usize> = model.mimics.iter().map(|m| (m.joint, m.of)).collect();
+    for mimic in &model.mimics {
+        let (mut at, mut steps) = (mimic.joint, 0);
+        while let Some(next) = leader.get(&at) {
+            (at, steps) = (*next, steps + 1);
+            if steps > leader.len() {
+                let name = &model.joints[mimic.joint].name;
+                let line = robot.joints.iter().find(|j| j.name == *name).map_or(1, |j| j.line);
+                let reason =
+                    format!("joint `{name}` mimics itself through others; let one of them move freely");
+                return Err(UrdfError::At { file: file.into(), line, reason });
             }
         }
     }

@@ -13,19 +13,26 @@ pub(super) struct Xml<'a> {
     pub document: Document<'a>,
     pub file: &'a str,
     pub allow: &'a [String],
+    /// Byte at which each line begins, so that lines are found without reading the text again.
+    line_starts: Vec<usize>,
 }
 
 impl<'a> Xml<'a> {
     pub fn parse(text: &'a str, file: &'a str, allow: &'a [String]) -> Result<Self, UrdfError> {
         let options = roxmltree::ParsingOptions { nodes_limit: MAX_NODES, ..Default::default() };
         match Document::parse_with_options(text, options) {
-            Ok(document) => Ok(Xml { document, file, allow }),
+            Ok(document) => {
+                let breaks = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1);
+                let line_starts = std::iter::once(0).chain(breaks).collect();
+                Ok(Xml { document, file, allow, line_starts })
+            }
             Err(e) => Err(UrdfError::At { file: file.into(), line: e.pos().row, reason: e.to_string() }),
         }
     }
 
     pub fn line(&self, node: Node) -> u32 {
-        self.document.text_pos_at(node.range().start).row
+        let start = node.range().start;
+        self.line_starts.partition_point(|line| *line <= start) as u32
     }
 
     pub fn error(&self, node: Node, reason: impl Into<String>) -> UrdfError {
