@@ -30,6 +30,8 @@ pub enum Command {
     Demo,
     /// Run a scene: trajectory as CSV and a picture of it
     Simulate(SimulateOptions),
+    /// What a model file holds, and its mass matrix, bias force and accelerations at a state
+    Inspect(InspectOptions),
     /// Adjoint against forward mode and finite differences, as a table; exit code 1 if they disagree
     Gradcheck(GradcheckOptions),
     /// Value, gradient field and adjoint against finite differences over two variables of a task
@@ -42,7 +44,7 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct SimulateOptions {
-    /// Name of a scene, see `pullback list`
+    /// Name of a scene, see `pullback list`, or path of a model file
     pub scene: String,
     /// Seconds to simulate
     #[arg(long, default_value_t = 5.0, allow_negative_numbers = true)]
@@ -62,8 +64,23 @@ pub struct SimulateOptions {
 }
 
 #[derive(Debug, Args)]
+pub struct InspectOptions {
+    /// An MJCF file
+    pub file: String,
+    /// Coordinates, separated by commas [default: as described in the file]
+    #[arg(long, allow_hyphen_values = true)]
+    pub qpos: Option<String>,
+    /// Velocities, separated by commas [default: zero]
+    #[arg(long, allow_hyphen_values = true)]
+    pub qvel: Option<String>,
+    /// Controls, separated by commas [default: zero]
+    #[arg(long, allow_hyphen_values = true)]
+    pub ctrl: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub struct GradcheckOptions {
-    /// Name of a scene, or `all`
+    /// Name of a scene, path of a model file, or `all`
     pub scene: String,
     /// Largest accepted error against forward mode
     #[arg(long, default_value_t = 1e-8, allow_negative_numbers = true)]
@@ -112,6 +129,8 @@ pub enum Benchmark {
     Core,
     /// Memory and time of checkpoint schedules over a long rollout
     Checkpoint,
+    /// Forward and backward steps of an 18-dof quadruped beside Pinocchio's
+    Articulated,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

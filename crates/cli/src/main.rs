@@ -55,6 +55,7 @@ fn run(arguments: &Arguments, output: &Output) -> Result<bool, CliError> {
         Command::List => commands::list::run(output),
         Command::Demo => commands::demo::run(seed, output),
         Command::Simulate(options) => commands::simulate::run(options, output),
+        Command::Inspect(options) => commands::inspect::run(options, output),
         Command::Gradcheck(options) => commands::gradcheck::run(options, seed, output),
         Command::Landscape(options) => commands::landscape::run(options, output),
         Command::Reproduce(options) => commands::reproduce::run(options, output),

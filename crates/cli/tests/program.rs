@@ -135,7 +135,7 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
         (&["landscape", "bounce", "--dims", "x"], "write two numbers, such as 0,1"),
         (&["simulate", "pendulum", "--tolerance", "-1"], "tolerance"),
         (&["fly"], "unrecognized subcommand 'fly'"),
-        (&["bench", "nothing"], "possible values: core, checkpoint"),
+        (&["bench", "nothing"], "possible values: core, checkpoint, articulated"),
         (&["simulate"], "<SCENE>"),
         (&["simulate", "pendulum", "--time", "soon"], "invalid value 'soon'"),
     ];

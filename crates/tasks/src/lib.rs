@@ -1,6 +1,7 @@
 //! Named scenes, the tasks made of them, and the experiments of the papers.
 
 pub mod diffmjx_toy;
+pub mod files;
 pub mod objectives;
 pub mod results;
 pub mod scene;

@@ -32,15 +32,15 @@ pub trait Scene: Sync {
 /// A [`Scene`] made of any system.
 pub struct BuiltIn<S> {
     /// Name on the command line.
-    pub name: &'static str,
+    pub name: String,
     /// One line on what it is.
-    pub summary: &'static str,
+    pub summary: String,
     /// The system.
     pub system: S,
     /// Seconds per step.
     pub dt: f64,
     /// States at which gradients are checked, with what is special about each.
-    pub probes: Vec<(&'static str, Vec<f64>)>,
+    pub probes: Vec<(String, Vec<f64>)>,
     /// Largest accepted error against finite differences: an adaptive solve changes its steps with its inputs, and
     /// differences see that to within its tolerance.
     pub difference_tolerance: f64,
@@ -70,10 +70,10 @@ impl<S> BuiltIn<S> {
 
 impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
     fn name(&self) -> &str {
-        self.name
+        &self.name
     }
     fn summary(&self) -> &str {
-        self.summary
+        &self.summary
     }
     fn layout(&self) -> &Layout {
         self.system.layout()

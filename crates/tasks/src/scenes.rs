@@ -6,6 +6,7 @@ use pullback_math::Dual;
 use pullback_physics::pendulum::{DoublePendulum, DoublePendulumByHand, SimplePendulum};
 use pullback_physics::point_mass::{DampingOnset, ElasticPointMass, PenaltyPointMass};
 
+use crate::files;
 use crate::scene::{BuiltIn, Scene};
 
 /// What the command line may change about a scene.
@@ -77,15 +78,16 @@ pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
                 return Err(ConfigError::new(format!("{name} bounces by itself: --method does not apply")));
             }
             Ok(Box::new(BuiltIn {
-                name: if time_of_impact { "point-mass-elastic-toi" } else { "point-mass-elastic" },
+                name: name.to_owned(),
                 summary: if time_of_impact {
                     "the velocity flips at the surface, the step split at the time of impact (paper 4)"
                 } else {
                     "the velocity flips at the surface (paper 4, Fig. 4)"
-                },
+                }
+                .to_owned(),
                 system: ElasticPointMass::new(dt, time_of_impact)?,
                 dt,
-                probes: bounce_probes(),
+                probes: named(bounce_probes()),
                 difference_tolerance: 1e-6,
             }))
         }
@@ -165,5 +167,16 @@ where
         )));
     }
     let system = Integrated::new(field, dt, integrator)?;
-    Ok(Box::new(BuiltIn { name, summary, system, dt, probes, difference_tolerance: 1e-6 + 1e5 * tolerance }))
+    Ok(Box::new(BuiltIn {
+        name: name.to_owned(),
+        summary: summary.to_owned(),
+        system,
+        dt,
+        probes: named(probes),
+        difference_tolerance: 1e-6 + 1e5 * tolerance,
+    }))
+}
+
+fn named(probes: Vec<(&'static str, Vec<f64>)>) -> Vec<(String, Vec<f64>)> {
+    probes.into_iter().map(|(what, state)| (what.to_owned(), state)).collect()
 }

@@ -1,5 +1,6 @@
 //! `pullback bench`: one file per benchmark.
 
+mod articulated;
 mod checkpoint;
 mod core;
 
@@ -12,6 +13,7 @@ pub fn run(options: &BenchOptions, output: &Output) -> Result<bool, CliError> {
     let results = match options.what {
         Benchmark::Core => core::run()?,
         Benchmark::Checkpoint => checkpoint::run(options.steps)?,
+        Benchmark::Articulated => articulated::run(output)?,
     };
     output.print(&results, || results_text(&results))?;
     Ok(results.all_met())

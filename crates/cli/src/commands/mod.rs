@@ -2,6 +2,7 @@
 
 pub mod demo;
 pub mod gradcheck;
+pub mod inspect;
 pub mod landscape;
 pub mod list;
 pub mod reproduce;

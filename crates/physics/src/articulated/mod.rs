@@ -1,7 +1,20 @@
-//! Articulated rigid bodies: kinematic trees in generalised coordinates.
+//! Articulated rigid bodies: kinematic trees in generalised coordinates (papers 1, 2 and 3).
+//!
+//! [`Model`] says what a robot is; [`Articulated`] makes it move. One step reads: [`kinematics`] (where everything is),
+//! [`rnea`] (bias force), [`mass_matrix`] (composite bodies, factorised along the tree), [`joint_forces`] (springs, damping,
+//! limits, actuators), solve. The pullback is one solve and one reverse RNEA.
 
+pub mod aba;
+mod field;
+pub mod joint_forces;
+pub mod kinematics;
+pub mod mass_matrix;
 pub mod model;
+pub mod rnea;
+pub mod tree;
 
+pub use field::{Articulated, ArticulatedWorkspace};
 pub use model::{
-    Actuator, ActuatorTarget, Body, Geom, Joint, JointKind, Keyframe, Mesh, Model, ModelOptions, Shape, Site,
+    Actuator, ActuatorTarget, Body, ContactSoftness, FrictionCone, Geom, Integrator, Joint, JointKind,
+    Keyframe, Mesh, Model, ModelOptions, Shape, Site,
 };

@@ -144,6 +144,36 @@ pub struct Mesh {
     pub hull: Vec<usize>,
 }
 
+/// MuJoCo's parameters of soft contact, for the contact models that use them; others ignore them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContactSoftness {
+    /// Dimension of the contact force: 1 frictionless, 3 sliding, 4 with torsion, 6 with rolling.
+    pub dimension: u32,
+    /// The geom of higher priority sets the parameters of a contact.
+    pub priority: i32,
+    /// Weight of this geom's parameters between geoms of equal priority.
+    pub mix: f64,
+    /// Time constant (s) and damping ratio of the contact; both negative: −stiffness and −damping.
+    pub reference: [f64; 2],
+    /// Impedance: smallest, largest, width (m), midpoint, power.
+    pub impedance: [f64; 5],
+    /// Part of the margin in which a contact is found but exerts no force, m.
+    pub gap: f64,
+}
+
+impl Default for ContactSoftness {
+    fn default() -> Self {
+        ContactSoftness {
+            dimension: 3,
+            priority: 0,
+            mix: 1.0,
+            reference: [0.02, 1.0],
+            impedance: [0.9, 0.95, 0.001, 0.5, 2.0],
+            gap: 0.0,
+        }
+    }
+}
+
 /// A shape on a body, for contact and for looking at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Geom {
@@ -165,6 +195,8 @@ pub struct Geom {
     pub friction: [f64; 3],
     /// Distance at which contact begins, m.
     pub margin: f64,
+    /// How a soft contact of this geom behaves.
+    pub softness: ContactSoftness,
     /// Colour and opacity.
     pub rgba: [f32; 4],
 }
@@ -235,6 +267,30 @@ pub struct Keyframe {
     pub control: Vec<f64>,
 }
 
+/// How a model asks to be stepped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Integrator {
+    /// Semi-implicit Euler.
+    #[default]
+    Euler,
+    /// Runge-Kutta of order four.
+    Rk4,
+    /// Implicit in velocity, with Coriolis terms.
+    Implicit,
+    /// Implicit in velocity, without Coriolis terms.
+    ImplicitFast,
+}
+
+/// The shape of the set of admissible friction forces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FrictionCone {
+    /// A pyramid.
+    #[default]
+    Pyramidal,
+    /// A cone.
+    Elliptic,
+}
+
 /// Settings of the whole model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelOptions {
@@ -248,6 +304,16 @@ pub struct ModelOptions {
     pub limits: bool,
     /// Whether Euler steps treat joint damping implicitly.
     pub implicit_damping: bool,
+    /// How the model asks to be stepped.
+    pub integrator: Integrator,
+    /// Shape of the friction cone.
+    pub cone: FrictionCone,
+    /// Ratio of frictional to normal impedance of contacts (`impratio`).
+    pub impedance_ratio: f64,
+    /// Whether contacts between a body and its parent are left out.
+    pub filter_parent: bool,
+    /// Whether the time constant of a soft contact is kept at two time steps or more.
+    pub reference_safety: bool,
 }
 
 impl Default for ModelOptions {
@@ -258,6 +324,11 @@ impl Default for ModelOptions {
             contact: true,
             limits: true,
             implicit_damping: true,
+            integrator: Integrator::Euler,
+            cone: FrictionCone::Pyramidal,
+            impedance_ratio: 1.0,
+            filter_parent: true,
+            reference_safety: true,
         }
     }
 }
@@ -319,6 +390,9 @@ impl Model {
             (joint.q, joint.v) = (nq, nv);
             nq += joint.kind.coordinates();
             nv += joint.kind.velocities();
+            if joint.kind == JointKind::Free {
+                joint.anchor = Vec3::zero();
+            }
         }
         (self.nq, self.nv) = (nq, nv);
         self.check_the_rest()?;
@@ -381,7 +455,9 @@ impl Model {
             if i > 0 && self.joints[i - 1].body > joint.body {
                 return refuse("joints must stand in body order");
             }
-            let alone = self.joints_of(joint.body).count() == 1;
+            // Joints stand in body order, so those of one body are neighbours.
+            let same_body = |other: Option<&Joint>| other.is_some_and(|j| j.body == joint.body);
+            let alone = !same_body(self.joints.get(i + 1)) && (i == 0 || !same_body(self.joints.get(i - 1)));
             if joint.kind == JointKind::Free && (self.bodies[joint.body].parent != 0 || !alone) {
                 return refuse("a free joint must be the only joint of a child of the world");
             }

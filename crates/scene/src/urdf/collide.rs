@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use pullback_math::Vec3;
-use pullback_physics::articulated::model::{Geom, Model, Shape};
+use pullback_physics::articulated::model::{ContactSoftness, Geom, Model, Shape};
 
 use super::read::{Geometry, Link, Pose};
 use super::{UrdfError, UrdfOptions};
@@ -64,6 +64,7 @@ impl<'a> Collider<'a> {
                 collides_with: 1,
                 friction: FRICTION,
                 margin: 0.0,
+                softness: ContactSoftness::default(),
                 rgba: [0.5, 0.5, 0.5, 1.0],
             });
         }

@@ -1,0 +1,192 @@
+//! The quadruped of paper 3: forward and backward steps of ours beside Pinocchio's ABA and its derivatives, in the same run.
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::path::Path;
+use std::process::Command;
+
+use pullback_core::integrator::{Integrated, Integrator, Method};
+use pullback_core::rollout::{FinalState, Inputs};
+use pullback_core::{ConfigError, Described, Rollout, Schedule, VectorField};
+use pullback_math::{Real, f32x16, f64x8};
+use pullback_physics::articulated::{Articulated, JointKind, Model};
+use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
+use pullback_tasks::files::random_state;
+use pullback_tasks::{Goal, Results};
+use serde_json::Value;
+
+use crate::memory::peak_of;
+use crate::output::{CliError, Output};
+use crate::progress;
+use crate::timing::{Contender, race};
+
+const QUADRUPED: &str = include_str!("../../../../models/laikago.xml");
+const ROUNDS: usize = 60;
+
+pub fn run(output: &Output) -> Result<Results, CliError> {
+    let model = parse_mjcf(QUADRUPED, None, &ImportOptions::default())
+        .map_err(|e| ConfigError::new(e.to_string()))?;
+    let robot = Articulated::new(model)?;
+    let mut results = Results::new("articulated");
+
+    let bar = progress::bar(ROUNDS, "quadruped");
+    let mut contenders = Vec::new();
+    add::<f64>(&mut contenders, "f64", &robot);
+    add::<f64x8>(&mut contenders, "f64x8", &robot);
+    add::<f32x16>(&mut contenders, "f32x16", &robot);
+    race(&mut contenders, ROUNDS, || bar.inc(1));
+    bar.finish_and_clear();
+    let best = |name: &str| contenders.iter().find(|c| c.name == name).map_or(f64::NAN, |c| c.best);
+    for (scalar, lanes) in [("f64", 1.0), ("f64x8", 8.0), ("f32x16", 16.0)] {
+        let case = format!("{} dof, {scalar}", robot.model().nv);
+        for what in ["forward dynamics", "pullback"] {
+            let name = format!("{scalar} {what}");
+            results.row(&case, &format!("{what} per robot"), best(&name) / lanes / 1e3, "us");
+        }
+    }
+    let (forward, backward) = (best("f64 forward dynamics"), best("f64 pullback"));
+    let gain = |what: &str| best(&format!("f64 {what}")) / (best(&format!("f64x8 {what}")) / 8.0);
+    results.goals.push(Goal::at_least("lanes f64x8 over f64, forward", gain("forward dynamics"), 4.0));
+    results.goals.push(Goal::at_least("lanes f64x8 over f64, pullback", gain("pullback"), 4.0));
+
+    memory(&robot, &mut results)?;
+
+    match pinocchio(robot.model(), output) {
+        Ok(peer) => {
+            let name = peer["version"].as_str().unwrap_or("Pinocchio").to_owned();
+            let seconds = |key: &str| peer[key].as_f64().unwrap_or(f64::NAN) * 1e9;
+            for key in ["aba", "aba_derivatives", "rnea", "crba"] {
+                results.row(&name, key, seconds(key) / 1e3, "us");
+            }
+            results.goals.push(Goal::at_most("forward over Pinocchio's ABA", forward / seconds("aba"), 1.0));
+            results.goals.push(Goal::at_most(
+                "pullback over Pinocchio's computeABADerivatives",
+                backward / seconds("aba_derivatives"),
+                0.8,
+            ));
+        }
+        Err(why) => results.notes.push(format!("Pinocchio was not measured: {why}")),
+    }
+    results.notes.push(
+        "forward dynamics: accelerations without contact; pullback: of those, with respect to state, control and every \
+         parameter, the forward pass included; best of 60 interleaved repetitions"
+            .into(),
+    );
+    Ok(results)
+}
+
+fn add<'a, T: Real>(contenders: &mut Vec<Contender<'a>>, scalar: &str, robot: &'a Articulated) {
+    let lift = |x: Vec<f64>| x.into_iter().map(T::lit).collect::<Vec<T>>();
+    let (state, params) = (lift(random_state(robot, 0)), lift(robot.layout().params.defaults()));
+    let control = vec![T::lit(0.1); robot.layout().control.len()];
+    let nv = robot.model().nv;
+
+    let (x, p, u) = (state.clone(), params.clone(), control.clone());
+    let mut ws = VectorField::<T>::workspace(robot);
+    let mut rate = vec![T::zero(); 2 * nv];
+    contenders.push(Contender::new(format!("{scalar} forward dynamics"), move |calls| {
+        for _ in 0..calls {
+            robot.eval(&mut ws, &p, T::zero(), black_box(&x), &u, &mut rate);
+            black_box(&mut rate);
+        }
+    }));
+
+    let mut ws = VectorField::<T>::workspace(robot);
+    let rate_bar = vec![T::lit(0.3); 2 * nv];
+    let (mut state_bar, mut control_bar) = (vec![T::zero(); state.len()], vec![T::zero(); control.len()]);
+    let mut params_bar = vec![T::zero(); params.len()];
+    contenders.push(Contender::new(format!("{scalar} pullback"), move |calls| {
+        for _ in 0..calls {
+            robot.eval_vjp(
+                &mut ws,
+                &params,
+                T::zero(),
+                black_box(&state),
+                &control,
+                black_box(&rate_bar),
+                &mut state_bar,
+                &mut control_bar,
+                &mut params_bar,
+            );
+            black_box(&mut state_bar);
+        }
+    }));
+}
+
+/// Peak memory of backward passes, store-all and revolve.
+fn memory(robot: &Articulated, results: &mut Results) -> Result<(), CliError> {
+    let system = Integrated::new(robot.clone(), 1e-3, Integrator::fixed(Method::SemiImplicitEuler))?;
+    let mut weights = vec![0.0; system.layout().state.len()];
+    weights[0] = 1.0;
+    let loss = FinalState { weights };
+    for steps in [50, 500, 5000] {
+        for (name, schedule) in [("store-all", Schedule::StoreAll), ("revolve, 20 slots", Schedule::Revolve { slots: 20 })] {
+            let rollout = Rollout::new(&system, steps, schedule)?;
+            let mut inputs = Inputs::<f64>::defaults(&system, steps);
+            inputs.state = random_state(robot, 1);
+            let (done, bytes) = peak_of(|| {
+                let mut ws = rollout.workspace::<f64>();
+                let start = std::time::Instant::now();
+                let done = rollout.gradient(&mut ws, &inputs.params, &inputs.state, &inputs.controls, &loss);
+                done.map(|()| start.elapsed().as_secs_f64())
+            });
+            let case = format!("{steps} steps, {name}");
+            // The gradient with respect to every control is an output, whatever the schedule.
+            let output_bytes = inputs.controls.len() * size_of::<f64>();
+            let megabytes = (bytes - output_bytes) as f64 / 1e6;
+            results.row(&case, "value and gradient per step", done? / steps as f64 * 1e6, "us");
+            results.row(&case, "peak memory without the gradient of the controls", megabytes, "MB");
+            results.row(&case, "gradient of the controls", output_bytes as f64 / 1e6, "MB");
+            if steps == 5000 {
+                let limit = if schedule == Schedule::StoreAll { 3.0 } else { 0.1 };
+                results.goals.push(Goal::at_most(format!("{case}: peak memory (MB)"), megabytes, limit));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs the peer's program on the same model; needs python3, g++ and the project's `bench/` folder.
+fn pinocchio(model: &Model, output: &Output) -> Result<Value, String> {
+    let script = Path::new("bench/pinocchio/run.py");
+    if !script.exists() {
+        return Err("run from the project's root, where bench/pinocchio/run.py is".into());
+    }
+    let folder = output.folder("bench-articulated").map_err(|e| e.to_string())?;
+    let file = folder.join("quadruped.txt");
+    output.write(&file, export(model)?.as_bytes()).map_err(|e| e.to_string())?;
+    let build = folder.join("pinocchio");
+    let spinner = progress::bar(1, "building Pinocchio's program");
+    let done = Command::new("python3").arg(script).arg(&file).arg(&build).output().map_err(|e| e.to_string())?;
+    spinner.finish_and_clear();
+    if !done.status.success() {
+        let errors = String::from_utf8_lossy(&done.stderr);
+        return Err(errors.lines().last().unwrap_or("it failed").to_owned());
+    }
+    serde_json::from_slice(&done.stdout).map_err(|e| e.to_string())
+}
+
+/// The model in the plain format that `bench/pinocchio/main.cpp` reads.
+fn export(model: &Model) -> Result<String, String> {
+    let mut text = format!("{}\n", model.joints.len());
+    for joint in &model.joints {
+        let body = &model.bodies[joint.body];
+        if model.joints_of(joint.body).count() != 1 || joint.anchor.norm() > 0.0 || joint.reference != 0.0 {
+            return Err("the export knows one centred joint per body".into());
+        }
+        let kind = match joint.kind {
+            JointKind::Free => "F",
+            JointKind::Hinge => "R",
+            _ => return Err("the export knows free and hinge joints".into()),
+        };
+        // Bodies and joints are one to one, so the parent's joint has the parent's number.
+        let r = body.orientation.to_mat3();
+        let rows = (0..3).flat_map(|i| [r.row(i).x, r.row(i).y, r.row(i).z]);
+        let (a, p, c, i) = (joint.axis, body.position, body.com, body.inertia);
+        let numbers = [a.x, a.y, a.z].into_iter().chain(rows).chain([p.x, p.y, p.z, body.mass, c.x, c.y, c.z]);
+        let numbers = numbers.chain([i.xx, i.xy, i.yy, i.xz, i.yz, i.zz]);
+        let numbers: Vec<String> = numbers.map(|x| x.to_string()).collect();
+        let _ = writeln!(text, "{} {kind} {} {}", body.parent, numbers.join(" "), joint.name);
+    }
+    Ok(text)
+}

@@ -1,0 +1,238 @@
+//! Generalised forces that joints and actuators make, and their pullback.
+//!
+//! - Damping: −c v on every velocity.
+//! - Springs: −k (q − q_rest); for ball and free joints, −k times the rotation vector from rest and the displacement.
+//! - Limits: k·d − c·d·v where a coordinate is d beyond its range. MuJoCo's limits are constraints; this is ours. The force
+//!   is continuous, so gradients converge.
+//! - Actuators: gear·(gain·u + bias₀ + bias₁·length + bias₂·velocity), control and force clamped to their ranges.
+
+use pullback_math::{Flat, Quat, Real, Vec3, differentiable};
+
+use super::model::{Actuator, ActuatorTarget, Joint, JointKind, Model};
+use super::tree::ParamIndex;
+
+/// Force of a limited hinge or slide at `q`, moving with `v`.
+#[differentiable]
+#[inline(always)]
+fn limit_force<T: Real>(q: T, v: T, stiffness: T, damping: T, #[constant] low: T, #[constant] high: T) -> T {
+    let below = (low - q).max(T::zero());
+    let above = (q - high).max(T::zero());
+    stiffness * (below - above) - damping * (below + above) * v
+}
+
+/// Force of an actuator before its gear.
+#[differentiable]
+#[inline(always)]
+fn actuator_force<T: Real>(
+    control: T,
+    length: T,
+    velocity: T,
+    gain: T,
+    bias: [T; 3],
+    #[constant] control_range: (T, T),
+    #[constant] force_range: (T, T),
+) -> T {
+    let u = control.max(control_range.0).min(control_range.1);
+    let force = gain * u + bias[0] + bias[1] * length + bias[2] * velocity;
+    force.max(force_range.0).min(force_range.1)
+}
+
+/// The rotation vector that turns `rest` into `q`, in the frame of `rest`.
+#[differentiable]
+#[inline(always)]
+fn rotation_from<T: Real>(q: Quat<T>, #[constant] rest: Quat<T>) -> Vec3<T> {
+    let turn = rest * q.normalize();
+    turn.log()
+}
+
+/// Adds the forces of all joints and actuators to `tau`.
+pub fn joint_forces<T: Real>(
+    model: &Model,
+    index: &ParamIndex,
+    params: &[T],
+    (q, v, control): (&[T], &[T], &[T]),
+    tau: &mut [T],
+) {
+    for (j, joint) in model.joints.iter().enumerate() {
+        let p = &params[index.joint[j]..];
+        let (damping, stiffness) = (p[0], p[1]);
+        for k in joint.v..joint.v + joint.kind.velocities() {
+            tau[k] -= damping * v[k];
+        }
+        match joint.kind {
+            JointKind::Hinge | JointKind::Slide => {
+                tau[joint.v] -= stiffness * (q[joint.q] - p[3]);
+                if let Some((low, high)) = active_range(model, joint) {
+                    tau[joint.v] +=
+                        limit_force(q[joint.q], v[joint.v], p[4], p[5], T::lit(low), T::lit(high));
+                }
+            }
+            // Springs of ball and free joints are rare: skip their logarithm unless the model has one.
+            JointKind::Ball | JointKind::Free if joint.stiffness > 0.0 => {
+                let (at, rest, displacement) = rest_of(model, joint, q);
+                for (i, x) in displacement.into_iter().flat_map(|d| [d.x, d.y, d.z]).enumerate() {
+                    tau[joint.v + i] -= stiffness * x;
+                }
+                let turn = rotation_from(at, rest);
+                let first = joint.v + joint.kind.velocities() - 3;
+                for (i, x) in [turn.x, turn.y, turn.z].into_iter().enumerate() {
+                    tau[first + i] -= stiffness * x;
+                }
+            }
+            JointKind::Ball | JointKind::Free => {}
+        }
+    }
+    for (a, actuator) in model.actuators.iter().enumerate() {
+        let at = Transmission::new(model, actuator, &params[index.actuator[a]..], q, v);
+        let force = at.force(control[a]);
+        for (k, gear) in at.dofs.zip(at.gear) {
+            tau[k] += *gear * force;
+        }
+    }
+}
+
+/// The pullback of [`joint_forces`] with cotangent `tau_bar`: *adds* to the cotangents of coordinates, velocities, controls
+/// and parameters.
+pub fn joint_forces_vjp<T: Real>(
+    model: &Model,
+    index: &ParamIndex,
+    params: &[T],
+    (q, v, control): (&[T], &[T], &[T]),
+    tau_bar: &[T],
+    (q_bar, v_bar, control_bar): (&mut [T], &mut [T], &mut [T]),
+    params_bar: &mut [T],
+) {
+    for (j, joint) in model.joints.iter().enumerate() {
+        let p = &params[index.joint[j]..];
+        let p_bar = &mut params_bar[index.joint[j]..];
+        let (damping, stiffness) = (p[0], p[1]);
+        for k in joint.v..joint.v + joint.kind.velocities() {
+            p_bar[0] -= tau_bar[k] * v[k];
+            v_bar[k] -= tau_bar[k] * damping;
+        }
+        match joint.kind {
+            JointKind::Hinge | JointKind::Slide => {
+                let bar = tau_bar[joint.v];
+                p_bar[1] -= bar * (q[joint.q] - p[3]);
+                q_bar[joint.q] -= bar * stiffness;
+                p_bar[3] += bar * stiffness;
+                if let Some((low, high)) = active_range(model, joint) {
+                    let (low, high) = (T::lit(low), T::lit(high));
+                    let (at, rate, ks, kd, (), ()) =
+                        limit_force_vjp(q[joint.q], v[joint.v], p[4], p[5], low, high, bar);
+                    q_bar[joint.q] += at;
+                    v_bar[joint.v] += rate;
+                    p_bar[4] += ks;
+                    p_bar[5] += kd;
+                }
+            }
+            JointKind::Ball | JointKind::Free if joint.stiffness > 0.0 => {
+                let (at, rest, displacement) = rest_of(model, joint, q);
+                for (i, x) in displacement.into_iter().flat_map(|d| [d.x, d.y, d.z]).enumerate() {
+                    p_bar[1] -= tau_bar[joint.v + i] * x;
+                    q_bar[joint.q + i] -= tau_bar[joint.v + i] * stiffness;
+                }
+                let turn = rotation_from(at, rest);
+                let first = joint.v + joint.kind.velocities() - 3;
+                let bar = Vec3::read(&tau_bar[first..]);
+                p_bar[1] -= bar.dot(turn);
+                let (at_bar, ()) = rotation_from_vjp(at, rest, -(bar * stiffness));
+                at_bar.add_to(&mut q_bar[joint.q + joint.kind.coordinates() - 4..]);
+            }
+            JointKind::Ball | JointKind::Free => {}
+        }
+    }
+    for (a, actuator) in model.actuators.iter().enumerate() {
+        let start = index.actuator[a];
+        let at = Transmission::new(model, actuator, &params[start..], q, v);
+        let force = at.force(control[a]);
+        let mut force_bar = T::zero();
+        for (i, k) in at.dofs.clone().enumerate() {
+            force_bar += tau_bar[k] * at.gear[i];
+            params_bar[start + 4 + i] += tau_bar[k] * force;
+        }
+        let (u, length, velocity, gain, bias, (), ()) = at.force_vjp(control[a], force_bar);
+        control_bar[a] += u;
+        params_bar[start] += gain;
+        bias.add_to(&mut params_bar[start + 1..]);
+        for (i, k) in at.dofs.clone().enumerate() {
+            v_bar[k] += velocity * at.gear[i];
+            params_bar[start + 4 + i] += velocity * v[k];
+        }
+        if let Some(x) = at.coordinate {
+            q_bar[x] += length * at.gear[0];
+            params_bar[start + 4] += length * q[x];
+        }
+    }
+}
+
+/// An actuator at work: where it acts, and with what.
+struct Transmission<'a, T> {
+    dofs: std::ops::Range<usize>,
+    /// The coordinate its length is measured by, for hinge and slide.
+    coordinate: Option<usize>,
+    gear: &'a [T],
+    gain: T,
+    bias: [T; 3],
+    length: T,
+    velocity: T,
+    control_range: (T, T),
+    force_range: (T, T),
+}
+
+impl<'a, T: Real> Transmission<'a, T> {
+    fn new(model: &Model, actuator: &Actuator, p: &'a [T], q: &[T], v: &[T]) -> Self {
+        let ActuatorTarget::Joint(target) = actuator.target;
+        let joint = &model.joints[target];
+        let dofs = joint.v..joint.v + joint.kind.velocities();
+        let gear = &p[4..4 + dofs.len()];
+        let coordinate = matches!(joint.kind, JointKind::Hinge | JointKind::Slide).then_some(joint.q);
+        let mut velocity = T::zero();
+        for (k, gear) in dofs.clone().zip(gear) {
+            velocity += *gear * v[k];
+        }
+        let range = |r: Option<(f64, f64)>| {
+            let (low, high) = r.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+            (T::lit(low), T::lit(high))
+        };
+        Transmission {
+            coordinate,
+            gear,
+            gain: p[0],
+            bias: [p[1], p[2], p[3]],
+            length: coordinate.map_or(T::zero(), |x| gear[0] * q[x]),
+            velocity,
+            control_range: range(actuator.control_range),
+            force_range: range(actuator.force_range),
+            dofs,
+        }
+    }
+
+    fn force(&self, control: T) -> T {
+        let Transmission { length, velocity, gain, bias, control_range, force_range, .. } = *self;
+        actuator_force(control, length, velocity, gain, bias, control_range, force_range)
+    }
+
+    #[allow(clippy::type_complexity)]
+    fn force_vjp(&self, control: T, bar: T) -> (T, T, T, T, [T; 3], (), ()) {
+        let Transmission { length, velocity, gain, bias, control_range, force_range, .. } = *self;
+        actuator_force_vjp(control, length, velocity, gain, bias, control_range, force_range, bar)
+    }
+}
+
+/// The range of a limited joint, where limits act.
+fn active_range(model: &Model, joint: &Joint) -> Option<(f64, f64)> {
+    joint.range.filter(|_| model.options.limits)
+}
+
+/// Orientation, conjugate of the orientation at rest, and displacement of a free joint.
+fn rest_of<T: Real>(model: &Model, joint: &Joint, q: &[T]) -> (Quat<T>, Quat<T>, Option<Vec3<T>>) {
+    let at = Quat::read(&q[joint.q + joint.kind.coordinates() - 4..]);
+    if joint.kind == JointKind::Ball {
+        return (at, Quat::identity(), None);
+    }
+    let body = &model.bodies[joint.body];
+    let o = body.orientation.conjugate();
+    let rest = Quat::new(T::lit(o.w), T::lit(o.x), T::lit(o.y), T::lit(o.z));
+    (at, rest, Some(Vec3::read(&q[joint.q..]) - body.position.map(T::lit)))
+}

@@ -1,0 +1,114 @@
+//! The joint-space mass matrix by composite rigid bodies, and its factorisation along the tree.
+//!
+//! M_kj = S_j · (I^c S_k) where I^c is the inertia of everything that k carries; entries exist only between a degree of
+//! freedom and those it hangs from. The factorisation M = Lᵀ D L (Featherstone, Rigid Body Dynamics Algorithms, 6.3) creates
+//! no others. Rows are packed: k itself, then its ancestors, nearest first.
+
+use pullback_math::{Real, SpatialInertia};
+
+use super::kinematics::Kinematics;
+use super::tree::Tree;
+
+/// Packed mass matrix, its factors, and scratch.
+#[derive(Clone, Debug)]
+pub struct MassMatrix<T> {
+    /// The matrix, row after row.
+    pub packed: Vec<T>,
+    /// Its factors in the same places: D on the diagonal, L elsewhere.
+    factors: Vec<T>,
+    inverse_diagonal: Vec<T>,
+    composite: Vec<SpatialInertia<T>>,
+}
+
+impl<T: Real> MassMatrix<T> {
+    /// Memory for a model.
+    pub fn new(tree: &Tree) -> Self {
+        MassMatrix {
+            packed: vec![T::zero(); tree.packed],
+            factors: vec![T::zero(); tree.packed],
+            inverse_diagonal: vec![T::zero(); tree.dof_body.len()],
+            composite: vec![SpatialInertia::zero(); tree.bodies()],
+        }
+    }
+
+    /// Heap bytes held.
+    pub fn heap_bytes(&self) -> usize {
+        (self.packed.capacity() + self.factors.capacity() + self.inverse_diagonal.capacity()) * size_of::<T>()
+            + self.composite.capacity() * size_of::<SpatialInertia<T>>()
+    }
+
+    /// M at the configuration of `kinematics`, without armature.
+    pub fn update(&mut self, tree: &Tree, kinematics: &Kinematics<T>) {
+        self.composite.copy_from_slice(&kinematics.inertias);
+        for b in (1..tree.bodies()).rev() {
+            let carried = self.composite[b];
+            for k in tree.groups[b].iter().flat_map(|g| g.dofs.clone()) {
+                let force = carried * kinematics.axes[k];
+                let row = &mut self.packed[tree.row[k]..];
+                for (entry, j) in row.iter_mut().zip(&tree.ancestors[k]) {
+                    *entry = kinematics.axes[*j].dot(force);
+                }
+            }
+            self.composite[tree.parent[b]] += carried;
+        }
+    }
+
+    /// Adds to diagonal entry k.
+    pub fn add_diagonal(&mut self, tree: &Tree, k: usize, x: T) {
+        self.packed[tree.row[k]] += x;
+    }
+
+    /// M = Lᵀ D L.
+    pub fn factorize(&mut self, tree: &Tree) {
+        let h = &mut self.factors;
+        h.copy_from_slice(&self.packed);
+        for k in (0..tree.dof_body.len()).rev() {
+            let (start, above) = (tree.row[k], &tree.ancestors[k]);
+            let inverse = h[start].recip();
+            self.inverse_diagonal[k] = inverse;
+            for i in 1..above.len() {
+                let factor = h[start + i] * inverse;
+                // Row of ancestor i: itself and what it hangs from, the tail of this row.
+                let target = tree.row[above[i]];
+                for j in i..above.len() {
+                    let update = factor * h[start + j];
+                    h[target + j - i] -= update;
+                }
+                h[start + i] = factor;
+            }
+        }
+    }
+
+    /// x ← M⁻¹ x.
+    pub fn solve(&self, tree: &Tree, x: &mut [T]) {
+        let h = &self.factors;
+        // Lᵀ y = x
+        for k in (0..x.len()).rev() {
+            let y = x[k];
+            for (i, j) in tree.ancestors[k].iter().enumerate().skip(1) {
+                x[*j] -= h[tree.row[k] + i] * y;
+            }
+        }
+        // D z = y, L x = z
+        for k in 0..x.len() {
+            let mut z = x[k] * self.inverse_diagonal[k];
+            for (i, j) in tree.ancestors[k].iter().enumerate().skip(1) {
+                z -= h[tree.row[k] + i] * x[*j];
+            }
+            x[k] = z;
+        }
+    }
+
+    /// The whole matrix, row-major, zeros included.
+    pub fn dense(&self, tree: &Tree) -> Vec<T> {
+        let n = tree.dof_body.len();
+        let mut dense = vec![T::zero(); n * n];
+        for k in 0..n {
+            for (i, j) in tree.ancestors[k].iter().enumerate() {
+                let entry = self.packed[tree.row[k] + i];
+                (dense[k * n + j], dense[j * n + k]) = (entry, entry);
+            }
+        }
+        dense
+    }
+}

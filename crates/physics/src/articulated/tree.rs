@@ -1,0 +1,203 @@
+//! The static structure that the sweeps run over, and where each parameter lies in the flat parameter vector.
+//!
+//! A *group* is a set of degrees of freedom that move together about one anchor. A hinge, a slide and a ball joint are one
+//! group each; a free joint is two: three translations along the world's axes, then a ball.
+
+use std::ops::Range;
+
+use pullback_core::ConfigError;
+use pullback_core::layout::{Layout, Slice};
+
+use super::model::{ActuatorTarget, Joint, JointKind, Model};
+
+/// How a group moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupKind {
+    /// One rotation about an axis.
+    Hinge,
+    /// One translation along an axis.
+    Slide,
+    /// Three rotations about the body's axes.
+    Ball,
+    /// Three translations along the world's axes.
+    Translation,
+}
+
+/// Degrees of freedom that move together.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// How it moves.
+    pub kind: GroupKind,
+    /// The joint it belongs to.
+    pub joint: usize,
+    /// First coordinate.
+    pub q: usize,
+    /// Its velocities.
+    pub dofs: Range<usize>,
+}
+
+/// The model as the sweeps see it.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// Parent of each body.
+    pub parent: Vec<usize>,
+    /// Root of the tree each body belongs to: the ancestor whose parent is the world.
+    pub root: Vec<usize>,
+    /// Groups of each body, in order.
+    pub groups: Vec<Vec<Group>>,
+    /// Body of each degree of freedom.
+    pub dof_body: Vec<usize>,
+    /// Row k of the mass matrix: k itself, then the degrees of freedom it hangs from, nearest first.
+    pub ancestors: Vec<Vec<usize>>,
+    /// Where row k starts in the packed mass matrix.
+    pub row: Vec<usize>,
+    /// Length of the packed mass matrix.
+    pub packed: usize,
+}
+
+impl Tree {
+    /// The structure of a compiled model.
+    pub fn new(model: &Model) -> Tree {
+        let n = model.bodies.len();
+        let parent: Vec<usize> = model.bodies.iter().map(|b| b.parent).collect();
+        let mut root = vec![0; n];
+        for b in 1..n {
+            root[b] = if parent[b] == 0 { b } else { root[parent[b]] };
+        }
+        let mut groups = vec![Vec::new(); n];
+        for (index, joint) in model.joints.iter().enumerate() {
+            groups[joint.body].extend(groups_of(joint, index));
+        }
+        let mut dof_body = vec![0; model.nv];
+        let mut ancestors: Vec<Vec<usize>> = vec![Vec::new(); model.nv];
+        let mut last_dof: Vec<Option<usize>> = vec![None; n];
+        for b in 1..n {
+            let mut last = last_dof[parent[b]];
+            for k in groups[b].iter().flat_map(|g: &Group| g.dofs.clone()) {
+                dof_body[k] = b;
+                let above = last.map(|l| ancestors[l].clone()).unwrap_or_default();
+                ancestors[k] = std::iter::once(k).chain(above).collect();
+                last = Some(k);
+            }
+            last_dof[b] = last;
+        }
+        let mut row = Vec::with_capacity(model.nv);
+        let mut packed = 0;
+        for above in &ancestors {
+            row.push(packed);
+            packed += above.len();
+        }
+        Tree { parent, root, groups, dof_body, ancestors, row, packed }
+    }
+
+    /// Number of bodies, the world included.
+    pub fn bodies(&self) -> usize {
+        self.parent.len()
+    }
+}
+
+fn groups_of(joint: &Joint, index: usize) -> Vec<Group> {
+    let group = |kind, q: usize, v: usize, count: usize| Group { kind, joint: index, q, dofs: v..v + count };
+    let (q, v) = (joint.q, joint.v);
+    match joint.kind {
+        JointKind::Hinge => vec![group(GroupKind::Hinge, q, v, 1)],
+        JointKind::Slide => vec![group(GroupKind::Slide, q, v, 1)],
+        JointKind::Ball => vec![group(GroupKind::Ball, q, v, 3)],
+        JointKind::Free => {
+            vec![group(GroupKind::Translation, q, v, 3), group(GroupKind::Ball, q + 3, v + 3, 3)]
+        }
+    }
+}
+
+/// Where each parameter lies.
+#[derive(Clone, Debug)]
+pub struct ParamIndex {
+    /// Gravity, 3 entries.
+    pub gravity: usize,
+    /// First entry of each body: mass, centre of mass (3), inertia (6: xx, yy, zz, xy, xz, yz). The world's is unused.
+    pub body: Vec<usize>,
+    /// First entry of each joint: damping, stiffness, armature, spring reference, limit stiffness, limit damping.
+    pub joint: Vec<usize>,
+    /// First entry of each actuator: gain, bias (3), then the gear of each velocity.
+    pub actuator: Vec<usize>,
+}
+
+/// Entries of a joint's block.
+pub const JOINT_PARAMS: [(&str, &str); 6] = [
+    ("damping", "N m s/rad"),
+    ("stiffness", "N m/rad"),
+    ("armature", "kg m^2"),
+    ("springref", "rad"),
+    ("limit_stiffness", "N m/rad"),
+    ("limit_damping", "N m s/rad"),
+];
+
+/// Stiffness and damping of joint limits when nothing else is said; ours, MuJoCo's limits are constraints.
+pub const LIMIT_DEFAULTS: (f64, f64) = (1e3, 10.0);
+
+/// Names, units and defaults of a model's state, control and parameters, and where the parameters lie.
+pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
+    let mut builder = Layout::builder();
+    let q0 = model.reference_configuration();
+    for joint in &model.joints {
+        let count = joint.kind.coordinates();
+        let unit = match joint.kind {
+            JointKind::Slide | JointKind::Free => "m",
+            JointKind::Hinge => "rad",
+            JointKind::Ball => "1",
+        };
+        let slice =
+            Slice::new(format!("{}.q", joint.name), count, unit).default(&q0[joint.q..joint.q + count]);
+        builder = builder.state(slice);
+    }
+    for joint in &model.joints {
+        let unit = if matches!(joint.kind, JointKind::Slide | JointKind::Free) { "m/s" } else { "rad/s" };
+        builder = builder.state(Slice::new(format!("{}.v", joint.name), joint.kind.velocities(), unit));
+    }
+    for actuator in &model.actuators {
+        let (low, high) = actuator.control_range.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        builder = builder.control(Slice::new(actuator.name.clone(), 1, "1").bounds(low, high));
+    }
+
+    let mut at = 0;
+    let mut next = |len: usize| {
+        at += len;
+        at - len
+    };
+    let g = model.options.gravity;
+    let gravity = next(3);
+    builder = builder.param(Slice::new("gravity", 3, "m/s^2").default(&[g.x, g.y, g.z]));
+    let mut body = vec![0];
+    for b in model.bodies.iter().skip(1) {
+        body.push(next(10));
+        let (c, i, name) = (b.com, b.inertia, &b.name);
+        let positive = |s: Slice| s.bounds(0.0, f64::INFINITY);
+        builder = builder
+            .param(positive(Slice::new(format!("{name}.mass"), 1, "kg").default(&[b.mass])))
+            .param(Slice::new(format!("{name}.com"), 3, "m").default(&[c.x, c.y, c.z]))
+            .param(
+                Slice::new(format!("{name}.inertia"), 6, "kg m^2")
+                    .default(&[i.xx, i.yy, i.zz, i.xy, i.xz, i.yz]),
+            );
+    }
+    let mut joint = Vec::new();
+    for j in &model.joints {
+        joint.push(next(JOINT_PARAMS.len()));
+        let (stiff, damp) = LIMIT_DEFAULTS;
+        let values = [j.damping, j.stiffness, j.armature, j.spring_reference, stiff, damp];
+        for ((what, unit), value) in JOINT_PARAMS.iter().zip(values) {
+            builder = builder.param(Slice::new(format!("{}.{what}", j.name), 1, *unit).default(&[value]));
+        }
+    }
+    let mut actuator = Vec::new();
+    for a in &model.actuators {
+        let ActuatorTarget::Joint(target) = a.target;
+        let gears = model.joints[target].kind.velocities();
+        actuator.push(next(4 + gears));
+        builder = builder
+            .param(Slice::new(format!("{}.gain", a.name), 1, "1").default(&[a.gain]))
+            .param(Slice::new(format!("{}.bias", a.name), 3, "1").default(&a.bias))
+            .param(Slice::new(format!("{}.gear", a.name), gears, "1").default(&a.gear[..gears]));
+    }
+    Ok((builder.build()?, ParamIndex { gravity, body, joint, actuator }))
+}

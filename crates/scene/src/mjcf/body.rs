@@ -1,0 +1,234 @@
+//! Bodies: the walk through `<worldbody>`, and the inertia of each body.
+//!
+//! The walk fills an arena of [`Node`]s in the order of the file, parents first. `<frame>` leaves no trace but the pose it
+//! adds to what stands inside it.
+
+use pullback_math::Vec3;
+use pullback_physics::articulated::{Joint, JointKind, Site};
+
+use super::ImportOptions;
+use super::defaults::Defaults;
+use super::element::Element;
+use super::geom::BuiltGeom;
+use super::inertia::Inertial;
+use super::mesh::MeshTable;
+use super::pose::Pose;
+use super::settings::{Compiler, InertiaSource};
+use crate::{ImportError, Place};
+
+/// A body under construction.
+pub(super) struct Node {
+    pub name: String,
+    pub parent: usize,
+    pub children: Vec<usize>,
+    pub pose: Pose,
+    pub inertial: Inertial,
+    pub joints: Vec<Joint>,
+    pub geoms: Vec<BuiltGeom>,
+    pub sites: Vec<Site>,
+    pub place: Place,
+    explicit: Option<Inertial>,
+}
+
+impl Node {
+    fn new(parent: usize, pose: Pose, e: &Element) -> Self {
+        Node {
+            name: e.text("name").unwrap_or_default().to_string(),
+            parent,
+            children: Vec::new(),
+            pose,
+            inertial: Inertial::none(Pose::identity()),
+            joints: Vec::new(),
+            geoms: Vec::new(),
+            sites: Vec::new(),
+            place: e.place.clone(),
+            explicit: None,
+        }
+    }
+
+    /// An error about this body.
+    pub fn error(&self, why: &str) -> ImportError {
+        ImportError::new(&self.place, format!("<body> `{}`: {why}", self.name))
+    }
+}
+
+/// Builds the tree of bodies.
+pub(super) struct BodyReader<'a> {
+    pub compiler: &'a Compiler,
+    pub defaults: &'a Defaults,
+    pub options: &'a ImportOptions,
+    pub meshes: &'a mut MeshTable,
+    /// Bodies, the world first, parents before children.
+    pub nodes: Vec<Node>,
+}
+
+impl BodyReader<'_> {
+    /// Reads one `<worldbody>`.
+    pub fn read_world(&mut self, e: &Element) -> Result<(), ImportError> {
+        if self.nodes.is_empty() {
+            let mut world = Node::new(0, Pose::identity(), e);
+            world.name = "world".into();
+            self.nodes.push(world);
+        }
+        let class = self.defaults.class_named(e, "childclass", 0)?;
+        e.finish(self.options, &["name"])?;
+        self.read_children(0, e, Pose::identity(), class)
+    }
+
+    /// Recursion is bounded by the depth of the tree.
+    fn read_children(
+        &mut self,
+        body: usize,
+        e: &Element,
+        frame: Pose,
+        class: usize,
+    ) -> Result<(), ImportError> {
+        for child in &e.children {
+            match child.tag.as_str() {
+                "body" => self.read_body(body, child, frame, class)?,
+                "frame" => {
+                    let pose = frame.then(Pose::read(child, self.compiler)?);
+                    let class = self.defaults.class_named(child, "childclass", class)?;
+                    child.finish(self.options, &["name"])?;
+                    self.read_children(body, child, pose, class)?;
+                }
+                "geom" => self.read_geom(body, child, frame, class)?,
+                "site" => {
+                    let mut spec = self.defaults.of(child, class)?.site.clone();
+                    child.text("name");
+                    spec.apply(child, self.compiler, self.options)?;
+                    self.nodes[body].sites.push(spec.build(child, frame)?);
+                }
+                "inertial" | "joint" | "freejoint" if body == 0 => {
+                    return Err(child.error("the world has no joints and no inertia; put it into a body"));
+                }
+                "inertial" => {
+                    let inertial = Inertial::read(child, frame, self.compiler, self.options)?;
+                    if self.nodes[body].explicit.replace(inertial).is_some() {
+                        return Err(child.error("a body has one `<inertial>`; remove the second"));
+                    }
+                }
+                "joint" | "freejoint" => self.read_joint(body, child, frame, class)?,
+                // Looks.
+                "camera" | "light" => {}
+                _ => child.refuse(self.options)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn read_body(
+        &mut self,
+        parent: usize,
+        e: &Element,
+        frame: Pose,
+        class: usize,
+    ) -> Result<(), ImportError> {
+        let pose = frame.then(Pose::read(e, self.compiler)?);
+        let class = self.defaults.class_named(e, "childclass", class)?;
+        let node = Node::new(parent, pose, e);
+        e.refuse_unless("mocap", e.boolean("mocap")? != Some(true), self.options)?;
+        e.refuse_unless("gravcomp", e.number("gravcomp")?.is_none_or(|g| g == 0.0), self.options)?;
+        e.finish(self.options, &["user"])?;
+        let index = self.nodes.len();
+        self.nodes.push(node);
+        self.nodes[parent].children.push(index);
+        self.read_children(index, e, Pose::identity(), class)?;
+        self.settle_inertia(index)
+    }
+
+    fn read_geom(&mut self, body: usize, e: &Element, frame: Pose, class: usize) -> Result<(), ImportError> {
+        let mut spec = self.defaults.of(e, class)?.geom.clone();
+        e.text("name");
+        spec.apply(e, self.compiler, self.options)?;
+        self.nodes[body].geoms.push(spec.build(e, frame, self.meshes, self.options)?);
+        Ok(())
+    }
+
+    fn read_joint(&mut self, body: usize, e: &Element, frame: Pose, class: usize) -> Result<(), ImportError> {
+        e.text("name");
+        let joint = if e.tag == "freejoint" {
+            super::joint::JointSpec::free(e, self.options)?
+        } else {
+            let mut spec = self.defaults.of(e, class)?.joint.clone();
+            spec.apply(e, self.options)?;
+            spec
+        };
+        let joint = joint.build(e, frame, self.compiler, self.options)?;
+        let node = &mut self.nodes[body];
+        let free = joint.kind == JointKind::Free || node.joints.iter().any(|j| j.kind == JointKind::Free);
+        if free && (!node.joints.is_empty() || node.parent != 0) {
+            return Err(e.error("a free joint must be the only joint of a body directly in the world"));
+        }
+        let turns = matches!(joint.kind, JointKind::Ball | JointKind::Hinge);
+        if turns && node.joints.iter().any(|j| j.kind == JointKind::Ball) {
+            return Err(e.error("a ball joint already turns this body; put the second rotation on a child"));
+        }
+        if node.joints.len() >= 6 {
+            return Err(e.error("a body has at most six joints; put the rest on a child"));
+        }
+        node.joints.push(joint);
+        Ok(())
+    }
+
+    /// Inertia from `<inertial>` or from geoms, then the repairs `<compiler>` asks for.
+    fn settle_inertia(&mut self, index: usize) -> Result<(), ImportError> {
+        let compiler = self.compiler;
+        let node = &mut self.nodes[index];
+        if let Some(explicit) = node.explicit {
+            node.inertial = explicit;
+        }
+        let infer = match compiler.inertia_source {
+            InertiaSource::Inertial => false,
+            InertiaSource::Geoms => true,
+            InertiaSource::Auto => node.explicit.is_none(),
+        };
+        if infer {
+            let (low, high) = compiler.inertia_groups;
+            let chosen = node.geoms.iter().filter(|g| (low..=high).contains(&g.group));
+            let parts: Vec<Inertial> = chosen.map(|g| g.inertial).collect();
+            if let Some(sum) = Inertial::sum(&parts) {
+                node.inertial = sum;
+            }
+        }
+        if let Err(why) = node.inertial.repair(compiler) {
+            return Err(node.error(why));
+        }
+        Ok(())
+    }
+}
+
+/// Scales all masses so that they add up to the total `<compiler>` asks for.
+pub(super) fn set_total_mass(nodes: &mut [Node], total: f64) {
+    let sum: f64 = nodes.iter().skip(1).map(|n| n.inertial.mass).sum();
+    if sum > 0.0 {
+        for node in nodes.iter_mut().skip(1) {
+            node.inertial.mass *= total / sum;
+            node.inertial.principal = node.inertial.principal * (total / sum);
+        }
+    }
+}
+
+/// Refuses bodies that can move but have no mass or inertia, welded children counted.
+pub(super) fn check_moving_mass(nodes: &[Node]) -> Result<(), ImportError> {
+    const LEAST: f64 = 1e-15;
+    // The heaviest and the stiffest of each group of bodies welded together, at the group's root.
+    let mut root = vec![0; nodes.len()];
+    let (mut mass, mut inertia) = (vec![0.0; nodes.len()], vec![0.0; nodes.len()]);
+    for (i, node) in nodes.iter().enumerate().skip(1) {
+        root[i] = if node.joints.is_empty() { root[node.parent] } else { i };
+        let Vec3 { x, y, z } = node.inertial.principal;
+        mass[root[i]] = f64::max(mass[root[i]], node.inertial.mass);
+        inertia[root[i]] = f64::max(inertia[root[i]], x.min(y).min(z));
+    }
+    for (i, node) in nodes.iter().enumerate().skip(1) {
+        if !node.joints.is_empty() && (mass[i] < LEAST || inertia[i] < LEAST) {
+            return Err(node.error("it moves but has no mass or inertia; add a geom or `<inertial>`"));
+        }
+        let plane = node.geoms.iter().find(|g| g.geom.shape == pullback_physics::articulated::Shape::Plane);
+        if let (Some(plane), true) = (plane, root[i] != 0) {
+            return Err(ImportError::new(&plane.place, "<geom>: a plane cannot move; put it into the world"));
+        }
+    }
+    Ok(())
+}

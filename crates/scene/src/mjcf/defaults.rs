@@ -1,0 +1,105 @@
+//! Default classes: a tree of complete specs, each begun as a copy of its parent's.
+//!
+//! An element starts as a copy of the specs of its class (its own `class`, else the nearest `childclass`, else `main`) and
+//! overwrites what it says. Numbers overwrite from the front, so `friction="2"` keeps the default's other two.
+
+use std::collections::HashMap;
+
+use super::ImportOptions;
+use super::actuator::ActuatorSpec;
+use super::element::Element;
+use super::geom::{GeomSpec, SiteSpec};
+use super::joint::JointSpec;
+use super::mesh::MeshSpec;
+use super::settings::Compiler;
+use crate::ImportError;
+
+/// The specs of one class.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Class {
+    pub joint: JointSpec,
+    pub geom: GeomSpec,
+    pub site: SiteSpec,
+    pub mesh: MeshSpec,
+    pub actuator: ActuatorSpec,
+}
+
+/// All classes; the first is `main`.
+#[derive(Clone, Debug)]
+pub(super) struct Defaults {
+    classes: Vec<Class>,
+    index: HashMap<String, usize>,
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Defaults { classes: vec![Class::default()], index: HashMap::from([("main".into(), 0)]) }
+    }
+}
+
+impl Defaults {
+    /// Reads one top-level `<default>`.
+    pub fn apply(
+        &mut self,
+        e: &Element,
+        compiler: &Compiler,
+        options: &ImportOptions,
+    ) -> Result<(), ImportError> {
+        if e.text("class").is_some_and(|name| name != "main") {
+            return Err(e.error_in("class", "the outermost class is `main`; nest this class inside it"));
+        }
+        self.fill(0, e, compiler, options)
+    }
+
+    /// Recursion is bounded by the depth of the tree.
+    fn fill(
+        &mut self,
+        class: usize,
+        e: &Element,
+        compiler: &Compiler,
+        options: &ImportOptions,
+    ) -> Result<(), ImportError> {
+        e.finish(options, &[])?;
+        // A class is complete before those inside it are copied from it, wherever they stand.
+        for child in e.children.iter().filter(|c| c.tag != "default") {
+            let specs = &mut self.classes[class];
+            match child.tag.as_str() {
+                "joint" => specs.joint.apply(child, options)?,
+                "geom" => specs.geom.apply(child, compiler, options)?,
+                "site" => specs.site.apply(child, compiler, options)?,
+                "mesh" => {
+                    specs.mesh.apply(child)?;
+                    child.finish(options, &["maxhullvert"])?;
+                }
+                "motor" | "position" | "velocity" | "general" => specs.actuator.apply(child, options)?,
+                // Looks, and elements that are refused where they are used.
+                "camera" | "light" | "material" | "texture" | "tendon" | "equality" => {}
+                "pair" => child.finish(options, &[])?,
+                _ => child.refuse(options)?,
+            }
+        }
+        for child in e.children.iter().filter(|c| c.tag == "default") {
+            let name = child.required("class")?;
+            let copy = self.classes[class].clone();
+            let index = self.classes.len();
+            if self.index.insert(name.to_string(), index).is_some() {
+                return Err(child.error_in("class", format!("two classes are called `{name}`; rename one")));
+            }
+            self.classes.push(copy);
+            self.fill(index, child, compiler, options)?;
+        }
+        Ok(())
+    }
+
+    /// The class an attribute of the element names; `inherited` if it has none.
+    pub fn class_named(&self, e: &Element, attribute: &str, inherited: usize) -> Result<usize, ImportError> {
+        let Some(name) = e.text(attribute) else { return Ok(inherited) };
+        let found = self.index.get(name).copied();
+        found.ok_or_else(|| e.error_in(attribute, format!("no default class is called `{name}`")))
+    }
+
+    /// The specs an element begins with.
+    pub fn of(&self, e: &Element, inherited: usize) -> Result<&Class, ImportError> {
+        Ok(&self.classes[self.class_named(e, "class", inherited)?])
+    }
+}

@@ -1,0 +1,59 @@
+//! `fusestatic`: bodies without joints melt into their parents; and the final order of bodies.
+
+use std::collections::HashSet;
+
+use super::body::Node;
+use super::inertia::Inertial;
+use super::pose::Pose;
+
+/// Melts every body without joints whose name is not in `kept` into its parent. Nodes stand parents first.
+pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<String>) {
+    for i in 1..nodes.len() {
+        let node = &mut nodes[i];
+        if !node.joints.is_empty() || kept.contains(&node.name) {
+            continue;
+        }
+        let (parent, pose) = (node.parent, node.pose);
+        let inertial = node.inertial.seen_from(pose);
+        let (geoms, sites) = (std::mem::take(&mut node.geoms), std::mem::take(&mut node.sites));
+        let children = std::mem::take(&mut node.children);
+        for child in &children {
+            nodes[*child].parent = parent;
+            nodes[*child].pose = pose.then(nodes[*child].pose);
+        }
+        let into = &mut nodes[parent];
+        if parent != 0 {
+            into.inertial = Inertial::sum(&[into.inertial, inertial]).unwrap_or(into.inertial);
+        }
+        // The children take the place of the body among its siblings.
+        if let Some(at) = into.children.iter().position(|c| *c == i) {
+            into.children.splice(at..=at, children);
+        }
+        into.geoms.extend(geoms.into_iter().map(|mut built| {
+            let inner = Pose { position: built.geom.position, orientation: built.geom.orientation };
+            let outer = pose.then(inner);
+            (built.geom.position, built.geom.orientation) = (outer.position, outer.orientation);
+            built
+        }));
+        into.sites.extend(sites.into_iter().map(|mut site| {
+            let outer = pose.then(Pose { position: site.position, orientation: site.orientation });
+            (site.position, site.orientation) = (outer.position, outer.orientation);
+            site
+        }));
+    }
+}
+
+/// The bodies reachable from the world, depth first, with parents renumbered.
+pub(super) fn in_order(nodes: Vec<Node>) -> Vec<Node> {
+    let mut slots: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
+    let mut ordered: Vec<Node> = Vec::with_capacity(slots.len());
+    let mut stack = vec![(0, 0)];
+    while let Some((index, parent)) = stack.pop() {
+        let Some(mut node) = slots[index].take() else { continue };
+        node.parent = parent;
+        let own = ordered.len();
+        stack.extend(node.children.iter().rev().map(|child| (*child, own)));
+        ordered.push(node);
+    }
+    ordered
+}

@@ -1,0 +1,303 @@
+//! Geoms and sites: defaults, sizes, `fromto`, mass.
+//!
+//! Friction, `condim`, `margin`, `gap`, `priority`, `solmix`, `solref` and `solimp` are stored for the contact models that
+//! use them. Colour is kept; material, fluid shape and user data do not change motion and are dropped.
+
+use pullback_math::{Mat3, Quat, SymMat3, Vec3};
+use pullback_physics::articulated::{ContactSoftness, Geom, Shape, Site};
+
+use super::ImportOptions;
+use super::element::Element;
+use super::inertia::{Inertial, primitive_inertia, primitive_volume};
+use super::mesh::MeshTable;
+use super::pose::{Pose, from_z_axis, read_orientation};
+use super::settings::Compiler;
+use crate::{ImportError, Place};
+
+/// The kinds of shape and how many sizes each has.
+const KINDS: [(&str, usize); 7] =
+    [("plane", 3), ("sphere", 1), ("capsule", 2), ("ellipsoid", 3), ("cylinder", 2), ("box", 3), ("mesh", 0)];
+/// Shortest length of a `fromto` segment, m.
+const SHORTEST: f64 = 1e-14;
+
+/// Where a shape is and how large, as written.
+#[derive(Clone, Debug)]
+struct ShapeSpec {
+    kind: usize,
+    size: [f64; 3],
+    position: Option<Vec3<f64>>,
+    orientation: Option<Quat<f64>>,
+    ends: Option<[f64; 6]>,
+}
+
+impl ShapeSpec {
+    fn apply(&mut self, e: &Element, compiler: &Compiler) -> Result<(), ImportError> {
+        if let Some(i) = e.keyword("type", &KINDS.map(|(name, _)| name))? {
+            self.kind = i;
+        }
+        e.overlay("size", 1, &mut self.size)?;
+        self.position = e.vec3("pos")?.or(self.position);
+        self.orientation = read_orientation(e, compiler)?.or(self.orientation);
+        self.ends = e.array("fromto")?.or(self.ends);
+        Ok(())
+    }
+
+    fn kind(&self) -> &'static str {
+        KINDS[self.kind].0
+    }
+
+    /// The pose in the body and the sizes, `fromto` resolved.
+    fn place(&self, e: &Element, frame: Pose) -> Result<(Pose, [f64; 3]), ImportError> {
+        let mut size = self.size;
+        let mut position = self.position.unwrap_or_else(Vec3::zero);
+        let mut orientation = self.orientation.unwrap_or_else(Quat::identity);
+        if let Some([a, b, c, d, f, g]) = self.ends {
+            if self.position.is_some() {
+                return Err(e.error("has both `pos` and `fromto`; keep one"));
+            }
+            let (from, to) = (Vec3::new(a, b, c), Vec3::new(d, f, g));
+            let along = from - to;
+            let length = along.norm();
+            if length < SHORTEST {
+                return Err(e.error_in("fromto", "its points are too close"));
+            }
+            let half = length / 2.0;
+            match self.kind() {
+                "capsule" | "cylinder" => size[1] = half,
+                "box" | "ellipsoid" => size = [size[0], size[0], half],
+                _ => return Err(e.error_in("fromto", "needs a capsule, cylinder, box or ellipsoid")),
+            }
+            position = (from + to) * 0.5;
+            orientation = from_z_axis(along * (1.0 / length));
+        }
+        Ok((frame.then(Pose { position, orientation }), size))
+    }
+}
+
+/// A geom as written; also a default.
+#[derive(Clone, Debug)]
+pub(super) struct GeomSpec {
+    shape: ShapeSpec,
+    collision_bits: i32,
+    collides_with: i32,
+    friction: [f64; 3],
+    margin: f64,
+    softness: ContactSoftness,
+    density: f64,
+    mass: Option<f64>,
+    group: i32,
+    rgba: [f64; 4],
+    mesh: Option<String>,
+    shell: bool,
+}
+
+impl Default for GeomSpec {
+    fn default() -> Self {
+        GeomSpec {
+            shape: ShapeSpec { kind: 1, size: [0.0; 3], position: None, orientation: None, ends: None },
+            collision_bits: 1,
+            collides_with: 1,
+            friction: [1.0, 0.005, 0.0001],
+            margin: 0.0,
+            softness: ContactSoftness::default(),
+            density: 1000.0,
+            mass: None,
+            group: 0,
+            rgba: [0.5, 0.5, 0.5, 1.0],
+            mesh: None,
+            shell: false,
+        }
+    }
+}
+
+/// A geom with what its body needs to know of it.
+#[derive(Clone, Debug)]
+pub(super) struct BuiltGeom {
+    pub geom: Geom,
+    /// Mass and inertia in the body frame.
+    pub inertial: Inertial,
+    pub group: i32,
+    pub place: Place,
+}
+
+impl GeomSpec {
+    /// Overwrites what the element says.
+    pub fn apply(
+        &mut self,
+        e: &Element,
+        compiler: &Compiler,
+        options: &ImportOptions,
+    ) -> Result<(), ImportError> {
+        self.shape.apply(e, compiler)?;
+        self.collision_bits = e.integer("contype")?.unwrap_or(self.collision_bits);
+        self.collides_with = e.integer("conaffinity")?.unwrap_or(self.collides_with);
+        e.overlay("friction", 1, &mut self.friction)?;
+        e.set("margin", &mut self.margin)?;
+        let soft = &mut self.softness;
+        if let Some(dimension) = e.integer("condim")? {
+            if ![1, 3, 4, 6].contains(&dimension) {
+                return Err(e.error_in("condim", "must be 1, 3, 4 or 6"));
+            }
+            soft.dimension = dimension as u32;
+        }
+        soft.priority = e.integer("priority")?.unwrap_or(soft.priority);
+        e.set("solmix", &mut soft.mix)?;
+        e.overlay("solref", 1, &mut soft.reference)?;
+        e.overlay("solimp", 1, &mut soft.impedance)?;
+        e.set("gap", &mut soft.gap)?;
+        e.set("density", &mut self.density)?;
+        self.mass = e.number("mass")?.or(self.mass);
+        self.group = e.integer("group")?.unwrap_or(self.group);
+        e.overlay("rgba", 1, &mut self.rgba)?;
+        self.mesh = e.text("mesh").map(str::to_string).or(self.mesh.take());
+        self.shell = e.boolean("shellinertia")?.unwrap_or(self.shell);
+        e.finish(options, &["material", "fluidshape", "fluidcoef", "user", "fitscale"])?;
+        e.no_children(options)
+    }
+
+    /// The geom in `frame` of its body, with its mass.
+    pub fn build(
+        &self,
+        e: &Element,
+        frame: Pose,
+        meshes: &mut MeshTable,
+        options: &ImportOptions,
+    ) -> Result<BuiltGeom, ImportError> {
+        if self.shell {
+            e.refuse_unless("shellinertia", false, options)?;
+        }
+        if self.density < 0.0 || self.mass.is_some_and(|m| m < 0.0) {
+            return Err(e.error("its mass or density is negative"));
+        }
+        let (pose, size) = self.shape.place(e, frame)?;
+        let kind = self.shape.kind();
+        if self.mesh.is_some() && kind != "mesh" {
+            return Err(e.error_in("mesh", "fitting a shape to a mesh is not supported; use type=\"mesh\""));
+        }
+        check_size(e, kind, KINDS[self.shape.kind].1, size)?;
+        let mut inertial = Inertial::none(pose);
+        let shape = if kind == "mesh" {
+            let name = self.mesh.as_deref().ok_or_else(|| e.error("needs the name of a `mesh`"))?;
+            let (index, unit) = meshes.get(name, e)?;
+            inertial = unit.placed(pose, self.mass_of(unit.volume));
+            Shape::Mesh { mesh: index }
+        } else {
+            let shape = primitive(kind, size);
+            inertial.mass = self.mass_of(primitive_volume(shape));
+            inertial.principal = primitive_inertia(shape) * inertial.mass;
+            shape
+        };
+        let geom = Geom {
+            name: e.text("name").unwrap_or_default().to_string(),
+            body: 0,
+            shape,
+            position: pose.position,
+            orientation: pose.orientation,
+            collision_bits: self.collision_bits as u32,
+            collides_with: self.collides_with as u32,
+            friction: self.friction,
+            margin: self.margin,
+            softness: self.softness,
+            rgba: self.rgba.map(|c| c as f32),
+        };
+        Ok(BuiltGeom { geom, inertial, group: self.group, place: e.place.clone() })
+    }
+
+    /// The mass as told, or by density; what has no volume has no mass.
+    fn mass_of(&self, volume: f64) -> f64 {
+        match self.mass {
+            Some(mass) if volume > 1e-14 => mass,
+            Some(_) => 0.0,
+            None => self.density * volume,
+        }
+    }
+}
+
+fn check_size(e: &Element, kind: &str, count: usize, size: [f64; 3]) -> Result<(), ImportError> {
+    if kind == "plane" {
+        if size[2] <= 0.0 || size[0] < 0.0 || size[1] < 0.0 {
+            return Err(
+                e.error("the size of a plane is two half sizes (0: endless) and a positive grid spacing")
+            );
+        }
+        return Ok(());
+    }
+    match size[..count].iter().position(|s| *s <= 0.0) {
+        Some(i) => {
+            Err(e.error(format!("a {kind} has {count} positive sizes, number {} is not; set `size`", i + 1)))
+        }
+        None => Ok(()),
+    }
+}
+
+fn primitive(kind: &str, [a, b, c]: [f64; 3]) -> Shape {
+    match kind {
+        "plane" => Shape::Plane,
+        "sphere" => Shape::Sphere { radius: a },
+        "capsule" => Shape::Capsule { radius: a, half_length: b },
+        "cylinder" => Shape::Cylinder { radius: a, half_length: b },
+        "ellipsoid" => Shape::Ellipsoid { radii: Vec3::new(a, b, c) },
+        _ => Shape::Box { half: Vec3::new(a, b, c) },
+    }
+}
+
+/// A site as written; also a default. Its size and colour are looks.
+#[derive(Clone, Debug)]
+pub(super) struct SiteSpec {
+    shape: ShapeSpec,
+}
+
+impl Default for SiteSpec {
+    fn default() -> Self {
+        let shape = ShapeSpec { kind: 1, size: [0.005; 3], position: None, orientation: None, ends: None };
+        SiteSpec { shape }
+    }
+}
+
+impl SiteSpec {
+    /// Overwrites what the element says.
+    pub fn apply(
+        &mut self,
+        e: &Element,
+        compiler: &Compiler,
+        options: &ImportOptions,
+    ) -> Result<(), ImportError> {
+        self.shape.apply(e, compiler)?;
+        e.finish(options, &["group", "material", "rgba", "user", "mesh"])?;
+        e.no_children(options)
+    }
+
+    /// The site in `frame` of its body.
+    pub fn build(&self, e: &Element, frame: Pose) -> Result<Site, ImportError> {
+        let (pose, _) = self.shape.place(e, frame)?;
+        let name = e.text("name").unwrap_or_default().to_string();
+        Ok(Site { name, body: 0, position: pose.position, orientation: pose.orientation })
+    }
+}
+
+/// Volume, centre and inertia of a mesh of unit density.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct UnitMesh {
+    pub volume: f64,
+    pub center: Vec3<f64>,
+    pub principal: Vec3<f64>,
+    pub axes: Mat3<f64>,
+}
+
+impl UnitMesh {
+    /// From the inertia about the centre, density 1.
+    pub fn new(volume: f64, center: Vec3<f64>, inertia: SymMat3<f64>) -> Self {
+        let eigen = pullback_math::symmetric_eigen(inertia);
+        UnitMesh { volume, center, principal: eigen.values, axes: eigen.vectors }
+    }
+
+    fn placed(&self, pose: Pose, mass: f64) -> Inertial {
+        let scale = if self.volume > 0.0 { mass / self.volume } else { 0.0 };
+        Inertial {
+            mass,
+            center: pose.point(self.center),
+            axes: pose.orientation.to_mat3() * self.axes,
+            principal: self.principal * scale,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Joints: defaults, units, limits.
+//!
+//! The parameters of MuJoCo's soft limits and of dry friction (`margin`, `solreflimit`, `solimplimit`, `solreffriction`,
+//! `solimpfriction`) are accepted and left to later constraint models. Dry friction itself, force limits, springs given by a
+//! time constant and polynomial springs and dampers are refused.
+
+use pullback_math::Vec3;
+use pullback_physics::articulated::{Joint, JointKind};
+
+use super::ImportOptions;
+use super::element::Element;
+use super::pose::Pose;
+use super::settings::Compiler;
+use crate::ImportError;
+
+const KINDS: [(&str, JointKind); 4] = [
+    ("free", JointKind::Free),
+    ("ball", JointKind::Ball),
+    ("slide", JointKind::Slide),
+    ("hinge", JointKind::Hinge),
+];
+
+/// A joint as written, in the units of the file; also a default.
+#[derive(Clone, Debug)]
+pub(super) struct JointSpec {
+    kind: JointKind,
+    position: Vec3<f64>,
+    axis: Vec3<f64>,
+    reference: f64,
+    spring_reference: f64,
+    /// Linear coefficient and those of higher powers.
+    damping: [f64; 3],
+    stiffness: [f64; 3],
+    armature: f64,
+    friction_loss: f64,
+    range: [f64; 2],
+    limited: Option<bool>,
+}
+
+impl Default for JointSpec {
+    fn default() -> Self {
+        JointSpec {
+            kind: JointKind::Hinge,
+            position: Vec3::zero(),
+            axis: Vec3::new(0.0, 0.0, 1.0),
+            reference: 0.0,
+            spring_reference: 0.0,
+            damping: [0.0; 3],
+            stiffness: [0.0; 3],
+            armature: 0.0,
+            friction_loss: 0.0,
+            range: [0.0; 2],
+            limited: None,
+        }
+    }
+}
+
+impl JointSpec {
+    /// Overwrites what the element says.
+    pub fn apply(&mut self, e: &Element, options: &ImportOptions) -> Result<(), ImportError> {
+        if let Some(i) = e.keyword("type", &KINDS.map(|(name, _)| name))? {
+            self.kind = KINDS[i].1;
+        }
+        self.position = e.vec3("pos")?.unwrap_or(self.position);
+        self.axis = e.vec3("axis")?.unwrap_or(self.axis);
+        e.set("ref", &mut self.reference)?;
+        e.set("springref", &mut self.spring_reference)?;
+        e.overlay("damping", 1, &mut self.damping)?;
+        e.overlay("stiffness", 1, &mut self.stiffness)?;
+        e.set("armature", &mut self.armature)?;
+        e.set("frictionloss", &mut self.friction_loss)?;
+        e.overlay("range", 2, &mut self.range)?;
+        self.limited = e.tristate("limited")?.unwrap_or(self.limited);
+        // Later constraint models; looks; users' data.
+        let ignorable =
+            ["margin", "solreflimit", "solimplimit", "solreffriction", "solimpfriction", "group", "user"];
+        e.finish(options, &ignorable)?;
+        e.no_children(options)
+    }
+
+    /// The joint of `<freejoint>`, which takes no defaults.
+    pub fn free(e: &Element, options: &ImportOptions) -> Result<Self, ImportError> {
+        if e.tristate("align")?.flatten() == Some(true) {
+            e.refuse_unless("align", false, options)?;
+        }
+        e.finish(options, &["group"])?;
+        e.no_children(options)?;
+        Ok(JointSpec { kind: JointKind::Free, ..JointSpec::default() })
+    }
+
+    /// The joint in SI units, inside `frame` of its body.
+    pub fn build(
+        &self,
+        e: &Element,
+        frame: Pose,
+        compiler: &Compiler,
+        options: &ImportOptions,
+    ) -> Result<Joint, ImportError> {
+        e.refuse_unless("frictionloss", self.friction_loss == 0.0, options)?;
+        e.refuse_unless("damping", self.damping[1..] == [0.0; 2], options)?;
+        e.refuse_unless("stiffness", self.stiffness[1..] == [0.0; 2], options)?;
+        let directed = matches!(self.kind, JointKind::Hinge | JointKind::Slide);
+        let angular = |x: f64| if self.kind == JointKind::Hinge { compiler.radians(x) } else { x };
+        let mut axis = Vec3::new(0.0, 0.0, 1.0);
+        if directed {
+            axis = frame.orientation.rotate(self.axis);
+            let norm = axis.norm();
+            if norm < 1e-14 {
+                return Err(e.error_in("axis", "is too short to have a direction"));
+            }
+            axis = axis * (1.0 / norm);
+        }
+        let free = self.kind == JointKind::Free;
+        Ok(Joint {
+            name: e.text("name").unwrap_or_default().to_string(),
+            body: 0,
+            kind: self.kind,
+            anchor: if free { Vec3::zero() } else { frame.point(self.position) },
+            axis,
+            reference: if directed { angular(self.reference) } else { 0.0 },
+            damping: self.damping[0],
+            stiffness: self.stiffness[0],
+            spring_reference: if directed { angular(self.spring_reference) } else { 0.0 },
+            armature: self.armature,
+            range: self.limits(e, compiler)?,
+            q: 0,
+            v: 0,
+        })
+    }
+
+    fn limits(&self, e: &Element, compiler: &Compiler) -> Result<Option<(f64, f64)>, ImportError> {
+        if self.kind == JointKind::Free {
+            return Ok(None);
+        }
+        if !is_limited(e, "range", self.limited, self.range, compiler)? {
+            return Ok(None);
+        }
+        let [low, high] = self.range;
+        if low >= high {
+            return Err(e.error_in("range", "its first number must be below its second"));
+        }
+        if self.kind == JointKind::Ball && low != 0.0 {
+            return Err(e.error_in("range", "must begin with 0 for a ball joint"));
+        }
+        let angular = |x: f64| if self.kind == JointKind::Slide { x } else { compiler.radians(x) };
+        Ok(Some((angular(low), angular(high))))
+    }
+}
+
+/// Whether a range limits: as told, or else where it is not empty and `autolimits` is on.
+pub(super) fn is_limited(
+    e: &Element,
+    name: &str,
+    told: Option<bool>,
+    range: [f64; 2],
+    compiler: &Compiler,
+) -> Result<bool, ImportError> {
+    match told {
+        Some(told) => Ok(told),
+        None if compiler.auto_limits => Ok(range[0] < range[1]),
+        None if range == [0.0; 2] => Ok(false),
+        None => {
+            Err(e.error_in(name, "is given but not whether it limits; turn on `autolimits` or say limited"))
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! MJCF, the XML format of MuJoCo, read with MuJoCo's own compile rules.
+//!
+//! Honoured: `include`, nested default classes, `compiler` (angle, eulerseq, inertiafromgeom, inertiagrouprange, autolimits,
+//! balanceinertia, boundmass, boundinertia, settotalmass, fusestatic, discardvisual, meshdir, assetdir, strippath), `option`
+//! (timestep, gravity, integrator, cone, impratio, flags), bodies, frames, joints, geoms, sites, `inertial`, the actuators
+//! `motor`, `position`, `velocity` and `general` on joints, contact pairs and excludes, keyframes.
+//!
+//! Strict: what would change the motion but is not honoured is an error that names the place, unless
+//! [`ImportOptions::allow_ignored`] lists it. Ignored by default, because motion does not depend on it: `visual`,
+//! `statistic`, `custom`, `size`, `sensor`, cameras, lights, textures, materials, skins, groups of all but geoms, user data,
+//! settings of solvers. Accepted for later contact models: parameters of joint limits (`solreflimit`, `solimplimit`,
+//! `margin`) and of dry friction.
+//!
+//! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `tree`), numbers are
+//! finite, and recursion follows the bounded depth.
+
+mod actuator;
+mod body;
+mod defaults;
+mod element;
+mod fuse;
+mod geom;
+mod inertia;
+mod joint;
+mod mesh;
+mod pose;
+mod sections;
+mod settings;
+mod tree;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pullback_physics::articulated::Model;
+
+pub use mesh::{LoadedMesh, MeshLoader, MeshSource};
+
+use crate::ImportError;
+
+/// What a reader may overlook, and where it gets meshes.
+#[derive(Clone, Default)]
+pub struct ImportOptions {
+    /// Elements (`equality`) and attributes (`joint.frictionloss`) that may be ignored although they change the motion.
+    pub allow_ignored: Vec<String>,
+    /// Supplies meshes; without it a geom with a mesh is an error.
+    pub mesh_loader: Option<Arc<dyn MeshLoader>>,
+}
+
+impl ImportOptions {
+    /// Whether an attribute may be ignored.
+    fn ignores(&self, tag: &str, attribute: &str) -> bool {
+        self.allow_ignored.iter().any(|name| name.split_once('.') == Some((tag, attribute)))
+    }
+
+    /// Whether an element may be ignored.
+    fn ignores_element(&self, tag: &str) -> bool {
+        self.allow_ignored.iter().any(|name| name == tag)
+    }
+}
+
+/// Reads a model from a file.
+pub fn read_mjcf(path: &Path, options: &ImportOptions) -> Result<Model, ImportError> {
+    let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    let root = tree::TreeReader::new(Some(folder.clone())).read_file(path)?;
+    sections::read(&root, Some(&folder), options)
+}
+
+/// Reads a model from text; `folder` is where includes and meshes are looked for.
+///
+/// ```
+/// use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
+/// let ball = "<mujoco><worldbody><body><freejoint/><geom size='0.1'/></body></worldbody></mujoco>";
+/// let model = parse_mjcf(ball, None, &ImportOptions::default())?;
+/// assert_eq!((model.nq, model.nv), (7, 6));
+/// # Ok::<(), pullback_scene::ImportError>(())
+/// ```
+pub fn parse_mjcf(text: &str, folder: Option<&Path>, options: &ImportOptions) -> Result<Model, ImportError> {
+    let folder: Option<PathBuf> = folder.map(Path::to_path_buf);
+    let root = tree::TreeReader::new(folder.clone()).read_text(text, "<text>")?;
+    sections::read(&root, folder.as_ref(), options)
+}

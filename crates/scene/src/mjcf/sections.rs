@@ -1,0 +1,315 @@
+//! The sections of a file in MuJoCo's order of dependence, and the assembly of the model.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use pullback_math::Quat;
+use pullback_physics::articulated::{Body, JointKind, Keyframe, Model, ModelOptions};
+
+use super::ImportOptions;
+use super::body::{BodyReader, Node, check_moving_mass, set_total_mass};
+use super::defaults::Defaults;
+use super::element::Element;
+use super::fuse::{fuse_static, in_order};
+use super::mesh::MeshTable;
+use super::settings::{Compiler, Flags, apply_option};
+use crate::ImportError;
+
+/// Sections that do not change the motion.
+const LOOKS: [&str; 5] = ["visual", "statistic", "custom", "size", "sensor"];
+const ACTUATORS: [&str; 4] = ["motor", "position", "velocity", "general"];
+
+/// The model of a whole file.
+pub(super) fn read(
+    root: &Element,
+    folder: Option<&PathBuf>,
+    options: &ImportOptions,
+) -> Result<Model, ImportError> {
+    if root.tag != "mujoco" {
+        return Err(root.error("the outermost element of an MJCF file is <mujoco>"));
+    }
+    let name = root.text("model").unwrap_or("model").to_string();
+    root.finish(options, &[])?;
+    let sections = |tag: &'static str| root.children.iter().filter(move |c| c.tag == tag);
+    check_sections(root, options)?;
+
+    // Settings and defaults first: all else depends on them.
+    let (mut compiler, mut flags, mut model_options) =
+        (Compiler::default(), Flags::default(), ModelOptions::default());
+    sections("compiler").try_for_each(|e| compiler.apply(e, options))?;
+    sections("option").try_for_each(|e| apply_option(e, &mut model_options, &mut flags, options))?;
+    let mut defaults = Defaults::default();
+    sections("default").try_for_each(|e| defaults.apply(e, &compiler, options))?;
+    let mut meshes = MeshTable::new(options);
+    sections("asset").try_for_each(|e| read_assets(e, &defaults, &compiler, folder, &mut meshes, options))?;
+
+    // Bodies with what they carry.
+    let mut reader = BodyReader {
+        compiler: &compiler,
+        defaults: &defaults,
+        options,
+        meshes: &mut meshes,
+        nodes: Vec::new(),
+    };
+    sections("worldbody").try_for_each(|e| reader.read_world(e))?;
+    let mut nodes = reader.nodes;
+    if compiler.fuse_static && !nodes.is_empty() {
+        fuse_static(&mut nodes, &referenced_bodies(root));
+    }
+    let mut nodes = in_order(nodes);
+    if let Some(total) = compiler.total_mass {
+        set_total_mass(&mut nodes, total);
+    }
+    check_moving_mass(&nodes)?;
+    let mut model = assemble(name, nodes, root, &compiler)?;
+    model.meshes = meshes.meshes;
+    model.options = model_options;
+
+    // What refers to bodies, joints and geoms by name.
+    let joint_index = index(model.joints.iter().map(|j| j.name.as_str()));
+    for section in sections("actuator") {
+        section.finish(options, &[])?;
+        for e in &section.children {
+            if !ACTUATORS.contains(&e.tag.as_str()) {
+                e.refuse(options)?;
+                continue;
+            }
+            let mut spec = defaults.of(e, 0)?.actuator.clone();
+            (e.text("name"), e.text("joint"));
+            spec.apply(e, options)?;
+            model.actuators.push(spec.build(e, &model.joints, &joint_index, &compiler)?);
+        }
+    }
+    name_all("actuator", model.actuators.iter_mut().map(|a| &mut a.name), root)?;
+    sections("contact").try_for_each(|e| read_contact(e, &defaults, &mut model, options))?;
+    apply_flags(&mut model, flags);
+
+    // Coordinates are numbered by the compiler of the model; keyframes need them.
+    let complaint = |e: pullback_core::ConfigError| root.error(e.0);
+    let mut model = model.compile().map_err(complaint)?;
+    for section in sections("keyframe") {
+        section.finish(options, &[])?;
+        for e in &section.children {
+            if e.tag == "key" {
+                let key = read_key(e, &model, options)?;
+                model.keyframes.push(key);
+            } else {
+                e.refuse(options)?;
+            }
+        }
+    }
+    name_all("key", model.keyframes.iter_mut().map(|k| &mut k.name), root)?;
+    model.compile().map_err(complaint)
+}
+
+/// Refuses sections that are neither read nor harmless; those without content are harmless.
+fn check_sections(root: &Element, options: &ImportOptions) -> Result<(), ImportError> {
+    let read = ["compiler", "option", "default", "asset", "worldbody", "actuator", "contact", "keyframe"];
+    for section in &root.children {
+        let tag = section.tag.as_str();
+        let refused = ["equality", "tendon", "deformable", "extension"].contains(&tag);
+        let harmless = LOOKS.contains(&tag) || (refused && section.children.is_empty());
+        if !read.contains(&tag) && !harmless {
+            section.refuse(options)?;
+        }
+    }
+    Ok(())
+}
+
+fn read_assets(
+    e: &Element,
+    defaults: &Defaults,
+    compiler: &Compiler,
+    folder: Option<&PathBuf>,
+    meshes: &mut MeshTable,
+    options: &ImportOptions,
+) -> Result<(), ImportError> {
+    e.finish(options, &[])?;
+    for asset in &e.children {
+        match asset.tag.as_str() {
+            "texture" | "material" | "skin" => {}
+            "mesh" => {
+                let mut spec = defaults.of(asset, 0)?.mesh.clone();
+                spec.apply(asset)?;
+                meshes.add(spec.source(asset, compiler, folder, options)?)?;
+            }
+            _ => asset.refuse(options)?,
+        }
+    }
+    Ok(())
+}
+
+/// Bodies that excludes and sensors name, which must outlive `fusestatic`.
+fn referenced_bodies(root: &Element) -> HashSet<String> {
+    let mut names = HashSet::new();
+    let sections = root.children.iter().filter(|s| s.tag == "contact" || s.tag == "sensor");
+    for e in sections.flat_map(|s| &s.children) {
+        let value = |name: &str| e.attributes.iter().find(|a| a.name == name).map(|a| a.value.as_str());
+        for name in ["body", "body1", "body2"] {
+            names.extend(value(name).map(str::to_string));
+        }
+        for (kind, name) in [("objtype", "objname"), ("reftype", "refname")] {
+            if matches!(value(kind), Some("body" | "xbody")) {
+                names.extend(value(name).map(str::to_string));
+            }
+        }
+    }
+    names
+}
+
+/// Bodies, joints, geoms and sites in final order, all with names.
+fn assemble(
+    name: String,
+    nodes: Vec<Node>,
+    root: &Element,
+    compiler: &Compiler,
+) -> Result<Model, ImportError> {
+    let mut model = Model::new(name);
+    let pairs: HashSet<&str> = root
+        .children
+        .iter()
+        .filter(|s| s.tag == "contact")
+        .flat_map(|s| &s.children)
+        .flat_map(|e| e.attributes.iter().filter(|a| a.name == "geom1" || a.name == "geom2"))
+        .map(|a| a.value.as_str())
+        .collect();
+    for (i, node) in nodes.into_iter().enumerate() {
+        if i > 0 {
+            model.bodies.push(Body {
+                name: node.name,
+                parent: node.parent,
+                position: node.pose.position,
+                orientation: node.pose.orientation,
+                mass: node.inertial.mass,
+                com: node.inertial.center,
+                inertia: node.inertial.matrix(),
+            });
+        }
+        model.joints.extend(node.joints.into_iter().map(|mut joint| {
+            joint.body = i;
+            joint
+        }));
+        for built in node.geoms {
+            let mut geom = built.geom;
+            geom.body = i;
+            let visual =
+                geom.collision_bits == 0 && geom.collides_with == 0 && !pairs.contains(geom.name.as_str());
+            if !(visual && compiler.discard_visual) {
+                model.geoms.push(geom);
+            }
+        }
+        model.sites.extend(node.sites.into_iter().map(|mut site| {
+            site.body = i;
+            site
+        }));
+    }
+    name_all("body", model.bodies.iter_mut().map(|b| &mut b.name), root)?;
+    name_all("joint", model.joints.iter_mut().map(|j| &mut j.name), root)?;
+    name_all("geom", model.geoms.iter_mut().map(|g| &mut g.name), root)?;
+    name_all("site", model.sites.iter_mut().map(|s| &mut s.name), root)?;
+    Ok(model)
+}
+
+/// Gives the nameless a name, `joint3` for the fourth joint, and refuses names used twice.
+fn name_all<'a>(
+    kind: &str,
+    names: impl Iterator<Item = &'a mut String>,
+    root: &Element,
+) -> Result<(), ImportError> {
+    let mut names: Vec<&mut String> = names.collect();
+    let mut taken = HashSet::new();
+    for name in names.iter().filter(|n| !n.is_empty()) {
+        if !taken.insert(name.to_string()) {
+            return Err(root.error(format!("two {kind}s are called `{name}`; rename one")));
+        }
+    }
+    for (i, name) in names.iter_mut().enumerate().filter(|(_, n)| n.is_empty()) {
+        let mut made = format!("{kind}{i}");
+        while !taken.insert(made.clone()) {
+            made.push('_');
+        }
+        **name = made;
+    }
+    Ok(())
+}
+
+fn index<'a>(names: impl Iterator<Item = &'a str>) -> HashMap<String, usize> {
+    names.enumerate().map(|(i, name)| (name.to_string(), i)).collect()
+}
+
+fn read_contact(
+    section: &Element,
+    defaults: &Defaults,
+    model: &mut Model,
+    options: &ImportOptions,
+) -> Result<(), ImportError> {
+    section.finish(options, &[])?;
+    let geoms = index(model.geoms.iter().map(|g| g.name.as_str()));
+    let bodies = index(model.bodies.iter().map(|b| b.name.as_str()));
+    for e in &section.children {
+        let find = |names: &HashMap<String, usize>, attribute: &str, kind: &str| {
+            let name = e.required(attribute)?;
+            let found = names.get(name).copied();
+            found.ok_or_else(|| e.error_in(attribute, format!("no {kind} is called `{name}`")))
+        };
+        match e.tag.as_str() {
+            "pair" => {
+                defaults.of(e, 0)?;
+                model.pairs.push((find(&geoms, "geom1", "geom")?, find(&geoms, "geom2", "geom")?));
+                e.finish(options, &["name"])?;
+            }
+            "exclude" => {
+                model.excludes.push((find(&bodies, "body1", "body")?, find(&bodies, "body2", "body")?));
+                e.finish(options, &["name"])?;
+            }
+            _ => e.refuse(options)?,
+        }
+    }
+    Ok(())
+}
+
+/// Flags that take forces away do so in the model itself.
+fn apply_flags(model: &mut Model, flags: Flags) {
+    if !flags.gravity {
+        model.options.gravity = pullback_math::Vec3::zero();
+    }
+    for joint in &mut model.joints {
+        joint.stiffness = if flags.springs { joint.stiffness } else { 0.0 };
+        joint.damping = if flags.dampers { joint.damping } else { 0.0 };
+    }
+    if !flags.clamp_control {
+        model.actuators.iter_mut().for_each(|a| a.control_range = None);
+    }
+}
+
+/// A keyframe; what it leaves out is the reference configuration at rest.
+fn read_key(e: &Element, model: &Model, options: &ImportOptions) -> Result<Keyframe, ImportError> {
+    let read = |name: &str, default: Vec<f64>| {
+        let given = e.list(name)?.unwrap_or_else(|| default.clone());
+        if given.len() != default.len() {
+            let why = format!("holds {} numbers, the model has {}", given.len(), default.len());
+            return Err(e.error_in(name, why));
+        }
+        Ok(given)
+    };
+    let mut q = read("qpos", model.reference_configuration())?;
+    let v = read("qvel", vec![0.0; model.nv])?;
+    let control = read("ctrl", vec![0.0; model.actuators.len()])?;
+    for joint in &model.joints {
+        let at = match joint.kind {
+            JointKind::Free => joint.q + 3,
+            JointKind::Ball => joint.q,
+            JointKind::Hinge | JointKind::Slide => continue,
+        };
+        let quat = Quat::new(q[at], q[at + 1], q[at + 2], q[at + 3]);
+        if quat.norm_squared() < 1e-28 {
+            return Err(e.error_in("qpos", format!("the quaternion of joint `{}` is zero", joint.name)));
+        }
+        let unit = quat.normalize();
+        q[at..at + 4].copy_from_slice(&[unit.w, unit.x, unit.y, unit.z]);
+    }
+    let name = e.text("name").unwrap_or_default().to_string();
+    e.finish(options, &["time"])?;
+    e.no_children(options)?;
+    Ok(Keyframe { name, q, v, control })
+}

@@ -1,0 +1,244 @@
+//! `<compiler>` and `<option>`: how the rest is read, and settings of the whole model.
+
+use pullback_math::Vec3;
+use pullback_physics::articulated::{FrictionCone, Integrator, ModelOptions};
+
+use super::ImportOptions;
+use super::element::Element;
+use crate::ImportError;
+
+/// Where the inertia of a body comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InertiaSource {
+    /// Only `<inertial>`.
+    Inertial,
+    /// Geoms, where there are any.
+    Geoms,
+    /// `<inertial>`, and geoms where it is missing.
+    Auto,
+}
+
+/// The settings of `<compiler>`.
+#[derive(Clone, Debug)]
+pub(super) struct Compiler {
+    pub degrees: bool,
+    pub euler_sequence: [u8; 3],
+    pub inertia_source: InertiaSource,
+    pub inertia_groups: (i32, i32),
+    pub auto_limits: bool,
+    pub balance_inertia: bool,
+    pub least_mass: f64,
+    pub least_inertia: f64,
+    pub total_mass: Option<f64>,
+    pub fuse_static: bool,
+    pub discard_visual: bool,
+    pub mesh_folder: String,
+    pub strip_path: bool,
+}
+
+impl Default for Compiler {
+    fn default() -> Self {
+        Compiler {
+            degrees: true,
+            euler_sequence: *b"xyz",
+            inertia_source: InertiaSource::Auto,
+            inertia_groups: (0, 5),
+            auto_limits: true,
+            balance_inertia: false,
+            least_mass: 0.0,
+            least_inertia: 0.0,
+            total_mass: None,
+            fuse_static: false,
+            discard_visual: false,
+            mesh_folder: String::new(),
+            strip_path: false,
+        }
+    }
+}
+
+impl Compiler {
+    /// An angle of the file in radians.
+    pub fn radians(&self, angle: f64) -> f64 {
+        if self.degrees { angle / 180.0 * std::f64::consts::PI } else { angle }
+    }
+
+    /// Reads one `<compiler>`; later ones overwrite earlier ones.
+    pub fn apply(&mut self, e: &Element, options: &ImportOptions) -> Result<(), ImportError> {
+        if let Some(i) = e.keyword("angle", &["radian", "degree"])? {
+            self.degrees = i == 1;
+        }
+        if let Some(sequence) = e.text("eulerseq") {
+            let valid = |s: &[u8]| s.iter().all(|c| b"xyzXYZ".contains(c));
+            self.euler_sequence = match <[u8; 3]>::try_from(sequence.as_bytes()) {
+                Ok(s) if valid(&s) => s,
+                _ => return Err(e.error_in("eulerseq", "must be three letters of x, y, z, X, Y, Z")),
+            };
+        }
+        if e.text("coordinate").is_some_and(|c| c != "local") {
+            return Err(e.error_in("coordinate", "must be local; save the model with local coordinates"));
+        }
+        if let Some(i) = e.keyword("inertiafromgeom", &["false", "true", "auto"])? {
+            self.inertia_source = [InertiaSource::Inertial, InertiaSource::Geoms, InertiaSource::Auto][i];
+        }
+        if let Some([low, high]) = e.array("inertiagrouprange")? {
+            self.inertia_groups = (low as i32, high as i32);
+        }
+        for (name, into) in [
+            ("autolimits", &mut self.auto_limits),
+            ("balanceinertia", &mut self.balance_inertia),
+            ("fusestatic", &mut self.fuse_static),
+            ("discardvisual", &mut self.discard_visual),
+            ("strippath", &mut self.strip_path),
+        ] {
+            if let Some(value) = e.boolean(name)? {
+                *into = value;
+            }
+        }
+        e.set("boundmass", &mut self.least_mass)?;
+        e.set("boundinertia", &mut self.least_inertia)?;
+        if let Some(mass) = e.number("settotalmass")? {
+            self.total_mass = (mass > 0.0).then_some(mass);
+        }
+        // The folder of meshes wins over that of all assets, in whichever order they stand.
+        if let Some(folder) = e.text("assetdir") {
+            self.mesh_folder = folder.to_string();
+        }
+        if let Some(folder) = e.text("meshdir") {
+            self.mesh_folder = folder.to_string();
+        }
+        if e.boolean("alignfree")? == Some(true) {
+            e.refuse_unless("alignfree", false, options)?;
+        }
+        let ignorable =
+            ["texturedir", "usethread", "saveinertial", "savecompiled", "savecanonical", "fitaabb"];
+        e.finish(options, &ignorable)?;
+        // `lengthrange` serves muscles, which are refused where they stand.
+        e.children.iter().filter(|c| c.tag != "lengthrange").try_for_each(|c| c.refuse(options))
+    }
+}
+
+/// Flags that remove forces at the source, applied to the finished model.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flags {
+    pub springs: bool,
+    pub dampers: bool,
+    pub clamp_control: bool,
+    pub gravity: bool,
+}
+
+impl Default for Flags {
+    fn default() -> Self {
+        Flags { springs: true, dampers: true, clamp_control: true, gravity: true }
+    }
+}
+
+/// Reads one `<option>`; later ones overwrite earlier ones.
+pub(super) fn apply_option(
+    e: &Element,
+    into: &mut ModelOptions,
+    flags: &mut Flags,
+    options: &ImportOptions,
+) -> Result<(), ImportError> {
+    e.set("timestep", &mut into.timestep)?;
+    if into.timestep <= 0.0 {
+        return Err(e.error_in("timestep", "must be positive"));
+    }
+    if let Some(gravity) = e.vec3("gravity")? {
+        into.gravity = gravity;
+    }
+    if let Some(i) = e.keyword("integrator", &["Euler", "RK4", "implicit", "implicitfast"])? {
+        into.integrator =
+            [Integrator::Euler, Integrator::Rk4, Integrator::Implicit, Integrator::ImplicitFast][i];
+    }
+    if let Some(i) = e.keyword("cone", &["pyramidal", "elliptic"])? {
+        into.cone = [FrictionCone::Pyramidal, FrictionCone::Elliptic][i];
+    }
+    e.set("impratio", &mut into.impedance_ratio)?;
+    // The medium must be a vacuum.
+    e.refuse_unless("wind", e.vec3("wind")?.is_none_or(|w| w == Vec3::zero()), options)?;
+    for name in ["density", "viscosity"] {
+        e.refuse_unless(name, e.number(name)?.is_none_or(|x| x == 0.0), options)?;
+    }
+    // The magnetic field serves sensors; the rest tunes solvers that are not ours.
+    let ignorable = [
+        "magnetic",
+        "tolerance",
+        "ls_tolerance",
+        "noslip_tolerance",
+        "ccd_tolerance",
+        "sleep_tolerance",
+        "jacobian",
+        "solver",
+        "iterations",
+        "ls_iterations",
+        "noslip_iterations",
+        "ccd_iterations",
+        "sdf_iterations",
+        "sdf_initpoints",
+        "collision",
+        "mpr_iterations",
+        "mpr_tolerance",
+        "o_margin",
+        "o_solref",
+        "o_solimp",
+        "o_friction",
+    ];
+    e.finish(options, &ignorable)?;
+    for child in &e.children {
+        if child.tag == "flag" { apply_flags(child, into, flags, options)? } else { child.refuse(options)? }
+    }
+    Ok(())
+}
+
+fn apply_flags(
+    e: &Element,
+    into: &mut ModelOptions,
+    flags: &mut Flags,
+    options: &ImportOptions,
+) -> Result<(), ImportError> {
+    let read = |name: &str| Ok(e.keyword(name, &["disable", "enable"])?.map(|i| i == 1));
+    let set = |name: &str, into: &mut bool| {
+        read(name).map(|value: Option<bool>| {
+            if let Some(value) = value {
+                *into = value;
+            }
+        })
+    };
+    set("contact", &mut into.contact)?;
+    set("limit", &mut into.limits)?;
+    set("eulerdamp", &mut into.implicit_damping)?;
+    set("filterparent", &mut into.filter_parent)?;
+    set("refsafe", &mut into.reference_safety)?;
+    set("gravity", &mut flags.gravity)?;
+    set("spring", &mut flags.springs)?;
+    set("damper", &mut flags.dampers)?;
+    set("clampctrl", &mut flags.clamp_control)?;
+    // `passive` is the older name of both springs and dampers.
+    if read("passive")? == Some(false) {
+        (flags.springs, flags.dampers) = (false, false);
+    }
+    if read("constraint")? == Some(false) {
+        (into.contact, into.limits) = (false, false);
+    }
+    e.refuse_unless("actuation", read("actuation")? != Some(false), options)?;
+    for name in ["override", "sleep", "ipc"] {
+        e.refuse_unless(name, read(name)? != Some(true), options)?;
+    }
+    let ignorable = [
+        "equality",
+        "frictionloss",
+        "warmstart",
+        "sensor",
+        "midphase",
+        "autoreset",
+        "nativeccd",
+        "island",
+        "energy",
+        "fwdinv",
+        "invdiscrete",
+        "multiccd",
+        "diagexact",
+    ];
+    e.finish(options, &ignorable)?;
+    e.no_children(options)
+}
