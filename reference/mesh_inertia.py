@@ -1,7 +1,8 @@
 """Golden file of mesh volume, centre, principal moments and frames, by MuJoCo.
 
 Meshes: a tetrahedron, an L-shaped prism (not convex), a torus (not star-shaped) and a prism of 2 cm. Each is turned and
-moved so that nothing is symmetric by accident. Coordinates are rounded to f32, as MuJoCo stores them.
+moved so that nothing is symmetric by accident. Coordinates are rounded to f32, as MuJoCo stores them. `placed` is a whole
+body with a mesh asset that is scaled, mirrored and has a reference frame, on a geom that is itself displaced.
 """
 
 import json
@@ -65,6 +66,29 @@ def weigh(vertices, faces, kind):
     }
 
 
+def place(vertices, faces):
+    flat = lambda values: " ".join(repr(v) for v in values.ravel().tolist())
+    xml = f"""
+    <mujoco>
+      <compiler boundmass="0" boundinertia="0"/>
+      <asset><mesh name="m" inertia="exact" scale="-1 2 0.5" refpos="0.1 -0.2 0.3" refquat="0.8 0.1 -0.3 0.4"
+        vertex="{flat(vertices)}" face="{flat(faces)}"/></asset>
+      <worldbody><body><freejoint/>
+        <geom type="mesh" mesh="m" density="3" pos="0.5 0.6 -0.7" quat="0.3 0.5 0.1 -0.7"/>
+      </body></worldbody>
+    </mujoco>"""
+    model = mujoco.MjModel.from_xml_string(xml)
+    axes = np.zeros(9)
+    mujoco.mju_quat2Mat(axes, model.body_iquat[1])
+    axes = axes.reshape(3, 3)
+    return {
+        "xml": xml,
+        "mass": float(model.body_mass[1]),
+        "com": model.body_ipos[1].tolist(),
+        "inertia": (axes @ np.diag(model.body_inertia[1]) @ axes.T).tolist(),
+    }
+
+
 def main():
     corner = [[0, 0], [2, 0], [2, 0.5], [0.5, 0.5], [0.5, 1.5], [0, 1.5]]
     cuts = [[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 5]]
@@ -82,6 +106,7 @@ def main():
             "triangles": faces.tolist(),
             "weighed": {kind: weigh(vertices, faces, kind) for kind in KINDS},
         }
+    golden["placed"] = place(*meshes["corner"])
     temporary = GOLDEN.with_suffix(".tmp")
     temporary.write_text(json.dumps(golden) + "\n")
     os.replace(temporary, GOLDEN)

@@ -1,11 +1,14 @@
 //! Mesh files and mesh inertia: formats read right, broken files refused with their place, masses by hand and by MuJoCo.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use pullback_math::{Quat, SymMat3, Vec3};
+use pullback_math::{Mat3, Quat, SymMat3, Vec3, symmetric_eigenvalues};
 use pullback_scene::mesh::{
-    self, MeshInertia, TriangleMesh, mass_properties, parse_msh, parse_obj, parse_stl, to_inertial_frame,
+    self, MeshFiles, MeshInertia, TriangleMesh, mass_properties, parse_msh, parse_obj, parse_stl,
+    to_inertial_frame,
 };
+use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 use serde_json::Value;
 
 type Parser = fn(&[u8], &str) -> Result<TriangleMesh, mesh::MeshError>;
@@ -273,4 +276,28 @@ fn volume_frame_and_moments_are_those_of_mujoco() {
     // MuJoCo's hull program merges the nearly flat sides of the corner (1.2e-8), and its Jacobi iteration stops at
     // rotations of 1e-6 (angle 2.6e-8, second order in the moments). All else is round-off, 2e-15.
     assert!(worst[..3].iter().all(|w| *w < 2e-8) && worst[3] < 1e-7, "{worst:?}");
+}
+
+#[test]
+fn a_model_with_a_scaled_mirrored_and_displaced_mesh_weighs_what_mujoco_says() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/mesh_inertia.json");
+    let golden: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let placed = &golden["placed"];
+    let vector =
+        |v: &Value| Vec3::new(v[0].as_f64().unwrap(), v[1].as_f64().unwrap(), v[2].as_f64().unwrap());
+    let options = ImportOptions { mesh_loader: Some(Arc::new(MeshFiles)), ..ImportOptions::default() };
+    let model = parse_mjcf(placed["xml"].as_str().unwrap(), None, &options).unwrap();
+    let body = &model.bodies[1];
+    let i = &placed["inertia"];
+    let inertia = Mat3::from_rows(vector(&i[0]), vector(&i[1]), vector(&i[2]));
+    let eigenvalues = |m: Mat3<f64>| symmetric_eigenvalues(SymMat3::from_mat3(m));
+    let errors = [
+        (body.mass / placed["mass"].as_f64().unwrap() - 1.0).abs(),
+        (body.com - vector(&placed["com"])).norm(),
+        (eigenvalues(body.inertia.to_mat3()) - eigenvalues(inertia)).norm() / inertia.trace(),
+    ];
+    // The axes carry the error of MuJoCo's Jacobi iteration, see above.
+    let turned = (body.inertia.to_mat3() - inertia).frobenius_squared().sqrt() / inertia.trace();
+    println!("mass, centre, moments: {errors:?}, inertia {turned:e}");
+    assert!(errors.iter().all(|e| *e < 1e-14) && turned < 1e-7, "{errors:?} {turned:e}");
 }

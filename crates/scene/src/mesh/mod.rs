@@ -19,6 +19,7 @@ use thiserror::Error;
 
 pub mod frame;
 pub mod hull;
+mod loader;
 pub mod mass;
 mod msh;
 mod obj;
@@ -28,6 +29,7 @@ mod stl;
 
 pub use frame::{InertialMesh, to_inertial_frame};
 pub use hull::{Hull, convex_hull};
+pub use loader::MeshFiles;
 pub use mass::{MassProperties, MeshInertia, mass_properties};
 pub use msh::parse_msh;
 pub use obj::parse_obj;
