@@ -169,3 +169,45 @@ proptest! {
         let _ = convex_hull(&points);
     }
 }
+
+#[test]
+fn noisy_flat_sides_keep_the_surface_closed_and_convex() {
+    // Fine grids on the sides of turned boxes and cylinders, rounded to f32 as mesh files do.
+    for seed in 1..40u64 {
+        let mut uniform = Uniform(seed);
+        let turn = pullback_math::Quat::from_axis_angle(uniform.point().normalize(), uniform.next());
+        let mut points = Vec::new();
+        for i in 0..12 {
+            for k in 0..12 {
+                let (u, w) = (f64::from(i) / 5.5 - 1.0, f64::from(k) / 5.5 - 1.0);
+                let (sin, cos) = (u * std::f64::consts::PI).sin_cos();
+                let shapes = [
+                    vec![
+                        Vec3::new(u, w, 1.0),
+                        Vec3::new(u, w, -1.0),
+                        Vec3::new(1.0, u, w),
+                        Vec3::new(-1.0, u, w),
+                    ],
+                    vec![Vec3::new(cos, sin, w), Vec3::new(w * cos, w * sin, 1.0)],
+                ];
+                points.extend(shapes[(seed % 2) as usize].iter().map(|p| {
+                    let p = turn.rotate(*p) + Vec3::new(3.0, 0.0, 0.0);
+                    p.map(|c| f64::from(c as f32))
+                }));
+            }
+        }
+        let hull = convex_hull(&points).unwrap();
+        let mut edges = HashSet::new();
+        for t in &hull.triangles {
+            (0..3).for_each(|k| assert!(edges.insert((t[k], t[(k + 1) % 3]))));
+        }
+        assert!(edges.iter().all(|(a, b)| edges.contains(&(*b, *a))));
+        assert_eq!(hull.vertices.len() + hull.triangles.len(), edges.len() / 2 + 2);
+        // Slivers have vague normals; six times the volume above a face does not.
+        for t in &hull.triangles {
+            let [a, b, c] = t.map(|i| points[i]);
+            let normal = (b - a).cross(c - a);
+            assert!(points.iter().all(|p| normal.dot(*p - a) < 1e-9 * normal.norm() + 1e-15));
+        }
+    }
+}

@@ -57,7 +57,7 @@ pub fn principal_axes(inertia: SymMat3<f64>) -> (Vec3<f64>, Quat<f64>) {
             }
         }
         let off = d[(row, col)];
-        if !(off.abs() > small) {
+        if off.abs() <= small || off.is_nan() {
             break;
         }
         // tan θ of the smaller rotation that clears the entry

@@ -6,9 +6,10 @@
 //! times the same point; distances only choose the order. A point in the plane of a face does not see it, hence the border
 //! is one loop and new faces have an area.
 //!
-//! Rounding leaves corners that are none: points inside a flat side or on a straight edge. A corner is kept only if the
-//! normals around it span space, that is if some three of them have a determinant above [`FLATNESS`]; others are removed
-//! and the hull is made again from the rest.
+//! The order leaves corners that are none: points inside a flat side or on a straight edge that were reached before its
+//! ends. A corner is kept only if the normals around it span space, that is if one leaves the plane of the others by more
+//! than the angle [`FLATNESS`]; others are removed and the hull is made again from the rest. This moves its surface by at
+//! most that fraction of an edge.
 //!
 //! Limits: points thinner than [`THINNESS`] of their extent have no hull and are refused.
 
@@ -21,8 +22,8 @@ use super::orient::orient;
 
 /// Least thickness of the points relative to their extent.
 pub const THINNESS: f64 = 1e-10;
-/// Least determinant of three unit normals around a corner.
-pub const FLATNESS: f64 = 1e-10;
+/// Least angle by which the normals around a corner leave a common plane, rad.
+pub const FLATNESS: f64 = 1e-9;
 
 /// A convex hull.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -246,9 +247,8 @@ fn corners(points: &[Vec3<f64>], faces: &[[usize; 3]]) -> Vec<(usize, bool)> {
 fn span_space(normals: &[Vec3<f64>]) -> bool {
     // The normal farthest from the first, then the one farthest from their plane.
     let first = normals[0];
-    let Some(cross) = normals.iter().map(|n| first.cross(*n)).max_by(|p, q| p.norm().total_cmp(&q.norm()))
-    else {
-        return false;
-    };
-    normals.iter().any(|n| cross.dot(*n).abs() > FLATNESS)
+    let crosses = normals.iter().map(|n| first.cross(*n));
+    let Some(widest) = crosses.max_by(|p, q| p.norm().total_cmp(&q.norm())) else { return false };
+    let angle = widest.norm();
+    angle > FLATNESS && normals.iter().any(|n| widest.dot(*n).abs() > FLATNESS * angle)
 }
