@@ -119,6 +119,7 @@ fn mesh_files_are_found_scaled_and_read_once() {
     assert!(message.starts_with("r.urdf:3: mesh `package://none/x.stl` is not found"), "{message}");
     let blind = UrdfOptions { collisions: false, ..UrdfOptions::default() };
     assert!(parse(&lost, "r.urdf", &package, &blind).unwrap().geoms.is_empty());
+    std::fs::remove_dir_all(package.parent().unwrap()).unwrap();
 }
 
 #[test]
@@ -212,6 +213,12 @@ fn values_that_make_no_sense_are_refused() {
     ];
     for (text, expected) in cases {
         assert!(message(&text).contains(expected), "{} is not {expected}", message(&text));
+    }
+    let loose =
+        UrdfOptions { allow_unphysical_inertia: true, allow: vec!["mimic".into()], ..UrdfOptions::default() };
+    let follower = between("continuous", "<mimic joint=\"x\"/>");
+    for text in [inertial("1", "-1"), inertial("1", "3"), follower] {
+        assert!(parse(&text, "r.urdf", Path::new("."), &loose).unwrap().mimics.is_empty());
     }
     let circle = joint("j", "continuous", "a", "b", "<mimic joint=\"k\"/>")
         + &joint("k", "continuous", "b", "c", "<mimic joint=\"j\"/>");

@@ -64,10 +64,16 @@ fn check_inertia(link: &Link, options: &UrdfOptions) -> Result<(), String> {
     if !slack.is_finite() {
         return Err(format!("the inertia of link `{}` is too large for its numbers", link.name));
     }
-    if moments.z < -slack {
-        return Err(format!("link `{}` has the negative principal moment {:e} kg m²", link.name, moments.z));
+    if options.allow_unphysical_inertia {
+        return Ok(());
     }
-    if moments.x > moments.y + moments.z + slack && !options.allow_unphysical_inertia {
+    if moments.z < -slack {
+        return Err(format!(
+            "link `{}` has the negative principal moment {:e} kg m²; correct it or set `allow_unphysical_inertia`",
+            link.name, moments.z
+        ));
+    }
+    if moments.x > moments.y + moments.z + slack {
         return Err(format!(
             "link `{}` has principal moments {:e}, {:e}, {:e} kg m²; no body has one above the sum of the others; correct \
              them or set `allow_unphysical_inertia`",
@@ -255,7 +261,8 @@ fn mimics(model: &mut Model, robot: &Robot, file: &str) -> Result<(), UrdfError>
             }
             _ => {
                 let reason = format!(
-                    "joint `{}` cannot mimic `{leader}`: both must exist, differ, and turn or slide",
+                    "joint `{}` cannot mimic `{leader}`: both must exist, differ, and turn or slide; correct it or allow \
+                     `mimic` to let it move freely",
                     joint.name
                 );
                 return Err(UrdfError::At { file: file.into(), line: joint.line, reason });

@@ -51,7 +51,8 @@ pub struct UrdfOptions {
     pub collisions: bool,
     /// Whether each joint with an effort limit gets a motor of that force range, named as the joint.
     pub effort_motors: bool,
-    /// Whether inertias that no rigid body has (a principal moment above the sum of the others) are accepted.
+    /// Whether inertias that no rigid body has (a principal moment that is negative or above the sum of the others) are
+    /// accepted; the mass matrix may then be singular.
     pub allow_unphysical_inertia: bool,
     /// Folders that hold packages (`package://name/…`) and relative mesh files; the folders above the file are searched
     /// too.

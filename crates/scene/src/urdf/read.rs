@@ -257,7 +257,8 @@ fn joint(xml: &Xml, node: Node) -> Result<Joint, UrdfError> {
             return Err(xml.error(dynamics, reason));
         }
     }
-    if let Some(mimic) = node.children().find(|c| c.has_tag_name("mimic")) {
+    let mimic = node.children().find(|c| c.has_tag_name("mimic") && !xml.allowed("mimic"));
+    if let Some(mimic) = mimic {
         xml.only(mimic, &["joint", "multiplier", "offset"], &[])?;
         let multiplier = xml.number(mimic, "multiplier")?.unwrap_or(1.0);
         let offset = xml.number(mimic, "offset")?.unwrap_or(0.0);

@@ -39,7 +39,8 @@ impl<'a> Xml<'a> {
         UrdfError::At { file: self.file.into(), line: self.line(node), reason: reason.into() }
     }
 
-    fn allowed(&self, name: &str) -> bool {
+    /// Whether the element may be ignored.
+    pub fn allowed(&self, name: &str) -> bool {
         self.allow.iter().any(|a| a == name)
     }
 
