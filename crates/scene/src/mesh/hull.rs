@@ -2,7 +2,7 @@
 //!
 //! Quickhull (Barber, Dobkin and Huhdanpaa 1996): from a tetrahedron, the farthest point outside some face replaces all
 //! faces it sees by a cone over their border, until no point is outside. Which side of a face a point is on is decided
-//! exactly ([`super::orient`]), so the surface stays closed and convex on any input, be it a grid on a box or a million
+//! exactly (`orient.rs`), so the surface stays closed and convex on any input, be it a grid on a box or a million
 //! times the same point; distances only choose the order. A point in the plane of a face does not see it, hence the border
 //! is one loop and new faces have an area.
 //!
