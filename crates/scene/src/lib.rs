@@ -1,6 +1,8 @@
 //! Readers of robots and meshes.
 
 mod error;
+pub mod mesh;
 pub mod mjcf;
+pub mod urdf;
 
 pub use error::{ImportError, Place};

@@ -241,6 +241,19 @@ pub struct Actuator {
     pub force_range: Option<(f64, f64)>,
 }
 
+/// Ties a joint to another: coordinate = multiplier · coordinate of `of` + offset. Both are hinges or slides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mimic {
+    /// The joint that follows.
+    pub joint: usize,
+    /// The joint it follows.
+    pub of: usize,
+    /// Ratio of the coordinates.
+    pub multiplier: f64,
+    /// Coordinate of `joint` when that of `of` is 0, rad or m.
+    pub offset: f64,
+}
+
 /// A named configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Keyframe {
@@ -337,6 +350,8 @@ pub struct Model {
     pub actuators: Vec<Actuator>,
     /// Meshes that geoms refer to.
     pub meshes: Vec<Mesh>,
+    /// Joints that follow others.
+    pub mimics: Vec<Mimic>,
     /// Pairs of geoms that always collide.
     pub pairs: Vec<(usize, usize)>,
     /// Pairs of bodies that never collide.
@@ -474,6 +489,12 @@ impl Model {
             let ActuatorTarget::Joint(joint) = actuator.target;
             if joint >= self.joints.len() {
                 return Err(ConfigError::new(format!("actuator `{}` pulls on no joint", actuator.name)));
+            }
+        }
+        for mimic in &self.mimics {
+            let scalar = |j: usize| self.joints.get(j).is_some_and(|j| j.kind.coordinates() == 1);
+            if !scalar(mimic.joint) || !scalar(mimic.of) || mimic.joint == mimic.of {
+                return Err(ConfigError::new("a mimic ties a hinge or slide to another hinge or slide"));
             }
         }
         for key in &self.keyframes {

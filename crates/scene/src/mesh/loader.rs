@@ -1,0 +1,59 @@
+//! Meshes for the MJCF reader.
+//!
+//! The order is MuJoCo's: the reference frame is taken off, then the scale is applied, then the mesh is weighed. The mesh
+//! stays in this frame, with its centre and inertia beside it; MuJoCo moves it to its inertial frame and the geom the other
+//! way ([`super::to_inertial_frame`]), which is the same motion.
+
+use pullback_math::Vec3;
+
+use super::{MeshError, MeshInertia, TriangleMesh, mass_properties, read};
+use crate::mjcf::{LoadedMesh, MeshLoader, MeshSource};
+
+/// Reads mesh assets from STL, OBJ and MSH files and from corners in the model.
+///
+/// ```
+/// use std::sync::Arc;
+/// use pullback_scene::mesh::MeshFiles;
+/// use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
+/// let text = "<mujoco><asset><mesh name='m' vertex='0 0 0  6 0 0  0 1 0  0 0 1'/></asset>
+///   <worldbody><body><freejoint/><geom type='mesh' mesh='m' density='5'/></body></worldbody></mujoco>";
+/// let options = ImportOptions { mesh_loader: Some(Arc::new(MeshFiles)), ..ImportOptions::default() };
+/// let model = parse_mjcf(text, None, &options)?;
+/// assert!((model.bodies[1].mass - 5.0).abs() < 1e-12);
+/// # Ok::<(), pullback_scene::ImportError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MeshFiles;
+
+impl MeshLoader for MeshFiles {
+    fn load(&self, source: &MeshSource) -> Result<LoadedMesh, String> {
+        load(source).map_err(|e| e.to_string())
+    }
+}
+
+fn load(source: &MeshSource) -> Result<LoadedMesh, MeshError> {
+    let kind = match source.inertia.as_str() {
+        "legacy" => MeshInertia::Legacy,
+        "exact" => MeshInertia::Exact,
+        "convex" => MeshInertia::Convex,
+        "shell" => MeshInertia::Shell,
+        other => return Err(MeshError::geometry(format!("`{other}` is no way to weigh a mesh"))),
+    };
+    let Vec3 { x, y, z } = source.scale;
+    if x == 0.0 || y == 0.0 || z == 0.0 {
+        return Err(MeshError::geometry("the scale must not be zero"));
+    }
+    let written = match &source.file {
+        Some(file) => read(file)?,
+        None => TriangleMesh { vertices: source.vertices.clone(), triangles: source.triangles.clone() },
+    };
+    let mesh =
+        written.seen_from(source.reference_position, source.reference_orientation).scaled(source.scale);
+    let weighed = mass_properties(&mesh, kind)?;
+    Ok(LoadedMesh {
+        mesh: mesh.into_model_mesh(source.name.clone())?,
+        volume: weighed.volume,
+        center: weighed.com,
+        inertia: weighed.inertia,
+    })
+}

@@ -1,0 +1,310 @@
+//! From links and joints to a model.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use pullback_math::{SymMat3, Vec3, symmetric_eigenvalues};
+use pullback_physics::articulated::model::{
+    Actuator, ActuatorTarget, Body, Joint as ModelJoint, JointKind, Mimic, Model, Site,
+};
+
+use super::collide::Collider;
+use super::read::{Joint, Link, Motion, Pose, Robot};
+use super::{UrdfError, UrdfOptions, tree};
+
+/// Slack of the checks of an inertia relative to its trace; files are written with few digits.
+const INERTIA_SLACK: f64 = 1e-6;
+
+/// Where a link ended up.
+#[derive(Clone, Copy)]
+struct Placed {
+    body: usize,
+    body_from_link: Pose,
+}
+
+pub(super) fn model(
+    robot: &Robot,
+    file: &str,
+    folder: &Path,
+    options: &UrdfOptions,
+) -> Result<Model, UrdfError> {
+    let at = |line: u32| move |reason: String| UrdfError::At { file: file.into(), line, reason };
+    let order = tree::order(robot, file)?;
+    let mut model = Model::new(robot.name.clone());
+    let mut collider = Collider::new(file, folder, options);
+    let mut placed: HashMap<&str, Placed> = HashMap::new();
+    for (l, by) in order {
+        let link = &robot.links[l];
+        check_inertia(link, options).map_err(at(link.line))?;
+        let here = match by.map(|j| &robot.joints[j]) {
+            None => root(&mut model, link, options).map_err(at(link.line))?,
+            Some(joint) => {
+                let parent = placed[joint.parent.as_str()];
+                child(&mut model, link, joint, parent, options).map_err(at(joint.line))?
+            }
+        };
+        if options.collisions {
+            collider.add(&mut model, link, here.body, here.body_from_link)?;
+        }
+        placed.insert(&link.name, here);
+    }
+    // Fused links may add geoms to bodies that already have younger brothers.
+    model.geoms.sort_by_key(|g| g.body);
+    check_masses(&model, robot, file)?;
+    mimics(&mut model, robot, file)?;
+    if options.effort_motors {
+        motors(&mut model, robot);
+    }
+    model.compile().map_err(|source| UrdfError::Model { file: file.into(), source })
+}
+
+fn check_inertia(link: &Link, options: &UrdfOptions) -> Result<(), String> {
+    let moments = symmetric_eigenvalues(link.inertia);
+    let slack = INERTIA_SLACK * (moments.x.abs() + moments.y.abs() + moments.z.abs());
+    if !slack.is_finite() {
+        return Err(format!("the inertia of link `{}` is too large for its numbers", link.name));
+    }
+    if options.allow_unphysical_inertia {
+        return Ok(());
+    }
+    if moments.z < -slack {
+        return Err(format!(
+            "link `{}` has the negative principal moment {:e} kg m²; correct it or set `allow_unphysical_inertia`",
+            link.name, moments.z
+        ));
+    }
+    if moments.x > moments.y + moments.z + slack {
+        return Err(format!(
+            "link `{}` has principal moments {:e}, {:e}, {:e} kg m²; no body has one above the sum of the others; correct \
+             them or set `allow_unphysical_inertia`",
+            link.name, moments.x, moments.y, moments.z
+        ));
+    }
+    Ok(())
+}
+
+fn body(link: &Link, parent: usize, parent_from_link: Pose) -> Body {
+    Body {
+        name: link.name.clone(),
+        parent,
+        position: parent_from_link.position,
+        orientation: parent_from_link.orientation,
+        mass: link.mass,
+        com: link.com,
+        inertia: link.inertia,
+    }
+}
+
+fn root(model: &mut Model, link: &Link, options: &UrdfOptions) -> Result<Placed, String> {
+    let body_from_link = Pose::identity();
+    if link.name == "world" {
+        return match options.floating_base {
+            true => Err("the root `world` cannot float; join the robot by a floating joint instead".into()),
+            // What is fixed in the world has no use for a mass.
+            false => Ok(Placed { body: 0, body_from_link }),
+        };
+    }
+    model.bodies.push(body(link, 0, Pose::identity()));
+    if options.floating_base {
+        model.joints.push(joint("floating_base", 1, JointKind::Free, Vec3::zero()));
+    }
+    Ok(Placed { body: 1, body_from_link })
+}
+
+fn joint(name: &str, body: usize, kind: JointKind, axis: Vec3<f64>) -> ModelJoint {
+    ModelJoint {
+        name: name.into(),
+        body,
+        kind,
+        anchor: Vec3::zero(),
+        axis,
+        reference: 0.0,
+        damping: 0.0,
+        stiffness: 0.0,
+        spring_reference: 0.0,
+        armature: 0.0,
+        range: None,
+        q: 0,
+        v: 0,
+    }
+}
+
+fn child(
+    model: &mut Model,
+    link: &Link,
+    by: &Joint,
+    parent: Placed,
+    options: &UrdfOptions,
+) -> Result<Placed, String> {
+    if link.name == "world" {
+        return Err("the link `world` must be the root; rename it or turn the joint round".into());
+    }
+    let parent_from_link = parent.body_from_link.then(by.parent_from_child);
+    if by.motion == Motion::Fixed && options.fuse_fixed {
+        fuse(model, link, parent.body, parent_from_link);
+        return Ok(Placed { body: parent.body, body_from_link: parent_from_link });
+    }
+
+    let index = model.bodies.len();
+    let new = |name: &str, kind, axis| ModelJoint {
+        damping: by.damping,
+        range: by.range,
+        ..joint(name, index, kind, axis)
+    };
+    let here = Placed { body: index, body_from_link: Pose::identity() };
+    match by.motion {
+        Motion::Fixed => {}
+        Motion::Revolute | Motion::Continuous => model.joints.push(new(&by.name, JointKind::Hinge, by.axis)),
+        Motion::Prismatic => model.joints.push(new(&by.name, JointKind::Slide, by.axis)),
+        Motion::Planar => {
+            let (x, y) = across(by.axis);
+            model.joints.push(new(&format!("{}_x", by.name), JointKind::Slide, x));
+            model.joints.push(new(&format!("{}_y", by.name), JointKind::Slide, y));
+            model.joints.push(new(&by.name, JointKind::Hinge, by.axis));
+        }
+        Motion::Floating => {
+            let world_from_link = fixed_in_world(model, parent.body)
+                .ok_or("a floating joint needs a parent that is fixed to the world")?
+                .then(parent_from_link);
+            model.joints.push(new(&by.name, JointKind::Free, Vec3::zero()));
+            model.bodies.push(body(link, 0, world_from_link));
+            return Ok(here);
+        }
+    }
+    model.bodies.push(body(link, parent.body, parent_from_link));
+    Ok(here)
+}
+
+/// Two unit vectors that make a right-handed frame with the axis; x and y for the axis z.
+fn across(axis: Vec3<f64>) -> (Vec3<f64>, Vec3<f64>) {
+    let near_x = axis.x.abs() > 0.9;
+    let start = if near_x { Vec3::new(0.0, 1.0, 0.0) } else { Vec3::new(1.0, 0.0, 0.0) };
+    let x = (start - axis * axis.dot(start)).normalize();
+    (x, axis.cross(x))
+}
+
+/// The placement of a body that no joint moves.
+fn fixed_in_world(model: &Model, body: usize) -> Option<Pose> {
+    let mut world_from_body = Pose::identity();
+    let mut b = body;
+    while b != 0 {
+        if model.joints_of(b).next().is_some() {
+            return None;
+        }
+        let here = &model.bodies[b];
+        let parent_from_b = Pose { position: here.position, orientation: here.orientation };
+        world_from_body = parent_from_b.then(world_from_body);
+        b = here.parent;
+    }
+    Some(world_from_body)
+}
+
+/// Adds mass and inertia of a link to a body and leaves a site where the link was.
+fn fuse(model: &mut Model, link: &Link, into: usize, body_from_link: Pose) {
+    model.sites.push(Site {
+        name: link.name.clone(),
+        body: into,
+        position: body_from_link.position,
+        orientation: body_from_link.orientation,
+    });
+    let body = &mut model.bodies[into];
+    let added = link.inertia.congruence(body_from_link.orientation.to_mat3());
+    let mass = body.mass + link.mass;
+    if into == 0 {
+        return;
+    }
+    if mass == 0.0 {
+        body.inertia += added;
+        return;
+    }
+    let added_com = body_from_link.position + body_from_link.orientation.rotate(link.com);
+    let com = (body.com * body.mass + added_com * link.mass) * (1.0 / mass);
+    // Steiner: I + m (|d|² 1 − d dᵀ)
+    let moved = |inertia: SymMat3<f64>, m: f64, at: Vec3<f64>| inertia + SymMat3::point_inertia(at - com) * m;
+    body.inertia = moved(body.inertia, body.mass, body.com) + moved(added, link.mass, added_com);
+    (body.mass, body.com) = (mass, com);
+}
+
+/// Inertias are finite, and what a joint moves has a mass, somewhere.
+fn check_masses(model: &Model, robot: &Robot, file: &str) -> Result<(), UrdfError> {
+    let mut below: Vec<f64> = model.bodies.iter().map(|b| b.mass).collect();
+    for i in (1..below.len()).rev() {
+        below[model.bodies[i].parent] += below[i];
+    }
+    let finite = |b: &Body| b.inertia.to_mat3().frobenius_squared().is_finite();
+    if let Some(body) = model.bodies.iter().find(|b| !finite(b)) {
+        let reason = format!("the inertia of body `{}` is too large for its numbers", body.name);
+        return Err(UrdfError::Read { file: file.into(), reason });
+    }
+    match model.joints.iter().find(|j| below[j.body] == 0.0) {
+        None => Ok(()),
+        Some(joint) => {
+            let name = &model.bodies[joint.body].name;
+            let line = robot.links.iter().find(|l| l.name == *name).map_or(1, |l| l.line);
+            let reason =
+                format!("joint `{}` moves `{name}`, which has no mass; give it an `inertial`", joint.name);
+            Err(UrdfError::At { file: file.into(), line, reason })
+        }
+    }
+}
+
+fn mimics(model: &mut Model, robot: &Robot, file: &str) -> Result<(), UrdfError> {
+    let index_of: HashMap<String, usize> =
+        model.joints.iter().enumerate().map(|(i, j)| (j.name.clone(), i)).collect();
+    for joint in &robot.joints {
+        let Some((leader, multiplier, offset)) = &joint.mimic else { continue };
+        let scalar =
+            |name: &str| index_of.get(name).copied().filter(|i| model.joints[*i].kind.coordinates() == 1);
+        match (scalar(&joint.name), scalar(leader)) {
+            (Some(follower), Some(of)) if follower != of => {
+                model.mimics.push(Mimic { joint: follower, of, multiplier: *multiplier, offset: *offset });
+            }
+            _ => {
+                let reason = format!(
+                    "joint `{}` cannot mimic `{leader}`: both must exist, differ, and turn or slide; correct it or allow \
+                     `mimic` to let it move freely",
+                    joint.name
+                );
+                return Err(UrdfError::At { file: file.into(), line: joint.line, reason });
+            }
+        }
+    }
+    // Leaders of leaders end at a joint that follows none.
+    let leader: HashMap<usize, usize> = model.mimics.iter().map(|m| (m.joint, m.of)).collect();
+    for mimic in &model.mimics {
+        let (mut at, mut steps) = (mimic.joint, 0);
+        while let Some(next) = leader.get(&at) {
+            (at, steps) = (*next, steps + 1);
+            if steps > leader.len() {
+                let name = &model.joints[mimic.joint].name;
+                let line = robot.joints.iter().find(|j| j.name == *name).map_or(1, |j| j.line);
+                let reason =
+                    format!("joint `{name}` mimics itself through others; let one of them move freely");
+                return Err(UrdfError::At { file: file.into(), line, reason });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn motors(model: &mut Model, robot: &Robot) {
+    for joint in &robot.joints {
+        let Some(effort) = joint.effort.filter(|e| *e > 0.0) else { continue };
+        let Some(target) = model.joints.iter().position(|j| j.name == joint.name) else { continue };
+        if model.joints[target].kind.coordinates() != 1
+            || joint.motion == Motion::Planar
+            || joint.mimic.is_some()
+        {
+            continue;
+        }
+        model.actuators.push(Actuator {
+            name: joint.name.clone(),
+            target: ActuatorTarget::Joint(target),
+            gear: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+            gain: 1.0,
+            bias: [0.0; 3],
+            control_range: Some((-effort, effort)),
+            force_range: Some((-effort, effort)),
+        });
+    }
+}

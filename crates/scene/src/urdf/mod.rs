@@ -1,0 +1,139 @@
+//! URDF: robots as links and joints.
+//!
+//! [`load`] reads a file, [`parse`] a text, into the engine's [`Model`]. A link becomes a body, a joint the joint of its
+//! child; the frame of a body is that of its link. The root link stands fixed in the world, or floats on a free joint if
+//! [`UrdfOptions::floating_base`] says so; a root called `world` is the world. Joints without motion leave bodies without
+//! joints, or are fused into their parents ([`UrdfOptions::fuse_fixed`]).
+//!
+//! | URDF | model |
+//! |---|---|
+//! | revolute, continuous | hinge, limited or not |
+//! | prismatic | slide |
+//! | floating | free joint; its parent must be fixed to the world |
+//! | planar | two slides `name_x`, `name_y` across the axis and the hinge `name` about it |
+//! | mimic | an entry of [`Model::mimics`] |
+//! | limit effort | a motor with that force range, if [`UrdfOptions::effort_motors`]; else not kept |
+//! | collision box, sphere, cylinder, capsule | geoms; a capsule's length is that of its straight part |
+//! | collision mesh | a mesh geom with its convex hull |
+//!
+//! Reading is strict: an element or attribute that would be ignored is an error with its line, unless
+//! [`UrdfOptions::allow`] names it. Ignored without asking are `visual`, `material`, `gazebo` and `transmission`, which say
+//! nothing about the motion of the links, and the velocity limit.
+//!
+//! Hostile files: size and number of nodes are limited, document types (and with them entities) are refused, and no
+//! function recurses over the tree.
+
+use std::path::{Path, PathBuf};
+
+use pullback_core::ConfigError;
+use pullback_physics::articulated::model::Model;
+use thiserror::Error;
+
+mod build;
+mod collide;
+mod read;
+mod tree;
+mod xml;
+
+/// Largest file that is read, bytes.
+pub const MAX_BYTES: u64 = 16 << 20;
+/// Most XML nodes in a file.
+pub const MAX_NODES: u32 = 500_000;
+
+/// How a URDF file becomes a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UrdfOptions {
+    /// Whether the root link floats on a free joint called `floating_base`; otherwise it is fixed to the world.
+    pub floating_base: bool,
+    /// Whether links on fixed joints become part of their parents; their frames stay as sites.
+    pub fuse_fixed: bool,
+    /// Whether collision shapes become geoms.
+    pub collisions: bool,
+    /// Whether each joint with an effort limit gets a motor of that force range, named as the joint.
+    pub effort_motors: bool,
+    /// Whether inertias that no rigid body has (a principal moment that is negative or above the sum of the others) are
+    /// accepted; the mass matrix may then be singular.
+    pub allow_unphysical_inertia: bool,
+    /// Folders that hold packages (`package://name/…`) and relative mesh files; the folders above the file are searched
+    /// too.
+    pub search: Vec<PathBuf>,
+    /// Elements (`safety_controller`) and attributes (`dynamics@friction`) to ignore.
+    pub allow: Vec<String>,
+}
+
+impl Default for UrdfOptions {
+    fn default() -> Self {
+        UrdfOptions {
+            floating_base: false,
+            fuse_fixed: false,
+            collisions: true,
+            effort_motors: false,
+            allow_unphysical_inertia: false,
+            search: Vec::new(),
+            allow: Vec::new(),
+        }
+    }
+}
+
+/// Why a URDF file cannot be used.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum UrdfError {
+    /// The file cannot be read.
+    #[error("{file}: {reason}")]
+    Read {
+        /// Path as given.
+        file: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Something in the file.
+    #[error("{file}:{line}: {reason}")]
+    At {
+        /// Path as given.
+        file: String,
+        /// Line, from 1.
+        line: u32,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// The robot makes no model.
+    #[error("{file}: {source}")]
+    Model {
+        /// Path as given.
+        file: String,
+        /// What is wrong.
+        source: ConfigError,
+    },
+}
+
+/// Reads a URDF file.
+pub fn load(path: impl AsRef<Path>, options: &UrdfOptions) -> Result<Model, UrdfError> {
+    let path = path.as_ref();
+    let file = path.display().to_string();
+    let refuse = |reason: String| UrdfError::Read { file: file.clone(), reason };
+    let meta = std::fs::metadata(path).map_err(|e| refuse(e.to_string()))?;
+    if !meta.is_file() || meta.len() > MAX_BYTES {
+        return Err(refuse(format!("not a regular file of at most {MAX_BYTES} bytes")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| refuse(e.to_string()))?;
+    parse(&text, &file, path.parent().unwrap_or(Path::new(".")), options)
+}
+
+/// Reads URDF from text; `file` is the name that errors show, `folder` where relative mesh files are.
+///
+/// ```
+/// use pullback_scene::urdf::{UrdfOptions, parse};
+/// let text = r#"<robot name="ball"><link name="ball"><inertial><mass value="2"/>
+///   <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link></robot>"#;
+/// let options = UrdfOptions { floating_base: true, ..UrdfOptions::default() };
+/// let model = parse(text, "ball.urdf", ".".as_ref(), &options).unwrap();
+/// assert_eq!((model.nq, model.nv), (7, 6));
+/// ```
+pub fn parse(text: &str, file: &str, folder: &Path, options: &UrdfOptions) -> Result<Model, UrdfError> {
+    if text.len() as u64 > MAX_BYTES {
+        let reason = format!("{} bytes are more than the {MAX_BYTES} allowed", text.len());
+        return Err(UrdfError::Read { file: file.into(), reason });
+    }
+    let robot = read::robot(text, file, &options.allow)?;
+    build::model(&robot, file, folder, options)
+}

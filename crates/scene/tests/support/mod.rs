@@ -1,0 +1,3 @@
+//! Shared by the tests of this folder.
+
+pub mod kinematics;
