@@ -1,12 +1,15 @@
 //! Robots from files as scenes: MJCF and URDF.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
 use pullback_core::{ConfigError, Described, VectorField};
 use pullback_physics::articulated::{Articulated, JointKind, Model};
+use pullback_scene::mesh::MeshFiles;
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
+use pullback_scene::urdf::{self, UrdfOptions};
 
 use crate::scene::{BuiltIn, Scene};
 use crate::scenes::SceneOptions;
@@ -16,9 +19,19 @@ pub fn is_file_name(name: &str) -> bool {
     [".xml", ".mjcf", ".urdf"].iter().any(|ending| name.ends_with(ending))
 }
 
-/// Reads a model file.
+/// Reads a model file by its ending.
 pub fn read_model(file: &str) -> Result<Model, ConfigError> {
-    read_mjcf(Path::new(file), &ImportOptions::default()).map_err(|e| ConfigError::new(e.to_string()))
+    let path = Path::new(file);
+    let model = if file.ends_with(".urdf") {
+        urdf::load(path, &UrdfOptions::default()).map_err(|e| ConfigError::new(e.to_string()))?
+    } else {
+        let options = ImportOptions { mesh_loader: Some(Arc::new(MeshFiles)), ..ImportOptions::default() };
+        read_mjcf(path, &options).map_err(|e| ConfigError::new(e.to_string()))?
+    };
+    match model.mimics.first() {
+        None => Ok(model),
+        Some(_) => Err(ConfigError::new(format!("{file}: mimic joints cannot be simulated yet"))),
+    }
 }
 
 /// The robot of a file as a scene, stepped as the file asks unless `options` say otherwise.
