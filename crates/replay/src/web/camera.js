@@ -1,0 +1,77 @@
+// An orbiting camera: a target, two angles and a distance, each easing towards its goal.
+
+const FIELD_OF_VIEW = (34 * Math.PI) / 180;
+
+function createCamera() {
+  const goal = { target: [0, 0, 0.5], azimuth: -0.95, elevation: 0.3, distance: 5 };
+  return { goal, now: { ...goal }, lift: 0 };
+}
+
+function eyeOf(view) {
+  const c = Math.cos(view.elevation);
+  const direction = [c * Math.cos(view.azimuth), c * Math.sin(view.azimuth), Math.sin(view.elevation)];
+  return add(view.target, scale(direction, view.distance));
+}
+
+// Moves towards the goal; returns whether anything moved.
+function easeCamera(camera, seconds) {
+  const t = 1 - Math.exp(-seconds * 18);
+  const { goal, now } = camera;
+  const gap = Math.abs(goal.azimuth - now.azimuth) + Math.abs(goal.elevation - now.elevation) +
+    Math.abs(Math.log(goal.distance / now.distance)) + length(subtract(goal.target, now.target)) / now.distance;
+  if (gap === 0) return false;
+  if (gap < 1e-4) { camera.now = { ...goal }; return true; }
+  now.azimuth = mix(now.azimuth, goal.azimuth, t);
+  now.elevation = mix(now.elevation, goal.elevation, t);
+  now.distance = Math.exp(mix(Math.log(now.distance), Math.log(goal.distance), t));
+  now.target = mixVector(now.target, goal.target, t);
+  return true;
+}
+
+function settleCamera(camera) {
+  camera.now = { ...camera.goal };
+}
+
+function orbit(camera, dx, dy) {
+  camera.goal.azimuth -= dx * 0.006;
+  camera.goal.elevation = clamp(camera.goal.elevation + dy * 0.006, -1.5, 1.55);
+}
+
+// Moves the target so that it stays under the pointer.
+function pan(camera, dx, dy, height) {
+  const step = (2 * camera.goal.distance * Math.tan(FIELD_OF_VIEW / 2)) / height;
+  const { right, above } = cameraAxes(camera.goal);
+  camera.goal.target = add(camera.goal.target, add(scale(right, -dx * step), scale(above, dy * step)));
+}
+
+function zoom(camera, factor) {
+  camera.goal.distance = clamp(camera.goal.distance * factor, 1e-3, 1e5);
+}
+
+// A followed body carries the camera along.
+function carry(camera, offset) {
+  camera.goal.target = add(camera.goal.target, offset);
+  camera.now.target = add(camera.now.target, offset);
+}
+
+function cameraAxes(view) {
+  const forward = normalize(subtract(view.target, eyeOf(view)));
+  const right = normalize(cross(forward, [0, 0, 1]));
+  return { forward, right, above: cross(right, forward) };
+}
+
+// Puts a sphere in the middle of the free part of the window.
+function frameSphere(camera, centre, radius, aspect) {
+  const free = Math.max(1 - camera.lift, 0.4);
+  const narrow = Math.min(free, aspect) * Math.tan(FIELD_OF_VIEW / 2);
+  camera.goal.target = centre.slice();
+  camera.goal.distance = (Math.max(radius, 1e-3) * 1.02) / Math.sin(Math.atan(narrow));
+}
+
+function clipFromWorld(camera, aspect, far) {
+  const view = camera.now;
+  const projection = perspective(FIELD_OF_VIEW, aspect, view.distance * 0.02, far);
+  // The control bar covers the lower edge: the picture moves up by half of it.
+  projection[9] = -camera.lift;
+  return matrixProduct(projection, lookAt(eyeOf(view), view.target, [0, 0, 1]));
+}
