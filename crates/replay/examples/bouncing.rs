@@ -13,6 +13,7 @@ const GRAVITY: f64 = 9.81;
 const STRIDE: f64 = 0.5;
 const FOOT: f64 = 0.028;
 const LINK: f64 = 0.23;
+const CHAIN_TOP: [f64; 3] = [-1.19, 1.46, 1.7];
 
 const INK: [f32; 4] = [0.20, 0.23, 0.29, 1.0];
 const SAND: [f32; 4] = [0.93, 0.72, 0.33, 1.0];
@@ -62,12 +63,16 @@ fn build_stage(replay: &mut Replay) {
     let world = body(replay, "world");
     geom(replay, world, ReplayShape::Plane { half_x: 0.0, half_y: 0.0 }, [0.0; 3], [0.5, 0.5, 0.5, 1.0]);
     geom(replay, world, ReplayShape::Cylinder { radius: 0.34, half_length: 0.2 }, [0.0, 0.0, 0.2], CHALK);
-    geom(replay, world, ReplayShape::Cylinder { radius: 0.045, half_length: 0.85 }, [-1.9, 1.9, 0.85], INK);
-    geom(replay, world, ReplayShape::Sphere { radius: 0.06 }, [-1.9, 1.9, 1.7], INK);
+    geom(replay, world, ReplayShape::Cylinder { radius: 0.045, half_length: 0.85 }, [-1.75, 0.9, 0.85], INK);
+    geom(replay, world, ReplayShape::Sphere { radius: 0.06 }, [-1.75, 0.9, 1.7], INK);
+    // The arm from which the chain hangs.
+    let (position, orientation) = between([-1.75, 0.9, 1.7], CHAIN_TOP);
+    let arm = ReplayShape::Capsule { radius: 0.035, half_length: 0.4 };
+    replay.geoms.push(ReplayGeom { position, orientation, rgba: INK, ..ReplayGeom::new("arm", world, arm) });
     for (k, rgba) in [BLUE, CHALK, SAND].into_iter().enumerate() {
         let half = 0.2 - 0.045 * k as f64;
         let below: f64 = (0..k).map(|j| 2.0 * (0.2 - 0.045 * j as f64)).sum();
-        geom(replay, world, ReplayShape::Box { half: [half; 3] }, [1.9, 1.7, below + half], rgba);
+        geom(replay, world, ReplayShape::Box { half: [half; 3] }, [1.3, 1.55, below + half], rgba);
     }
 }
 
@@ -116,7 +121,7 @@ fn frame_at(time: f64) -> Frame {
 fn trunk_at(time: f64) -> ([f64; 3], f64) {
     let angle = TAU * time / PERIOD;
     let height = 0.43 + 0.012 * (2.0 * TAU * time / STRIDE).cos();
-    ([1.45 * angle.cos(), 1.45 * angle.sin(), height], angle + PI / 2.0)
+    ([1.15 * angle.cos(), 1.15 * angle.sin(), height], angle + PI / 2.0)
 }
 
 fn hip_at(time: f64, [x, y]: [f64; 2]) -> [f64; 3] {
@@ -174,7 +179,7 @@ fn move_toys(frame: &mut Frame) {
     let time = frame.time;
     // One bounce per second.
     let flight = time.fract();
-    let place = [-1.3, -1.5];
+    let place = [-1.3, -1.2];
     let height = 0.16 + 0.5 * GRAVITY * flight * (1.0 - flight);
     frame.poses.push(([place[0], place[1], height], turn([0.3, 0.8, 0.2], TAU * time / 2.0)));
     if !(0.035..=0.965).contains(&flight) {
@@ -184,13 +189,13 @@ fn move_toys(frame: &mut Frame) {
     }
     frame.poses.push(([0.0, 0.0, 0.78], turn([0.0, 0.0, 1.0], TAU * time / PERIOD * 2.0)));
     let spin = turn([0.12 * (TAU * time).cos(), 0.12 * (TAU * time).sin(), 1.0], TAU * time);
-    frame.poses.push(([-0.35, 1.55 + 0.7, 0.115], spin));
+    frame.poses.push(([0.15, 1.95, 0.115], spin));
     let drift = TAU * time / PERIOD;
     frame
         .poses
-        .push(([1.75 + 0.1 * drift.cos(), -1.75, 0.62 + 0.18 * (2.0 * drift).sin()], [1.0, 0.0, 0.0, 0.0]));
+        .push(([1.3 + 0.1 * drift.cos(), -1.2, 0.62 + 0.18 * (2.0 * drift).sin()], [1.0, 0.0, 0.0, 0.0]));
     // A wave runs down the chain.
-    let mut top = [-1.9, 1.9, 1.7];
+    let mut top = CHAIN_TOP;
     for link in 0..5 {
         let angle = 0.55 * (TAU * time / 2.0 - 0.55 * link as f64).sin() * (0.5 + 0.18 * link as f64);
         let swing = 0.25 * (TAU * time / 4.0 - 0.3 * link as f64).cos();

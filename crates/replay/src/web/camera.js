@@ -3,7 +3,7 @@
 const FIELD_OF_VIEW = (34 * Math.PI) / 180;
 
 function createCamera() {
-  const goal = { target: [0, 0, 0.5], azimuth: -0.95, elevation: 0.3, distance: 5 };
+  const goal = { target: [0, 0, 0.5], azimuth: -0.95, elevation: 0.24, distance: 5 };
   return { goal, now: { ...goal }, lift: 0 };
 }
 
@@ -60,12 +60,20 @@ function cameraAxes(view) {
   return { forward, right, above: cross(right, forward) };
 }
 
-// Puts a sphere in the middle of the free part of the window.
-function frameSphere(camera, centre, radius, aspect) {
-  const free = Math.max(1 - camera.lift, 0.4);
-  const narrow = Math.min(free, aspect) * Math.tan(FIELD_OF_VIEW / 2);
-  camera.goal.target = centre.slice();
-  camera.goal.distance = (Math.max(radius, 1e-3) * 1.02) / Math.sin(Math.atan(narrow));
+// Puts a box in the middle of the free part of the window, as near as its corners allow.
+function frameBox(camera, low, high, aspect) {
+  const { goal } = camera;
+  goal.target = scale(add(low, high), 0.5);
+  const { forward, right, above } = cameraAxes(goal);
+  const tall = Math.tan(FIELD_OF_VIEW / 2) * Math.max(1 - camera.lift, 0.4) * 0.96;
+  const wide = Math.tan(FIELD_OF_VIEW / 2) * aspect * 0.96;
+  let distance = 1e-3;
+  for (let corner = 0; corner < 8; corner++) {
+    const point = [0, 1, 2].map((k) => ((corner >> k) & 1 ? high[k] : low[k]) - goal.target[k]);
+    const reach = Math.max(Math.abs(dot(point, right)) / wide, Math.abs(dot(point, above)) / tall);
+    distance = Math.max(distance, reach - dot(point, forward));
+  }
+  goal.distance = distance;
 }
 
 function clipFromWorld(camera, aspect, far) {

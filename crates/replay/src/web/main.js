@@ -28,7 +28,7 @@ function motionBounds(renderer, recording) {
   }
   radii.sort((a, b) => a - b);
   const radius = 0.5 * length(subtract(high, low));
-  return { low, high, centre: scale(add(low, high), 0.5), radius, frameRadius: radii[radii.length >> 1] };
+  return { low, high, radius, frameRadius: radii[radii.length >> 1] };
 }
 
 // 1, 2 or 5 times a power of ten, not above x.
@@ -48,10 +48,12 @@ function traveller(recording) {
 function frameAll(app) {
   const aspect = app.canvas.clientWidth / app.canvas.clientHeight;
   if (app.followed < 0) {
-    frameSphere(app.camera, app.motion.centre, 0.92 * app.motion.radius, aspect);
+    frameBox(app.camera, app.motion.low, app.motion.high, aspect);
   } else {
     const now = solidBounds(app.renderer, currentPoses(app));
-    frameSphere(app.camera, now.centre, 1.25 * app.motion.frameRadius, aspect);
+    frameBox(app.camera, now.low, now.high, aspect);
+    // Room for what comes.
+    zoom(app.camera, 1.3);
   }
 }
 
@@ -152,7 +154,7 @@ function start() {
     camera: createCamera(),
     playback: createPlayback(recording),
     show: { contacts: true, forces: true, axes: false, wireframe: false },
-    cell: roundNumber(0.6 * motion.frameRadius),
+    cell: roundNumber(0.3 * motion.frameRadius),
     groundHeight: groundHeightOf(renderer, recording, motion),
     fullForce: referenceForce(recording),
     followed: -1,
