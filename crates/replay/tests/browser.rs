@@ -2,9 +2,11 @@
 //!
 //! Needs an executable `chromium` on the PATH; without it the tests say so and pass.
 
-use pullback_replay::Replay;
+use pullback_replay::{Frame, Replay, ReplayGeom, ReplayShape, Up};
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 #[path = "../examples/bouncing.rs"]
 #[allow(dead_code)]
@@ -67,18 +69,32 @@ fn load(name: &str, html: &str, hash: &str, options: &[&str]) -> Option<String> 
 }
 
 fn dump_dom(browser: &Path, folder: &Path, address: &str, options: &[&str]) -> String {
-    let output = Command::new(browser)
+    let dom = folder.join("dom.html");
+    let mut child = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-sync"])
         .args(["--disable-background-networking", "--disable-component-update"])
-        .args(["--window-size=640,480", "--virtual-time-budget=6000", "--dump-dom"])
+        .args(["--window-size=500,300", "--virtual-time-budget=6000", "--dump-dom"])
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
         .args(options)
         .arg(address)
-        .output()
+        .stdout(File::create(&dom).unwrap())
+        .stderr(Stdio::null())
+        .spawn()
         .unwrap();
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    // A browser that hangs fails the test instead of stopping it.
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("the browser did not finish within {PATIENCE:?}");
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::fs::read_to_string(dom).unwrap()
 }
 
+const PATIENCE: Duration = Duration::from_secs(180);
 const SOFTWARE: [&str; 3] = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"];
 
 #[test]
@@ -112,12 +128,25 @@ fn the_address_selects_a_frame() {
 #[test]
 fn a_still_of_a_y_up_scene_without_ground_is_shown() {
     let mut replay = bouncing::bouncing();
-    replay.up = pullback_replay::Up::Y;
-    replay.geoms.retain(|geom| !matches!(geom.shape, pullback_replay::ReplayShape::Plane { .. }));
+    replay.up = Up::Y;
+    replay.geoms.retain(|geom| !matches!(geom.shape, ReplayShape::Plane { .. }));
     replay.frames.truncate(1);
     replay.series.clear();
     let Some(root) = load("still", &replay.to_html().unwrap(), "", &SOFTWARE) else { return };
     assert!(root.contains("data-ready=\"true\"") && !root.contains("data-error"), "{root}");
+}
+
+#[test]
+fn a_motion_that_leaves_the_picture_is_followed() {
+    let mut replay = Replay::new("Away", 10.0);
+    replay.bodies = vec!["world".into(), "runner".into()];
+    replay.geoms.push(ReplayGeom::new("ball", 1, ReplayShape::Sphere { radius: 0.5 }));
+    let pose = |x: f64| ([x, 0.0, 0.5], [1.0, 0.0, 0.0, 0.0]);
+    let frame =
+        |k: i32| Frame { time: k.into(), poses: vec![pose(0.0), pose(k.into())], contacts: Vec::new() };
+    replay.frames = (0..30).map(frame).collect();
+    let Some(root) = load("runner", &replay.to_html().unwrap(), "", &SOFTWARE) else { return };
+    assert!(root.contains("data-follow=\"runner\"") && !root.contains("data-error"), "{root}");
 }
 
 #[test]

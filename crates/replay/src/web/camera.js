@@ -4,7 +4,7 @@ const FIELD_OF_VIEW = (34 * Math.PI) / 180;
 
 function createCamera() {
   const goal = { target: [0, 0, 0.5], azimuth: -0.95, elevation: 0.24, distance: 5 };
-  return { goal, now: { ...goal }, lift: 0 };
+  return { goal, now: { ...goal }, lift: 0, free: 1 };
 }
 
 function eyeOf(view) {
@@ -65,7 +65,7 @@ function frameBox(camera, low, high, aspect) {
   const { goal } = camera;
   goal.target = scale(add(low, high), 0.5);
   const { forward, right, above } = cameraAxes(goal);
-  const tall = Math.tan(FIELD_OF_VIEW / 2) * Math.max(1 - camera.lift, 0.4) * 0.96;
+  const tall = Math.tan(FIELD_OF_VIEW / 2) * camera.free * 0.96;
   const wide = Math.tan(FIELD_OF_VIEW / 2) * aspect * 0.96;
   let distance = 1e-3;
   for (let corner = 0; corner < 8; corner++) {
@@ -73,13 +73,14 @@ function frameBox(camera, low, high, aspect) {
     const reach = Math.max(Math.abs(dot(point, right)) / wide, Math.abs(dot(point, above)) / tall);
     distance = Math.max(distance, reach - dot(point, forward));
   }
-  goal.distance = distance;
+  // The corners of the box are rarely filled.
+  goal.distance = 0.87 * distance;
 }
 
 function clipFromWorld(camera, aspect, far) {
   const view = camera.now;
   const projection = perspective(FIELD_OF_VIEW, aspect, view.distance * 0.02, far);
-  // The control bar covers the lower edge: the picture moves up by half of it.
+  // The controls cover the lower edge: the picture moves up.
   projection[9] = -camera.lift;
   return matrixProduct(projection, lookAt(eyeOf(view), view.target, [0, 0, 1]));
 }

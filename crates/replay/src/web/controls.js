@@ -40,6 +40,8 @@ function follow(app, body) {
   app.followed = body >= 0 && body < app.recording.bodies.length ? body : -1;
   app.followedAt = null;
   byId("follow").value = String(app.followed);
+  document.documentElement.dataset.follow = app.recording.bodies[app.followed] || "";
+  if (app.followed >= 0) app.camera.goal.target = currentPoses(app)[app.followed].position;
 }
 
 function bindKeys(app) {
@@ -119,12 +121,12 @@ function applyAddress(app) {
   const number = (name) => (wishes.has(name) && isFinite(wishes.get(name)) ? Number(wishes.get(name)) : null);
   for (const name of SWITCHES) if (wishes.has(name)) flip(app, name, wishes.get(name) !== "0");
   if (wishes.has("theme")) setTheme(app, wishes.get("theme"));
-  if (wishes.has("follow")) follow(app, app.recording.bodies.indexOf(wishes.get("follow")));
   if (number("speed") > 0) app.playback.speed = number("speed");
   if (number("azimuth") !== null) app.camera.goal.azimuth = (number("azimuth") * Math.PI) / 180;
   if (number("elevation") !== null) app.camera.goal.elevation = clamp((number("elevation") * Math.PI) / 180, -1.5, 1.55);
   if (number("zoom") > 0) app.camera.goal.distance /= number("zoom");
   if (number("frame") !== null) showFrame(app.playback, number("frame"));
+  if (wishes.has("follow")) follow(app, app.recording.bodies.indexOf(wishes.get("follow")));
   if (number("play") !== null) app.playback.playing = number("play") !== 0;
 }
 

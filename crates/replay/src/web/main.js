@@ -67,7 +67,13 @@ function layout(app) {
   const ratio = Math.min(window.devicePixelRatio || 1, 2);
   canvas.width = Math.max(1, Math.round(canvas.clientWidth * ratio));
   canvas.height = Math.max(1, Math.round(canvas.clientHeight * ratio));
-  camera.lift = clamp((byId("bar").offsetHeight + 16) / canvas.clientHeight, 0, 0.4);
+  // The picture is centred between the control bar and what stands at the top.
+  const height = canvas.clientHeight;
+  const below = height - byId("bar").getBoundingClientRect().top;
+  const plots = byId("plots").getBoundingClientRect();
+  const above = plots.width > 0.6 * canvas.clientWidth ? plots.bottom : 20;
+  camera.lift = clamp((below - above) / height, -0.4, 0.4);
+  camera.free = clamp(1 - (below + above) / height, 0.4, 1);
 }
 
 function draw(app) {

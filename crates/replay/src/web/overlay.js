@@ -24,16 +24,17 @@ function contactMarks(surfaces, contacts, size) {
   });
 }
 
-// Arrows in proportion to the force; past three full lengths they no longer grow.
-function forceMarks(surfaces, contacts, fullForce, fullLength) {
+// Arrows in proportion to the force, which `full` says how to draw; past three full lengths they no longer grow.
+function forceMarks(surfaces, contacts, full) {
   const marks = [];
   for (const contact of contacts) {
-    const size = length(contact.force);
-    if (!(size > 1e-3 * fullForce)) continue;
-    const reach = Math.min(size / fullForce, 3) * fullLength;
-    // The width shrinks with short arrows, so that they keep their form.
-    const width = fullLength * Math.min(0.8, 0.25 + 0.55 * (reach / fullLength));
-    marks.push(mark(surfaces.arrow, contact.position, normalize(contact.force), [width, width, reach], FORCE_COLOR));
+    const force = length(contact.force);
+    if (!(force > 1e-3 * full.force)) continue;
+    const share = Math.min(force / full.force, 3);
+    // Short arrows are thinner, so that they keep their form.
+    const width = full.width * Math.min(0.8, 0.25 + 0.55 * share);
+    const scales = [width, width, share * full.length];
+    marks.push(mark(surfaces.arrow, contact.position, normalize(contact.force), scales, FORCE_COLOR));
   }
   return marks;
 }

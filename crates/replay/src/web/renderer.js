@@ -221,10 +221,13 @@ function drawLines(renderer, items, shared) {
 // Marks are seen clearly in front of shapes and faintly through them.
 function drawMarks(renderer, scene, shared) {
   const { gl, marks } = renderer;
+  // Seen from near, marks shrink so that they do not hide what they mark; only a force keeps its length.
+  const size = Math.min(scene.size, 0.55 * scene.camera.now.distance);
+  const full = { force: scene.fullForce, length: 0.4 * scene.size, width: 0.4 * size };
   const items = [
-    ...(scene.show.axes ? axisMarks(marks, scene.poses, 0.16 * scene.size) : []),
-    ...(scene.show.contacts ? contactMarks(marks, scene.contacts, 0.022 * scene.size) : []),
-    ...(scene.show.forces ? forceMarks(marks, scene.contacts, scene.fullForce, 0.4 * scene.size) : []),
+    ...(scene.show.axes ? axisMarks(marks, scene.poses, 0.085 * size) : []),
+    ...(scene.show.contacts ? contactMarks(marks, scene.contacts, 0.022 * size) : []),
+    ...(scene.show.forces ? forceMarks(marks, scene.contacts, full) : []),
   ];
   if (!items.length) return;
   const lit = { ...shared, uGloss: 0.2, uShadowSoft: 0 };

@@ -46,7 +46,8 @@ varying vec3 vWorld, vNormal;
 void main() {
   vec3 n = normalize(vNormal);
   vec3 view = normalize(uEye - vWorld);
-  // A mesh may be open: its back is lit as a front.
+  // Of a clear shape only the front is seen; an opaque mesh may be open, and its back is lit as a front.
+  if (uColor.a < 0.999 && dot(n, view) < 0.0) discard;
   if (dot(n, view) < 0.0) n = mix(n, -n, step(0.15, -dot(n, view)));
   vec3 albedo = linearFromSrgb(uColor.rgb);
   float facing = max(dot(n, uSun), 0.0);
