@@ -28,7 +28,7 @@ pub enum Command {
     List,
     /// A short tour that ends in an HTML page with pictures
     Demo,
-    /// Run a scene: trajectory as CSV and a picture of it
+    /// Run a scene: trajectory as CSV, a picture of it, and for robots a page that plays it
     Simulate(SimulateOptions),
     /// What a model file holds, and its mass matrix, bias force and accelerations at a state
     Inspect(InspectOptions),

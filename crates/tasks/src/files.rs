@@ -11,6 +11,7 @@ use pullback_scene::mesh::MeshFiles;
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use pullback_scene::urdf::{self, UrdfOptions};
 
+use crate::recording;
 use crate::scene::{BuiltIn, Scene};
 use crate::scenes::SceneOptions;
 
@@ -51,7 +52,9 @@ pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
     let probes = (0..2).map(|seed| (format!("at random state {seed}"), random_state(&robot, seed))).collect();
     let summary =
         format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.model().nv);
+    let shown = robot.clone();
     Ok(Box::new(BuiltIn {
+        recorder: Some(Box::new(move |rows| recording::replay(&shown, rows))),
         name: Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy().into_owned()),
         summary,
         system: Integrated::new(robot, dt, integrator)?,

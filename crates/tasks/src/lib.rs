@@ -3,6 +3,7 @@
 pub mod diffmjx_toy;
 pub mod files;
 pub mod objectives;
+pub mod recording;
 pub mod results;
 pub mod scene;
 pub mod scenes;

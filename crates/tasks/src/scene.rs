@@ -7,6 +7,7 @@ use pullback_core::rollout::{FinalState, Inputs, Moment, Rollout};
 use pullback_core::step_check::{check_rollout, check_step};
 use pullback_core::{ConfigError, Described, Info, Schedule, StepError, System};
 use pullback_math::Dual;
+use pullback_replay::Replay;
 
 /// A system with a name, a time step and states worth looking at.
 pub trait Scene: Sync {
@@ -25,9 +26,14 @@ pub trait Scene: Sync {
         steps: usize,
         visit: &mut dyn FnMut(Moment<'_, f64>),
     ) -> Result<Info, StepError>;
+    /// The motion as a page that plays in a browser, for scenes that have bodies to show; `rows` are times and states.
+    fn replay(&self, rows: &[(f64, Vec<f64>)]) -> Option<Replay>;
     /// Checks the gradients of one step at each state worth looking at, and of a rollout.
     fn gradcheck(&self, seed: u64, tolerance: f64) -> Result<Vec<(String, Report)>, ConfigError>;
 }
+
+/// Makes a page of recorded times and states.
+pub type Recorder = Box<dyn Fn(&[(f64, Vec<f64>)]) -> Replay + Send + Sync>;
 
 /// A [`Scene`] made of any system.
 pub struct BuiltIn<S> {
@@ -41,6 +47,8 @@ pub struct BuiltIn<S> {
     pub dt: f64,
     /// States at which gradients are checked, with what is special about each.
     pub probes: Vec<(String, Vec<f64>)>,
+    /// Turns recorded states into a page, where there are bodies to show.
+    pub recorder: Option<Recorder>,
     /// Largest accepted error against finite differences: an adaptive solve changes its steps with its inputs, and
     /// differences see that to within its tolerance.
     pub difference_tolerance: f64,
@@ -104,6 +112,10 @@ impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
         }
         visit(Moment { step: steps, steps, state: &state, control: &[] });
         Ok(info)
+    }
+
+    fn replay(&self, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
+        self.recorder.as_ref().map(|record| record(rows))
     }
 
     fn gradcheck(&self, seed: u64, tolerance: f64) -> Result<Vec<(String, Report)>, ConfigError> {

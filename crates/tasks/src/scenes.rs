@@ -88,6 +88,7 @@ pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
                 system: ElasticPointMass::new(dt, time_of_impact)?,
                 dt,
                 probes: named(bounce_probes()),
+                recorder: None,
                 difference_tolerance: 1e-6,
             }))
         }
@@ -175,6 +176,7 @@ where
         system,
         dt,
         probes: named(probes),
+        recorder: None,
         difference_tolerance: 1e-6 + 1e5 * tolerance,
     }))
 }

@@ -56,6 +56,12 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     let (table, picture) = (folder.join("trajectory.csv"), folder.join("trajectory.png"));
     output.write(&table, csv.as_bytes())?;
     figure(scene.as_ref(), &rows).save_png(&picture)?;
+    let mut files = vec![table, picture];
+    if let Some(replay) = scene.replay(&rows) {
+        let page = folder.join("replay.html");
+        replay.save(&page).map_err(|e| ConfigError::new(format!("{}: {e}", page.display())))?;
+        files.push(page);
+    }
 
     let summary = Summary {
         scene: scene.name().into(),
@@ -65,7 +71,7 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
         rejected_inner_steps: info.rejected,
         names,
         final_state: rows.pop().map(|(_, state)| state).unwrap_or_default(),
-        files: vec![table, picture],
+        files,
     };
     output.print(&summary, || {
         let mut text = format!("{} for {} steps of {} s\n", summary.scene, steps, summary.dt);

@@ -1,0 +1,66 @@
+//! Recorded motion of a robot as a page that plays in a browser.
+
+use pullback_core::{Described, VectorField};
+use pullback_math::{Quat, Vec3};
+use pullback_physics::articulated::{Articulated, Geom, Model, Shape};
+use pullback_replay::{Frame, Replay, ReplayGeom, ReplayShape};
+
+/// At most this many frames per second of motion are kept: more than a screen shows.
+const FRAMES_PER_SECOND: f64 = 60.0;
+
+/// The page of times and states.
+pub fn replay(robot: &Articulated, rows: &[(f64, Vec<f64>)]) -> Replay {
+    let model = robot.model();
+    let mut page = Replay::new(model.name.clone(), FRAMES_PER_SECOND);
+    page.bodies = model.bodies.iter().map(|b| b.name.clone()).collect();
+    page.geoms = model.geoms.iter().map(|g| geom(model, g)).collect();
+
+    let params = robot.layout().params.defaults();
+    let mut ws = VectorField::<f64>::workspace(robot);
+    let mut due = f64::NEG_INFINITY;
+    for (time, state) in rows {
+        if *time < due {
+            continue;
+        }
+        due = time + 1.0 / FRAMES_PER_SECOND - 1e-9;
+        ws.kinematics.update(model, robot.tree(), robot.index(), &params, &state[..model.nq]);
+        let poses = ws.kinematics.world_from_body.iter();
+        let poses = poses.map(|pose| (array(pose.translation), quaternion(Quat::from_mat3(pose.rotation))));
+        page.frames.push(Frame { time: *time, poses: poses.collect(), contacts: Vec::new() });
+    }
+    page
+}
+
+fn geom(model: &Model, geom: &Geom) -> ReplayGeom {
+    let shape = match geom.shape {
+        Shape::Plane => ReplayShape::Plane { half_x: 0.0, half_y: 0.0 },
+        Shape::Sphere { radius } => ReplayShape::Sphere { radius },
+        Shape::Capsule { radius, half_length } => ReplayShape::Capsule { radius, half_length },
+        Shape::Cylinder { radius, half_length } => ReplayShape::Cylinder { radius, half_length },
+        Shape::Ellipsoid { radii } => ReplayShape::Ellipsoid { radii: array(radii) },
+        Shape::Box { half } => ReplayShape::Box { half: array(half) },
+        Shape::Mesh { mesh } => {
+            let mesh = &model.meshes[mesh];
+            ReplayShape::Mesh {
+                vertices: mesh.vertices.iter().map(|v| array(*v)).collect(),
+                triangles: mesh.triangles.iter().map(|t| t.map(|i| i as u32)).collect(),
+            }
+        }
+    };
+    ReplayGeom {
+        name: geom.name.clone(),
+        body: geom.body,
+        shape,
+        position: array(geom.position),
+        orientation: quaternion(geom.orientation),
+        rgba: geom.rgba,
+    }
+}
+
+fn array(v: Vec3<f64>) -> [f64; 3] {
+    [v.x, v.y, v.z]
+}
+
+fn quaternion(q: Quat<f64>) -> [f64; 4] {
+    [q.w, q.x, q.y, q.z]
+}
