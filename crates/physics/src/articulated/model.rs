@@ -452,7 +452,7 @@ impl Model {
                     return refuse("damping, stiffness and armature must not be negative");
                 }
             }
-            if joint.range.is_some_and(|(low, high)| !(low <= high)) {
+            if joint.range.is_some_and(|(low, high)| low.is_nan() || high.is_nan() || low > high) {
                 return refuse("its range is empty");
             }
         }
