@@ -1,7 +1,7 @@
 //! Actuators: `motor`, `position`, `velocity` and `general` in one spec, as MuJoCo keeps them.
 //!
 //! All kinds share one default per class. A shortcut overwrites gain and bias; `position` and `velocity` start from the gain
-//! of the default if that was set by the same shortcut or by `general`, and from 1 otherwise. A force must be affine in
+//! of the default as the same shortcut or `general` set it, and from 1 otherwise. A force must be affine in
 //! control, length and velocity, without states of its own.
 
 use std::collections::HashMap;
@@ -31,6 +31,8 @@ pub(super) struct ActuatorSpec {
     gain: [f64; 10],
     bias: [f64; 10],
     affine: bool,
+    /// Gain and bias as `general` last set them, to which a change of shortcut returns.
+    general: ([f64; 10], [f64; 10]),
     control_range: [f64; 2],
     control_limited: Option<bool>,
     force_range: [f64; 2],
@@ -49,6 +51,7 @@ impl Default for ActuatorSpec {
             gain: UNIT_GAIN,
             bias: [0.0; 10],
             affine: false,
+            general: (UNIT_GAIN, [0.0; 10]),
             control_range: [0.0; 2],
             control_limited: None,
             force_range: [0.0; 2],
@@ -90,10 +93,10 @@ impl ActuatorSpec {
         e.no_children(options)
     }
 
-    /// Gain and bias of another shortcut are forgotten; those of `general` are kept.
+    /// Gain and bias of another shortcut are forgotten; those of `general` come back.
     fn become_kind(&mut self, kind: Kind) {
         if self.kind != Kind::General && self.kind != kind {
-            (self.gain, self.bias) = (UNIT_GAIN, [0.0; 10]);
+            (self.gain, self.bias) = self.general;
         }
         self.kind = kind;
     }
@@ -127,8 +130,12 @@ impl ActuatorSpec {
         if let Some(i) = e.keyword("biastype", &["none", "affine"])? {
             self.affine = i == 1;
         }
-        e.overlay("gainprm", 1, &mut self.gain)?;
-        e.overlay("biasprm", 1, &mut self.bias)?;
+        let gain_given = e.overlay("gainprm", 1, &mut self.gain)?;
+        let bias_given = e.overlay("biasprm", 1, &mut self.bias)?;
+        if gain_given || bias_given {
+            self.kind = Kind::General;
+            self.general = (self.gain, self.bias);
+        }
         e.list("dynprm")?;
         e.set("inheritrange", &mut self.inherit_range)
     }

@@ -23,6 +23,7 @@ mod geom;
 mod inertia;
 mod joint;
 mod mesh;
+mod names;
 mod pose;
 mod sections;
 mod settings;

@@ -12,6 +12,7 @@ use super::defaults::Defaults;
 use super::element::Element;
 use super::fuse::{fuse_static, in_order};
 use super::mesh::MeshTable;
+use super::names::Names;
 use super::settings::{Compiler, Flags, apply_option};
 use crate::ImportError;
 
@@ -44,11 +45,13 @@ pub(super) fn read(
     sections("asset").try_for_each(|e| read_assets(e, &defaults, &compiler, folder, &mut meshes, options))?;
 
     // Bodies with what they carry.
+    let mut names = Names::new();
     let mut reader = BodyReader {
         compiler: &compiler,
         defaults: &defaults,
         options,
         meshes: &mut meshes,
+        names: &mut names,
         nodes: Vec::new(),
     };
     sections("worldbody").try_for_each(|e| reader.read_world(e))?;
@@ -61,7 +64,7 @@ pub(super) fn read(
         set_total_mass(&mut nodes, total);
     }
     check_moving_mass(&nodes)?;
-    let mut model = assemble(name, nodes, root, &compiler)?;
+    let mut model = assemble(name, nodes, root, &compiler, &mut names);
     model.meshes = meshes.meshes;
     model.options = model_options;
 
@@ -75,12 +78,13 @@ pub(super) fn read(
                 continue;
             }
             let mut spec = defaults.of(e, 0)?.actuator.clone();
-            (e.text("name"), e.text("joint"));
+            names.claim("actuator", e)?;
+            e.text("joint");
             spec.apply(e, options)?;
             model.actuators.push(spec.build(e, &model.joints, &joint_index, &compiler)?);
         }
     }
-    name_all("actuator", model.actuators.iter_mut().map(|a| &mut a.name), root)?;
+    names.fill("actuator", model.actuators.iter_mut().map(|a| &mut a.name));
     sections("contact").try_for_each(|e| read_contact(e, &defaults, &mut model, options))?;
     apply_flags(&mut model, flags);
 
@@ -91,6 +95,7 @@ pub(super) fn read(
         section.finish(options, &[])?;
         for e in &section.children {
             if e.tag == "key" {
+                names.claim("key", e)?;
                 let key = read_key(e, &model, options)?;
                 model.keyframes.push(key);
             } else {
@@ -98,7 +103,7 @@ pub(super) fn read(
             }
         }
     }
-    name_all("key", model.keyframes.iter_mut().map(|k| &mut k.name), root)?;
+    names.fill("key", model.keyframes.iter_mut().map(|k| &mut k.name));
     model.compile().map_err(complaint)
 }
 
@@ -158,12 +163,7 @@ fn referenced_bodies(root: &Element) -> HashSet<String> {
 }
 
 /// Bodies, joints, geoms and sites in final order, all with names.
-fn assemble(
-    name: String,
-    nodes: Vec<Node>,
-    root: &Element,
-    compiler: &Compiler,
-) -> Result<Model, ImportError> {
+fn assemble(name: String, nodes: Vec<Node>, root: &Element, compiler: &Compiler, names: &mut Names) -> Model {
     let mut model = Model::new(name);
     let pairs: HashSet<&str> = root
         .children
@@ -203,34 +203,11 @@ fn assemble(
             site
         }));
     }
-    name_all("body", model.bodies.iter_mut().map(|b| &mut b.name), root)?;
-    name_all("joint", model.joints.iter_mut().map(|j| &mut j.name), root)?;
-    name_all("geom", model.geoms.iter_mut().map(|g| &mut g.name), root)?;
-    name_all("site", model.sites.iter_mut().map(|s| &mut s.name), root)?;
-    Ok(model)
-}
-
-/// Gives the nameless a name, `joint3` for the fourth joint, and refuses names used twice.
-fn name_all<'a>(
-    kind: &str,
-    names: impl Iterator<Item = &'a mut String>,
-    root: &Element,
-) -> Result<(), ImportError> {
-    let mut names: Vec<&mut String> = names.collect();
-    let mut taken = HashSet::new();
-    for name in names.iter().filter(|n| !n.is_empty()) {
-        if !taken.insert(name.to_string()) {
-            return Err(root.error(format!("two {kind}s are called `{name}`; rename one")));
-        }
-    }
-    for (i, name) in names.iter_mut().enumerate().filter(|(_, n)| n.is_empty()) {
-        let mut made = format!("{kind}{i}");
-        while !taken.insert(made.clone()) {
-            made.push('_');
-        }
-        **name = made;
-    }
-    Ok(())
+    names.fill("body", model.bodies.iter_mut().map(|b| &mut b.name));
+    names.fill("joint", model.joints.iter_mut().map(|j| &mut j.name));
+    names.fill("geom", model.geoms.iter_mut().map(|g| &mut g.name));
+    names.fill("site", model.sites.iter_mut().map(|s| &mut s.name));
+    model
 }
 
 fn index<'a>(names: impl Iterator<Item = &'a str>) -> HashMap<String, usize> {
