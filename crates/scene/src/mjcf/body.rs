@@ -49,6 +49,11 @@ impl Node {
         }
     }
 
+    /// The world of a file.
+    pub fn world(root: &Element) -> Self {
+        Node { name: "world".into(), ..Node::new(0, Pose::identity(), Pose::identity(), root) }
+    }
+
     /// An error about this body.
     pub fn error(&self, why: &str) -> ImportError {
         ImportError::new(&self.place, format!("<body> `{}`: {why}", self.name))
@@ -62,18 +67,13 @@ pub(super) struct BodyReader<'a> {
     pub options: &'a ImportOptions,
     pub meshes: &'a mut MeshTable,
     pub names: &'a mut Names,
-    /// Bodies, the world first, parents before children.
+    /// Bodies, parents before children; begins with the world.
     pub nodes: Vec<Node>,
 }
 
 impl BodyReader<'_> {
     /// Reads one `<worldbody>`.
     pub fn read_world(&mut self, e: &Element) -> Result<(), ImportError> {
-        if self.nodes.is_empty() {
-            let mut world = Node::new(0, Pose::identity(), Pose::identity(), e);
-            world.name = "world".into();
-            self.nodes.push(world);
-        }
         let class = self.defaults.class_named(e, "childclass", 0)?;
         e.finish(self.options, &["name"])?;
         self.read_children(0, e, Pose::identity(), class)

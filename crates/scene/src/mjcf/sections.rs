@@ -52,11 +52,11 @@ pub(super) fn read(
         options,
         meshes: &mut meshes,
         names: &mut names,
-        nodes: Vec::new(),
+        nodes: vec![Node::world(root)],
     };
     sections("worldbody").try_for_each(|e| reader.read_world(e))?;
     let mut nodes = reader.nodes;
-    if compiler.fuse_static && !nodes.is_empty() {
+    if compiler.fuse_static {
         fuse_static(&mut nodes, &referenced_bodies(root));
     }
     let mut nodes = in_order(nodes);
