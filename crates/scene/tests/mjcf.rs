@@ -1,11 +1,12 @@
 //! The MJCF reader on small models whose compiled form is known by hand.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use pullback_math::Vec3;
-use pullback_physics::articulated::{Integrator, JointKind, Model, Shape};
+use pullback_math::{SymMat3, Vec3};
+use pullback_physics::articulated::{Integrator, JointKind, Mesh, Model, Shape};
 use pullback_scene::ImportError;
-use pullback_scene::mjcf::{ImportOptions, parse_mjcf, read_mjcf};
+use pullback_scene::mjcf::{ImportOptions, LoadedMesh, MeshLoader, MeshSource, parse_mjcf, read_mjcf};
 
 fn read(text: &str) -> Result<Model, ImportError> {
     parse_mjcf(text, None, &ImportOptions::default())
@@ -185,6 +186,7 @@ fn mistakes_are_named() {
         ("<mujoco><tendon><fixed/></tendon></mujoco>", "tendon"),
         ("<mujoco><default class='a'/></mujoco>", "outermost class"),
         ("<mujoco><default><default/></default></mujoco>", "needs `class`"),
+        ("<mujoco><default><geom/><geom/></default></mujoco>", "one of each kind"),
         ("<mujoco><actuator><motor joint='a'/></actuator></mujoco>", "no joint is called"),
         ("<mujoco><actuator><motor site='a'/></actuator></mujoco>", "motor.site"),
         ("<mujoco><actuator><muscle joint='a'/></actuator></mujoco>", "muscle"),
@@ -203,6 +205,39 @@ fn a_mesh_file_says_what_is_missing() {
                 <worldbody><geom type='mesh' mesh='arm'/></worldbody></mujoco>";
     let message = complaint(read(text), "mesh files are not supported yet");
     assert!(message.contains("arm.stl") && message.contains(":1:"), "{message}");
+}
+
+/// Supplies a cube of side 2 whatever is asked for, one corner at the origin.
+struct Cube;
+
+impl MeshLoader for Cube {
+    fn load(&self, source: &MeshSource) -> Result<LoadedMesh, String> {
+        let file = source.file.as_ref().ok_or("not a file")?;
+        assert!(file.ends_with("parts/arm.stl"));
+        let mesh = Mesh { name: String::new(), vertices: vec![], triangles: vec![], hull: vec![] };
+        let side = 2.0 * source.scale.x;
+        let (volume, center) = (side * side * side, Vec3::new(1.0, 1.0, 1.0) * (side / 2.0));
+        let moment = volume * side * side / 6.0;
+        Ok(LoadedMesh { mesh, volume, center, inertia: SymMat3::identity() * moment })
+    }
+}
+
+#[test]
+fn a_loader_supplies_meshes() {
+    let text = "<mujoco><compiler meshdir='parts' strippath='true'/>
+        <default><mesh scale='0.1 0.1 0.1'/></default>
+        <asset><mesh name='m' file='old/arm.stl'/><mesh name='unused' vertex='0 0 0'/></asset>
+        <worldbody><body><freejoint/>
+          <geom type='mesh' mesh='m' mass='3' pos='1 0 0'/><geom type='mesh' mesh='m' mass='3' euler='0 0 180'/>
+        </body></worldbody></mujoco>";
+    let options = ImportOptions { mesh_loader: Some(Arc::new(Cube)), ..ImportOptions::default() };
+    let m = parse_mjcf(text, None, &options).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((m.meshes.len(), m.meshes[0].name.as_str()), (1, "m"));
+    assert_eq!(m.geoms[1].shape, Shape::Mesh { mesh: 0 });
+    // Centres at (1.1, 0.1, 0.1) and (−0.1, −0.1, 0.1).
+    assert!((m.bodies[1].com - Vec3::new(0.5, 0.0, 0.1)).norm() < 1e-14);
+    // Each 3 · 0.2² / 6, and 3 (0.6² + 0.1²) about z by the distance.
+    assert!((m.bodies[1].inertia.zz - 2.0 * (0.02 + 3.0 * 0.37)).abs() < 1e-14);
 }
 
 #[test]
