@@ -6,7 +6,9 @@ use std::sync::Arc;
 use pullback_math::{SymMat3, Vec3};
 use pullback_physics::articulated::{Integrator, JointKind, Mesh, Model, Shape};
 use pullback_scene::ImportError;
-use pullback_scene::mjcf::{ImportOptions, LoadedMesh, MeshLoader, MeshSource, parse_mjcf, read_mjcf};
+use pullback_scene::mjcf::{
+    ImportOptions, LoadedMesh, MeshLoader, MeshSource, SolidProperties, parse_mjcf, read_mjcf,
+};
 
 fn read(text: &str) -> Result<Model, ImportError> {
     parse_mjcf(text, None, &ImportOptions::default())
@@ -217,8 +219,9 @@ impl MeshLoader for Cube {
         let mesh = Mesh { name: String::new(), vertices: vec![], triangles: vec![], hull: vec![] };
         let side = 2.0 * source.scale.x;
         let (volume, center) = (side * side * side, Vec3::new(1.0, 1.0, 1.0) * (side / 2.0));
-        let moment = volume * side * side / 6.0;
-        Ok(LoadedMesh { mesh, volume, center, inertia: SymMat3::identity() * moment })
+        let inertia = SymMat3::identity() * (volume * side * side / 6.0);
+        let solid = SolidProperties { volume, center, inertia };
+        Ok(LoadedMesh { mesh, solid: if side < 1.0 { Ok(solid) } else { Err("it is open".into()) } })
     }
 }
 
@@ -238,6 +241,12 @@ fn a_loader_supplies_meshes() {
     assert!((m.bodies[1].com - Vec3::new(0.5, 0.0, 0.1)).norm() < 1e-14);
     // Each 3 · 0.2² / 6, and 3 (0.6² + 0.1²) about z by the distance.
     assert!((m.bodies[1].inertia.zz - 2.0 * (0.02 + 3.0 * 0.37)).abs() < 1e-14);
+    // A mesh that encloses nothing may be looked at, but has no inertia.
+    let open = text.replace("0.1 0.1 0.1", "1 1 1");
+    complaint(parse_mjcf(&open, None, &options), "it is open");
+    let weighed =
+        open.replace("<freejoint/>", "<freejoint/><inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/>");
+    assert!(parse_mjcf(&weighed, None, &options).is_ok());
 }
 
 #[test]

@@ -191,7 +191,14 @@ impl BodyReader<'_> {
         if infer {
             let (low, high) = compiler.inertia_groups;
             let chosen = node.geoms.iter().filter(|g| (low..=high).contains(&g.group));
-            let parts: Vec<Inertial> = chosen.map(|g| g.inertial).collect();
+            let mut parts = Vec::new();
+            for geom in chosen {
+                if let Some(why) = &geom.weightless {
+                    let why = format!("<geom>: its body needs its inertia, but {why}; add an `<inertial>`");
+                    return Err(ImportError::new(&geom.place, why));
+                }
+                parts.push(geom.inertial);
+            }
             if let Some(sum) = Inertial::sum(&parts) {
                 node.inertial = sum;
             }

@@ -10,6 +10,7 @@ use pullback_physics::articulated::Shape;
 
 use super::ImportOptions;
 use super::element::Element;
+use super::mesh::SolidProperties;
 use super::pose::Pose;
 use super::settings::Compiler;
 use crate::ImportError;
@@ -36,6 +37,17 @@ impl Inertial {
             center: pose.position,
             axes: pose.orientation.to_mat3(),
             principal: Vec3::zero(),
+        }
+    }
+
+    /// A mesh of this mass in a pose.
+    pub fn of_mesh(solid: SolidProperties, pose: Pose, mass: f64) -> Self {
+        let eigen = symmetric_eigen(solid.inertia);
+        Inertial {
+            mass,
+            center: pose.point(solid.center),
+            axes: pose.orientation.to_mat3() * eigen.vectors,
+            principal: eigen.values * (mass / solid.volume.max(f64::MIN_POSITIVE)),
         }
     }
 

@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use pullback_physics::articulated::Model;
 
-pub use mesh::{LoadedMesh, MeshLoader, MeshSource};
+pub use mesh::{LoadedMesh, MeshLoader, MeshSource, SolidProperties};
 
 use crate::ImportError;
 
