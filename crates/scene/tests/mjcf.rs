@@ -264,6 +264,15 @@ fn hostile_files_end_in_errors() {
     complaint(read(&format!("<mujoco {}", "=".repeat(3_000_000))), "attributes");
     complaint(read(&"<".repeat(1_000_000)), "");
     complaint(read(&"<!-- ".repeat(1_000_000)), "");
+    let classes: String = (0..5000).map(|i| format!("<default class='c{i}'/>")).collect();
+    complaint(read(&format!("<mujoco><default>{classes}</default></mujoco>")), "default classes");
+    let keys = "<key/>".repeat(20_000);
+    let bodies = "<body><freejoint/><geom size='1'/></body>".repeat(2_000);
+    let keyed = format!("<mujoco><worldbody>{bodies}</worldbody><keyframe>{keys}</keyframe></mujoco>");
+    complaint(read(&keyed), "keyframes hold");
+    let still = "<body><geom size='1'/></body>".repeat(100_000);
+    let fused = format!("<mujoco><compiler fusestatic='true'/><worldbody>{still}</worldbody></mujoco>");
+    assert_eq!(model(&fused).bodies.len(), 1);
     let wide: String = (0..60_000).map(|_| "<body><joint/><geom size='1'/></body>").collect();
     assert_eq!(world(&wide).expect("large but sound").nv, 60_000);
 }

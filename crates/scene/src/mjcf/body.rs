@@ -28,6 +28,8 @@ pub(super) struct Node {
     pub geoms: Vec<BuiltGeom>,
     pub sites: Vec<Site>,
     pub place: Place,
+    /// Whether it melted into its parent.
+    pub fused: bool,
     explicit: Option<Inertial>,
 }
 
@@ -45,6 +47,7 @@ impl Node {
             geoms: Vec::new(),
             sites: Vec::new(),
             place: e.place.clone(),
+            fused: false,
             explicit: None,
         }
     }

@@ -14,6 +14,9 @@ use super::mesh::MeshSpec;
 use super::settings::Compiler;
 use crate::ImportError;
 
+/// Most default classes of a model.
+const MAX_CLASSES: usize = 4096;
+
 /// The specs of one class.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Class {
@@ -84,6 +87,9 @@ impl Defaults {
         }
         for child in e.children.iter().filter(|c| c.tag == "default") {
             let name = child.required("class")?;
+            if self.classes.len() >= MAX_CLASSES {
+                return Err(child.error(format!("more than {MAX_CLASSES} default classes; merge some")));
+            }
             let outer = &self.classes[class];
             let copy = Class { actuator: outer.actuator.nested(), ..outer.clone() };
             let index = self.classes.len();

@@ -16,6 +16,8 @@ use super::names::Names;
 use super::settings::{Compiler, Flags, apply_option};
 use crate::ImportError;
 
+/// Most numbers in all keyframes together.
+const MAX_KEY_NUMBERS: usize = 1 << 23;
 /// Sections that do not change the motion.
 const LOOKS: [&str; 5] = ["visual", "statistic", "custom", "size", "sensor"];
 const ACTUATORS: [&str; 4] = ["motor", "position", "velocity", "general"];
@@ -85,7 +87,10 @@ pub(super) fn read(
         }
     }
     names.fill("actuator", model.actuators.iter_mut().map(|a| &mut a.name));
-    sections("contact").try_for_each(|e| read_contact(e, &defaults, &mut model, options))?;
+    let geom_index = index(model.geoms.iter().map(|g| g.name.as_str()));
+    let body_index = index(model.bodies.iter().map(|b| b.name.as_str()));
+    sections("contact")
+        .try_for_each(|e| read_contact(e, &defaults, &geom_index, &body_index, &mut model, options))?;
     apply_flags(&mut model, flags);
 
     // Coordinates are numbered by the compiler of the model; keyframes need them.
@@ -96,6 +101,12 @@ pub(super) fn read(
         for e in &section.children {
             if e.tag == "key" {
                 names.claim("key", e)?;
+                let size = model.nq + model.nv + model.actuators.len();
+                if (model.keyframes.len() + 1).saturating_mul(size) > MAX_KEY_NUMBERS {
+                    return Err(
+                        e.error(format!("keyframes hold more than {MAX_KEY_NUMBERS} numbers; drop some"))
+                    );
+                }
                 let key = read_key(e, &model, options)?;
                 model.keyframes.push(key);
             } else {
@@ -217,12 +228,12 @@ fn index<'a>(names: impl Iterator<Item = &'a str>) -> HashMap<String, usize> {
 fn read_contact(
     section: &Element,
     defaults: &Defaults,
+    geoms: &HashMap<String, usize>,
+    bodies: &HashMap<String, usize>,
     model: &mut Model,
     options: &ImportOptions,
 ) -> Result<(), ImportError> {
     section.finish(options, &[])?;
-    let geoms = index(model.geoms.iter().map(|g| g.name.as_str()));
-    let bodies = index(model.bodies.iter().map(|b| b.name.as_str()));
     for e in &section.children {
         let find = |names: &HashMap<String, usize>, attribute: &str, kind: &str| {
             let name = e.required(attribute)?;
@@ -232,11 +243,11 @@ fn read_contact(
         match e.tag.as_str() {
             "pair" => {
                 defaults.of(e, 0)?;
-                model.pairs.push((find(&geoms, "geom1", "geom")?, find(&geoms, "geom2", "geom")?));
+                model.pairs.push((find(geoms, "geom1", "geom")?, find(geoms, "geom2", "geom")?));
                 e.finish(options, &["name"])?;
             }
             "exclude" => {
-                model.excludes.push((find(&bodies, "body1", "body")?, find(&bodies, "body2", "body")?));
+                model.excludes.push((find(bodies, "body1", "body")?, find(bodies, "body2", "body")?));
                 e.finish(options, &["name"])?;
             }
             _ => e.refuse(options)?,
