@@ -41,6 +41,18 @@ fn a_free_ball_starts_where_it_stands() {
     assert!((m.bodies[1].inertia.xx - 0.4 * mass * 0.01).abs() < 1e-15);
 }
 
+/// Of the two quaternions of an orientation by axes, the one with w ≥ 0, as in MuJoCo.
+#[test]
+fn axes_give_the_quaternion_of_positive_w() {
+    let m =
+        world("<body xyaxes='-0.9 0.1 0.2 0.2 0.8 0.5'><freejoint/><geom size='1'/></body>").expect("reads");
+    let q = m.reference_configuration();
+    assert!(q[3] >= 0.0, "{q:?}");
+    let x = m.bodies[1].orientation.rotate(Vec3::new(1.0, 0.0, 0.0));
+    let given = Vec3::new(-0.9, 0.1, 0.2);
+    assert!((x - given * (1.0 / given.norm())).norm() < 1e-15);
+}
+
 #[test]
 fn made_up_names_avoid_given_ones() {
     let m = world("<geom size='1'/><geom size='1' name='geom0'/><geom size='1'/>").expect("reads");

@@ -26,7 +26,10 @@ pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<String>) {
         nodes[i].children = children;
         let into = &mut nodes[parent];
         if parent != 0 {
-            into.inertial = Inertial::sum(&[into.inertial, inertial]).unwrap_or(into.inertial);
+            // What has no mass adds nothing, even if `boundinertia` gave it inertia.
+            let parts: Vec<Inertial> =
+                [into.inertial, inertial].into_iter().filter(|p| p.mass > 0.0).collect();
+            into.inertial = Inertial::sum(&parts).unwrap_or(into.inertial);
         }
         into.geoms.extend(geoms.into_iter().map(|mut built| {
             let inner = Pose { position: built.geom.position, orientation: built.geom.orientation };
