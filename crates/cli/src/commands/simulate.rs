@@ -132,27 +132,40 @@ fn inputs(scene: &dyn Scene, steps: usize, settings: &[String]) -> Result<Inputs
     Ok(Inputs { state, controls: control.repeat(steps), params })
 }
 
-/// One panel per slice of the state, over time.
+/// One panel per slice of the state, over time; where there are many, one panel per unit.
 pub fn figure(scene: &dyn Scene, rows: &[(f64, Vec<f64>)]) -> Figure {
-    let panels: Vec<Panel> = scene
-        .layout()
-        .state
-        .slices()
-        .iter()
-        .map(|slice| {
+    let state = &scene.layout().state;
+    let over_time = |i: usize| rows.iter().map(|(t, x)| (*t, x[i])).collect::<Vec<_>>();
+    let panel = |y_label: String, series: Vec<Series>| -> Panel {
+        LinePanel { x_label: "time (s)".into(), y_label, series, ..LinePanel::default() }.into()
+    };
+    let mut panels: Vec<Panel> = Vec::new();
+    if state.slices().len() <= 6 {
+        for slice in state.slices() {
             let series = slice.range.clone().enumerate().map(|(k, i)| {
                 let label = if slice.len() == 1 { String::new() } else { slice.entry_name(k) };
-                Series::new(label, k, rows.iter().map(|(t, x)| (*t, x[i])).collect())
+                Series::new(label, k, over_time(i))
             });
-            LinePanel {
-                x_label: "time (s)".into(),
-                y_label: format!("{} ({})", slice.name, slice.unit),
-                series: series.collect(),
-                ..LinePanel::default()
+            panels.push(panel(format!("{} ({})", slice.name, slice.unit), series.collect()));
+        }
+    } else {
+        let mut units: Vec<&str> = Vec::new();
+        for slice in state.slices() {
+            if !units.contains(&slice.unit.as_ref()) {
+                units.push(&slice.unit);
             }
-            .into()
-        })
-        .collect();
+        }
+        for unit in units {
+            let entries: Vec<usize> = (0..state.len()).filter(|i| state.unit(*i) == unit).collect();
+            // As many names as colours.
+            let label = |k: usize, i: usize| if k < LABELLED { state.entry_name(i) } else { String::new() };
+            let series = entries.iter().enumerate().map(|(k, i)| Series::new(label(k, *i), k, over_time(*i)));
+            panels.push(panel(format!("state ({unit})"), series.collect()));
+        }
+    }
     let count = panels.len();
     Figure::grid(scene.name(), 1, panels).sized(7.5, 0.6 + 3.0 * count as f64)
 }
+
+/// Lines of one panel that get a name in its legend.
+const LABELLED: usize = 8;

@@ -1,8 +1,8 @@
 //! Actuators: `motor`, `position`, `velocity` and `general` in one spec, as MuJoCo keeps them.
 //!
-//! All kinds share one default per class. A shortcut overwrites gain and bias; `position` and `velocity` start from the gain
-//! of the default if that was set by the same shortcut or by `general`, and from 1 otherwise. A force must be affine in
-//! control, length and velocity, without states of its own.
+//! All kinds share one default per class. A shortcut overwrites gain and bias; `position` and `velocity` start from
+//! those of the nearest class in which the same shortcut or `general` set them last, and from gain 1 without bias
+//! otherwise. A force must be affine in control, length and velocity, without states of its own.
 
 use std::collections::HashMap;
 
@@ -31,6 +31,8 @@ pub(super) struct ActuatorSpec {
     gain: [f64; 10],
     bias: [f64; 10],
     affine: bool,
+    /// Kind, gain and bias of the classes around this one, outermost first.
+    outer: Vec<(Kind, [f64; 10], [f64; 10])>,
     control_range: [f64; 2],
     control_limited: Option<bool>,
     force_range: [f64; 2],
@@ -49,6 +51,7 @@ impl Default for ActuatorSpec {
             gain: UNIT_GAIN,
             bias: [0.0; 10],
             affine: false,
+            outer: Vec::new(),
             control_range: [0.0; 2],
             control_limited: None,
             force_range: [0.0; 2],
@@ -90,10 +93,20 @@ impl ActuatorSpec {
         e.no_children(options)
     }
 
-    /// Gain and bias of another shortcut are forgotten; those of `general` are kept.
+    /// The beginning of a class inside this one.
+    pub fn nested(&self) -> Self {
+        let mut inner = self.clone();
+        inner.outer.push((self.kind, self.gain, self.bias));
+        inner
+    }
+
+    /// Gain and bias that another shortcut set are replaced by those of the nearest outer class where this shortcut or
+    /// `general` set them, or by gain 1.
     fn become_kind(&mut self, kind: Kind) {
-        if self.kind != Kind::General && self.kind != kind {
-            (self.gain, self.bias) = (UNIT_GAIN, [0.0; 10]);
+        let fits = |k: Kind| k == kind || k == Kind::General;
+        if !fits(self.kind) {
+            let found = self.outer.iter().rev().find(|(k, ..)| fits(*k));
+            (self.gain, self.bias) = found.map_or((UNIT_GAIN, [0.0; 10]), |(_, gain, bias)| (*gain, *bias));
         }
         self.kind = kind;
     }
@@ -127,6 +140,7 @@ impl ActuatorSpec {
         if let Some(i) = e.keyword("biastype", &["none", "affine"])? {
             self.affine = i == 1;
         }
+        self.kind = Kind::General;
         e.overlay("gainprm", 1, &mut self.gain)?;
         e.overlay("biasprm", 1, &mut self.bias)?;
         e.list("dynprm")?;

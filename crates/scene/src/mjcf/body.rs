@@ -12,6 +12,7 @@ use super::element::Element;
 use super::geom::BuiltGeom;
 use super::inertia::Inertial;
 use super::mesh::MeshTable;
+use super::names::Names;
 use super::pose::Pose;
 use super::settings::{Compiler, InertiaSource};
 use crate::{ImportError, Place};
@@ -27,23 +28,33 @@ pub(super) struct Node {
     pub geoms: Vec<BuiltGeom>,
     pub sites: Vec<Site>,
     pub place: Place,
+    /// Whether it melted into its parent.
+    pub fused: bool,
     explicit: Option<Inertial>,
 }
 
 impl Node {
-    fn new(parent: usize, pose: Pose, e: &Element) -> Self {
+    /// A body in the pose `own` inside `frame` of its parent.
+    fn new(parent: usize, frame: Pose, own: Pose, e: &Element) -> Self {
         Node {
             name: e.text("name").unwrap_or_default().to_string(),
             parent,
             children: Vec::new(),
-            pose,
-            inertial: Inertial::none(Pose::identity()),
+            pose: frame.then(own),
+            // MuJoCo puts the centre of a body without any mass at its own pose, which matters once `boundmass` acts.
+            inertial: Inertial::none(own),
             joints: Vec::new(),
             geoms: Vec::new(),
             sites: Vec::new(),
             place: e.place.clone(),
+            fused: false,
             explicit: None,
         }
+    }
+
+    /// The world of a file.
+    pub fn world(root: &Element) -> Self {
+        Node { name: "world".into(), ..Node::new(0, Pose::identity(), Pose::identity(), root) }
     }
 
     /// An error about this body.
@@ -58,18 +69,14 @@ pub(super) struct BodyReader<'a> {
     pub defaults: &'a Defaults,
     pub options: &'a ImportOptions,
     pub meshes: &'a mut MeshTable,
-    /// Bodies, the world first, parents before children.
+    pub names: &'a mut Names,
+    /// Bodies, parents before children; begins with the world.
     pub nodes: Vec<Node>,
 }
 
 impl BodyReader<'_> {
     /// Reads one `<worldbody>`.
     pub fn read_world(&mut self, e: &Element) -> Result<(), ImportError> {
-        if self.nodes.is_empty() {
-            let mut world = Node::new(0, Pose::identity(), e);
-            world.name = "world".into();
-            self.nodes.push(world);
-        }
         let class = self.defaults.class_named(e, "childclass", 0)?;
         e.finish(self.options, &["name"])?;
         self.read_children(0, e, Pose::identity(), class)
@@ -95,7 +102,7 @@ impl BodyReader<'_> {
                 "geom" => self.read_geom(body, child, frame, class)?,
                 "site" => {
                     let mut spec = self.defaults.of(child, class)?.site.clone();
-                    child.text("name");
+                    self.names.claim("site", child)?;
                     spec.apply(child, self.compiler, self.options)?;
                     self.nodes[body].sites.push(spec.build(child, frame)?);
                 }
@@ -124,9 +131,9 @@ impl BodyReader<'_> {
         frame: Pose,
         class: usize,
     ) -> Result<(), ImportError> {
-        let pose = frame.then(Pose::read(e, self.compiler)?);
+        self.names.claim("body", e)?;
         let class = self.defaults.class_named(e, "childclass", class)?;
-        let node = Node::new(parent, pose, e);
+        let node = Node::new(parent, frame, Pose::read(e, self.compiler)?, e);
         e.refuse_unless("mocap", e.boolean("mocap")? != Some(true), self.options)?;
         e.refuse_unless("gravcomp", e.number("gravcomp")?.is_none_or(|g| g == 0.0), self.options)?;
         e.finish(self.options, &["user"])?;
@@ -139,14 +146,14 @@ impl BodyReader<'_> {
 
     fn read_geom(&mut self, body: usize, e: &Element, frame: Pose, class: usize) -> Result<(), ImportError> {
         let mut spec = self.defaults.of(e, class)?.geom.clone();
-        e.text("name");
+        self.names.claim("geom", e)?;
         spec.apply(e, self.compiler, self.options)?;
         self.nodes[body].geoms.push(spec.build(e, frame, self.meshes, self.options)?);
         Ok(())
     }
 
     fn read_joint(&mut self, body: usize, e: &Element, frame: Pose, class: usize) -> Result<(), ImportError> {
-        e.text("name");
+        self.names.claim("joint", e)?;
         let joint = if e.tag == "freejoint" {
             super::joint::JointSpec::free(e, self.options)?
         } else {
@@ -164,8 +171,9 @@ impl BodyReader<'_> {
         if turns && node.joints.iter().any(|j| j.kind == JointKind::Ball) {
             return Err(e.error("a ball joint already turns this body; put the second rotation on a child"));
         }
-        if node.joints.len() >= 6 {
-            return Err(e.error("a body has at most six joints; put the rest on a child"));
+        let velocities = |j: &Joint| j.kind.velocities();
+        if node.joints.iter().map(velocities).sum::<usize>() + velocities(&joint) > 6 {
+            return Err(e.error("a body has at most six degrees of freedom; put the rest on a child"));
         }
         node.joints.push(joint);
         Ok(())
@@ -186,7 +194,14 @@ impl BodyReader<'_> {
         if infer {
             let (low, high) = compiler.inertia_groups;
             let chosen = node.geoms.iter().filter(|g| (low..=high).contains(&g.group));
-            let parts: Vec<Inertial> = chosen.map(|g| g.inertial).collect();
+            let mut parts = Vec::new();
+            for geom in chosen {
+                if let Some(why) = &geom.weightless {
+                    let why = format!("<geom>: its body needs its inertia, but {why}; add an `<inertial>`");
+                    return Err(ImportError::new(&geom.place, why));
+                }
+                parts.push(geom.inertial);
+            }
             if let Some(sum) = Inertial::sum(&parts) {
                 node.inertial = sum;
             }

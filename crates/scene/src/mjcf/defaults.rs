@@ -3,7 +3,7 @@
 //! An element starts as a copy of the specs of its class (its own `class`, else the nearest `childclass`, else `main`) and
 //! overwrites what it says. Numbers overwrite from the front, so `friction="2"` keeps the default's other two.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::ImportOptions;
 use super::actuator::ActuatorSpec;
@@ -13,6 +13,9 @@ use super::joint::JointSpec;
 use super::mesh::MeshSpec;
 use super::settings::Compiler;
 use crate::ImportError;
+
+/// Most default classes of a model.
+const MAX_CLASSES: usize = 4096;
 
 /// The specs of one class.
 #[derive(Clone, Debug, Default)]
@@ -61,7 +64,11 @@ impl Defaults {
     ) -> Result<(), ImportError> {
         e.finish(options, &[])?;
         // A class is complete before those inside it are copied from it, wherever they stand.
+        let mut seen = HashSet::new();
         for child in e.children.iter().filter(|c| c.tag != "default") {
+            if !seen.insert(child.tag.as_str()) {
+                return Err(child.error("a class has one of each kind; merge the two"));
+            }
             let specs = &mut self.classes[class];
             match child.tag.as_str() {
                 "joint" => specs.joint.apply(child, options)?,
@@ -80,7 +87,11 @@ impl Defaults {
         }
         for child in e.children.iter().filter(|c| c.tag == "default") {
             let name = child.required("class")?;
-            let copy = self.classes[class].clone();
+            if self.classes.len() >= MAX_CLASSES {
+                return Err(child.error(format!("more than {MAX_CLASSES} default classes; merge some")));
+            }
+            let outer = &self.classes[class];
+            let copy = Class { actuator: outer.actuator.nested(), ..outer.clone() };
             let index = self.classes.len();
             if self.index.insert(name.to_string(), index).is_some() {
                 return Err(child.error_in("class", format!("two classes are called `{name}`; rename one")));

@@ -16,18 +16,20 @@ pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<String>) {
         let (parent, pose) = (node.parent, node.pose);
         let inertial = node.inertial.seen_from(pose);
         let (geoms, sites) = (std::mem::take(&mut node.geoms), std::mem::take(&mut node.sites));
+        node.fused = true;
+        // The children stay listed here, so that they take this body's place among its siblings.
         let children = std::mem::take(&mut node.children);
         for child in &children {
             nodes[*child].parent = parent;
             nodes[*child].pose = pose.then(nodes[*child].pose);
         }
+        nodes[i].children = children;
         let into = &mut nodes[parent];
         if parent != 0 {
-            into.inertial = Inertial::sum(&[into.inertial, inertial]).unwrap_or(into.inertial);
-        }
-        // The children take the place of the body among its siblings.
-        if let Some(at) = into.children.iter().position(|c| *c == i) {
-            into.children.splice(at..=at, children);
+            // What has no mass adds nothing, even if `boundinertia` gave it inertia.
+            let parts: Vec<Inertial> =
+                [into.inertial, inertial].into_iter().filter(|p| p.mass > 0.0).collect();
+            into.inertial = Inertial::sum(&parts).unwrap_or(into.inertial);
         }
         into.geoms.extend(geoms.into_iter().map(|mut built| {
             let inner = Pose { position: built.geom.position, orientation: built.geom.orientation };
@@ -43,7 +45,7 @@ pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<String>) {
     }
 }
 
-/// The bodies reachable from the world, depth first, with parents renumbered.
+/// The bodies that were not fused, depth first, with parents renumbered.
 pub(super) fn in_order(nodes: Vec<Node>) -> Vec<Node> {
     let mut slots: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
     let mut ordered: Vec<Node> = Vec::with_capacity(slots.len());
@@ -51,9 +53,11 @@ pub(super) fn in_order(nodes: Vec<Node>) -> Vec<Node> {
     while let Some((index, parent)) = stack.pop() {
         let Some(mut node) = slots[index].take() else { continue };
         node.parent = parent;
-        let own = ordered.len();
+        let own = if node.fused { parent } else { ordered.len() };
         stack.extend(node.children.iter().rev().map(|child| (*child, own)));
-        ordered.push(node);
+        if !node.fused {
+            ordered.push(node);
+        }
     }
     ordered
 }

@@ -3,7 +3,7 @@
 //! Friction, `condim`, `margin`, `gap`, `priority`, `solmix`, `solref` and `solimp` are stored for the contact models that
 //! use them. Colour is kept; material, fluid shape and user data do not change motion and are dropped.
 
-use pullback_math::{Mat3, Quat, SymMat3, Vec3};
+use pullback_math::{Quat, Vec3};
 use pullback_physics::articulated::{ContactSoftness, Geom, Shape, Site};
 
 use super::ImportOptions;
@@ -116,6 +116,8 @@ pub(super) struct BuiltGeom {
     pub geom: Geom,
     /// Mass and inertia in the body frame.
     pub inertial: Inertial,
+    /// Why it has no inertia, for a mesh that encloses nothing; an error once the inertia is needed.
+    pub weightless: Option<String>,
     pub group: i32,
     pub place: Place,
 }
@@ -175,11 +177,14 @@ impl GeomSpec {
             return Err(e.error_in("mesh", "fitting a shape to a mesh is not supported; use type=\"mesh\""));
         }
         check_size(e, kind, KINDS[self.shape.kind].1, size)?;
-        let mut inertial = Inertial::none(pose);
+        let (mut inertial, mut weightless) = (Inertial::none(pose), None);
         let shape = if kind == "mesh" {
             let name = self.mesh.as_deref().ok_or_else(|| e.error("needs the name of a `mesh`"))?;
-            let (index, unit) = meshes.get(name, e)?;
-            inertial = unit.placed(pose, self.mass_of(unit.volume));
+            let (index, solid) = meshes.get(name, e)?;
+            match solid {
+                Ok(solid) => inertial = Inertial::of_mesh(solid, pose, self.mass_of(solid.volume)),
+                Err(why) => weightless = Some(why),
+            }
             Shape::Mesh { mesh: index }
         } else {
             let shape = primitive(kind, size);
@@ -200,7 +205,7 @@ impl GeomSpec {
             softness: self.softness,
             rgba: self.rgba.map(|c| c as f32),
         };
-        Ok(BuiltGeom { geom, inertial, group: self.group, place: e.place.clone() })
+        Ok(BuiltGeom { geom, inertial, weightless, group: self.group, place: e.place.clone() })
     }
 
     /// The mass as told, or by density; what has no volume has no mass.
@@ -272,32 +277,5 @@ impl SiteSpec {
         let (pose, _) = self.shape.place(e, frame)?;
         let name = e.text("name").unwrap_or_default().to_string();
         Ok(Site { name, body: 0, position: pose.position, orientation: pose.orientation })
-    }
-}
-
-/// Volume, centre and inertia of a mesh of unit density.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct UnitMesh {
-    pub volume: f64,
-    pub center: Vec3<f64>,
-    pub principal: Vec3<f64>,
-    pub axes: Mat3<f64>,
-}
-
-impl UnitMesh {
-    /// From the inertia about the centre, density 1.
-    pub fn new(volume: f64, center: Vec3<f64>, inertia: SymMat3<f64>) -> Self {
-        let eigen = pullback_math::symmetric_eigen(inertia);
-        UnitMesh { volume, center, principal: eigen.values, axes: eigen.vectors }
-    }
-
-    fn placed(&self, pose: Pose, mass: f64) -> Inertial {
-        let scale = if self.volume > 0.0 { mass / self.volume } else { 0.0 };
-        Inertial {
-            mass,
-            center: pose.point(self.center),
-            axes: pose.orientation.to_mat3() * self.axes,
-            principal: self.principal * scale,
-        }
     }
 }

@@ -10,6 +10,7 @@ use pullback_physics::articulated::Shape;
 
 use super::ImportOptions;
 use super::element::Element;
+use super::mesh::SolidProperties;
 use super::pose::Pose;
 use super::settings::Compiler;
 use crate::ImportError;
@@ -39,6 +40,17 @@ impl Inertial {
         }
     }
 
+    /// A mesh of this mass in a pose.
+    pub fn of_mesh(solid: SolidProperties, pose: Pose, mass: f64) -> Self {
+        let eigen = symmetric_eigen(solid.inertia);
+        Inertial {
+            mass,
+            center: pose.point(solid.center),
+            axes: pose.orientation.to_mat3() * eigen.vectors,
+            principal: eigen.values * (mass / solid.volume.max(f64::MIN_POSITIVE)),
+        }
+    }
+
     /// `<inertial>`, inside `frame` of its body.
     pub fn read(
         e: &Element,
@@ -61,7 +73,7 @@ impl Inertial {
         if let Some([xx, yy, zz, xy, xz, yz]) = full {
             let eigen = symmetric_eigen(SymMat3 { xx, yy, zz, xy, xz, yz });
             let least = eigen.values.z;
-            if !(least > NO_MASS) {
+            if least.is_nan() || least <= NO_MASS {
                 return Err(e.error_in("fullinertia", "is not positive definite"));
             }
             inertial.principal = eigen.values;
@@ -79,12 +91,12 @@ impl Inertial {
 
     /// Several as one; `None` if they have no mass.
     pub fn sum(parts: &[Inertial]) -> Option<Inertial> {
-        if let [one] = parts {
-            return Some(*one);
-        }
         let mass: f64 = parts.iter().map(|p| p.mass).sum();
         if mass < NO_MASS {
             return None;
+        }
+        if let [one] = parts {
+            return Some(*one);
         }
         // c = Σ mᵢ cᵢ / m,  I = Σ (Iᵢ + mᵢ (|d|² 1 − d dᵀ)),  d = cᵢ − c
         let center = parts.iter().fold(Vec3::zero(), |sum, p| sum + p.center * p.mass) * (1.0 / mass);

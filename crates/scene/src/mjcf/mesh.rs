@@ -11,7 +11,6 @@ use pullback_physics::articulated::Mesh;
 
 use super::ImportOptions;
 use super::element::Element;
-use super::geom::UnitMesh;
 use super::settings::Compiler;
 use crate::{ImportError, Place};
 
@@ -38,16 +37,23 @@ pub struct MeshSource {
     pub place: Place,
 }
 
-/// A mesh with its mass properties, in the frame of the geoms that use it.
+/// A mesh in the frame of the geoms that use it.
 #[derive(Clone, Debug)]
 pub struct LoadedMesh {
     /// Corners, triangles and hull; the name is that of the source.
     pub mesh: Mesh,
+    /// What it encloses, or one line about why it encloses nothing; only a body without `<inertial>` minds.
+    pub solid: Result<SolidProperties, String>,
+}
+
+/// Volume and inertia of a solid of density 1 kg/m³.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SolidProperties {
     /// Volume, m³.
     pub volume: f64,
     /// Centre of mass, m.
     pub center: Vec3<f64>,
-    /// Inertia about the centre of mass for density 1 kg/m³, kg m².
+    /// Inertia about the centre of mass, kg m².
     pub inertia: SymMat3<f64>,
 }
 
@@ -143,11 +149,14 @@ fn locate(file: &str, compiler: &Compiler, folder: Option<&PathBuf>) -> PathBuf 
     folder.map(|f| f.join(&relative)).unwrap_or(relative)
 }
 
+/// Index of a mesh, and what it encloses.
+type Entry = (usize, Result<SolidProperties, String>);
+
 /// The meshes of a model, loaded as geoms ask for them.
 #[derive(Default)]
 pub(super) struct MeshTable {
     sources: HashMap<String, MeshSource>,
-    loaded: HashMap<String, (usize, UnitMesh)>,
+    loaded: HashMap<String, Entry>,
     loader: Option<std::sync::Arc<dyn MeshLoader>>,
     /// Loaded meshes, in the order of first use.
     pub meshes: Vec<Mesh>,
@@ -167,10 +176,10 @@ impl MeshTable {
         }
     }
 
-    /// The mesh a geom asks for: its index and mass properties.
-    pub fn get(&mut self, name: &str, user: &Element) -> Result<(usize, UnitMesh), ImportError> {
+    /// The mesh a geom asks for.
+    pub fn get(&mut self, name: &str, user: &Element) -> Result<Entry, ImportError> {
         if let Some(found) = self.loaded.get(name) {
-            return Ok(*found);
+            return Ok(found.clone());
         }
         let source = self
             .sources
@@ -184,10 +193,9 @@ impl MeshTable {
         let loaded = loader
             .load(source)
             .map_err(|why| ImportError::new(&source.place, format!("mesh `{name}` {what}: {why}")))?;
-        let unit = UnitMesh::new(loaded.volume, loaded.center, loaded.inertia);
-        let entry = (self.meshes.len(), unit);
+        let entry = (self.meshes.len(), loaded.solid);
         self.meshes.push(Mesh { name: name.to_string(), ..loaded.mesh });
-        self.loaded.insert(name.to_string(), entry);
+        self.loaded.insert(name.to_string(), entry.clone());
         Ok(entry)
     }
 }

@@ -23,6 +23,7 @@ mod geom;
 mod inertia;
 mod joint;
 mod mesh;
+mod names;
 mod pose;
 mod sections;
 mod settings;
@@ -33,7 +34,7 @@ use std::sync::Arc;
 
 use pullback_physics::articulated::Model;
 
-pub use mesh::{LoadedMesh, MeshLoader, MeshSource};
+pub use mesh::{LoadedMesh, MeshLoader, MeshSource, SolidProperties};
 
 use crate::ImportError;
 

@@ -79,7 +79,9 @@ pub(super) fn read_orientation(
         let x = direction("xyaxes", Vec3::new(a, b, c))?;
         let y = Vec3::new(d, e, f);
         let y = direction("xyaxes", y - x * x.dot(y))?;
-        return Ok(Some(Quat::from_mat3(Mat3::from_cols(x, y, x.cross(y))).normalize()));
+        let quat = Quat::from_mat3(Mat3::from_cols(x, y, x.cross(y))).normalize();
+        // Of the two signs MuJoCo takes that with w ≥ 0, which shows in the coordinates of a free joint.
+        return Ok(Some(if quat.w < 0.0 { quat * -1.0 } else { quat }));
     }
     if let Some(z) = element.vec3("zaxis")? {
         return Ok(Some(from_z_axis(direction("zaxis", z)?)));

@@ -12,9 +12,12 @@ use super::defaults::Defaults;
 use super::element::Element;
 use super::fuse::{fuse_static, in_order};
 use super::mesh::MeshTable;
+use super::names::Names;
 use super::settings::{Compiler, Flags, apply_option};
 use crate::ImportError;
 
+/// Most numbers in all keyframes together.
+const MAX_KEY_NUMBERS: usize = 1 << 23;
 /// Sections that do not change the motion.
 const LOOKS: [&str; 5] = ["visual", "statistic", "custom", "size", "sensor"];
 const ACTUATORS: [&str; 4] = ["motor", "position", "velocity", "general"];
@@ -44,16 +47,18 @@ pub(super) fn read(
     sections("asset").try_for_each(|e| read_assets(e, &defaults, &compiler, folder, &mut meshes, options))?;
 
     // Bodies with what they carry.
+    let mut names = Names::new();
     let mut reader = BodyReader {
         compiler: &compiler,
         defaults: &defaults,
         options,
         meshes: &mut meshes,
-        nodes: Vec::new(),
+        names: &mut names,
+        nodes: vec![Node::world(root)],
     };
     sections("worldbody").try_for_each(|e| reader.read_world(e))?;
     let mut nodes = reader.nodes;
-    if compiler.fuse_static && !nodes.is_empty() {
+    if compiler.fuse_static {
         fuse_static(&mut nodes, &referenced_bodies(root));
     }
     let mut nodes = in_order(nodes);
@@ -61,7 +66,7 @@ pub(super) fn read(
         set_total_mass(&mut nodes, total);
     }
     check_moving_mass(&nodes)?;
-    let mut model = assemble(name, nodes, root, &compiler)?;
+    let mut model = assemble(name, nodes, root, &compiler, &mut names);
     model.meshes = meshes.meshes;
     model.options = model_options;
 
@@ -75,13 +80,17 @@ pub(super) fn read(
                 continue;
             }
             let mut spec = defaults.of(e, 0)?.actuator.clone();
-            (e.text("name"), e.text("joint"));
+            names.claim("actuator", e)?;
+            e.text("joint");
             spec.apply(e, options)?;
             model.actuators.push(spec.build(e, &model.joints, &joint_index, &compiler)?);
         }
     }
-    name_all("actuator", model.actuators.iter_mut().map(|a| &mut a.name), root)?;
-    sections("contact").try_for_each(|e| read_contact(e, &defaults, &mut model, options))?;
+    names.fill("actuator", model.actuators.iter_mut().map(|a| &mut a.name));
+    let geom_index = index(model.geoms.iter().map(|g| g.name.as_str()));
+    let body_index = index(model.bodies.iter().map(|b| b.name.as_str()));
+    sections("contact")
+        .try_for_each(|e| read_contact(e, &defaults, &geom_index, &body_index, &mut model, options))?;
     apply_flags(&mut model, flags);
 
     // Coordinates are numbered by the compiler of the model; keyframes need them.
@@ -91,6 +100,13 @@ pub(super) fn read(
         section.finish(options, &[])?;
         for e in &section.children {
             if e.tag == "key" {
+                names.claim("key", e)?;
+                let size = model.nq + model.nv + model.actuators.len();
+                if (model.keyframes.len() + 1).saturating_mul(size) > MAX_KEY_NUMBERS {
+                    return Err(
+                        e.error(format!("keyframes hold more than {MAX_KEY_NUMBERS} numbers; drop some"))
+                    );
+                }
                 let key = read_key(e, &model, options)?;
                 model.keyframes.push(key);
             } else {
@@ -98,7 +114,7 @@ pub(super) fn read(
             }
         }
     }
-    name_all("key", model.keyframes.iter_mut().map(|k| &mut k.name), root)?;
+    names.fill("key", model.keyframes.iter_mut().map(|k| &mut k.name));
     model.compile().map_err(complaint)
 }
 
@@ -158,12 +174,7 @@ fn referenced_bodies(root: &Element) -> HashSet<String> {
 }
 
 /// Bodies, joints, geoms and sites in final order, all with names.
-fn assemble(
-    name: String,
-    nodes: Vec<Node>,
-    root: &Element,
-    compiler: &Compiler,
-) -> Result<Model, ImportError> {
+fn assemble(name: String, nodes: Vec<Node>, root: &Element, compiler: &Compiler, names: &mut Names) -> Model {
     let mut model = Model::new(name);
     let pairs: HashSet<&str> = root
         .children
@@ -203,34 +214,11 @@ fn assemble(
             site
         }));
     }
-    name_all("body", model.bodies.iter_mut().map(|b| &mut b.name), root)?;
-    name_all("joint", model.joints.iter_mut().map(|j| &mut j.name), root)?;
-    name_all("geom", model.geoms.iter_mut().map(|g| &mut g.name), root)?;
-    name_all("site", model.sites.iter_mut().map(|s| &mut s.name), root)?;
-    Ok(model)
-}
-
-/// Gives the nameless a name, `joint3` for the fourth joint, and refuses names used twice.
-fn name_all<'a>(
-    kind: &str,
-    names: impl Iterator<Item = &'a mut String>,
-    root: &Element,
-) -> Result<(), ImportError> {
-    let mut names: Vec<&mut String> = names.collect();
-    let mut taken = HashSet::new();
-    for name in names.iter().filter(|n| !n.is_empty()) {
-        if !taken.insert(name.to_string()) {
-            return Err(root.error(format!("two {kind}s are called `{name}`; rename one")));
-        }
-    }
-    for (i, name) in names.iter_mut().enumerate().filter(|(_, n)| n.is_empty()) {
-        let mut made = format!("{kind}{i}");
-        while !taken.insert(made.clone()) {
-            made.push('_');
-        }
-        **name = made;
-    }
-    Ok(())
+    names.fill("body", model.bodies.iter_mut().map(|b| &mut b.name));
+    names.fill("joint", model.joints.iter_mut().map(|j| &mut j.name));
+    names.fill("geom", model.geoms.iter_mut().map(|g| &mut g.name));
+    names.fill("site", model.sites.iter_mut().map(|s| &mut s.name));
+    model
 }
 
 fn index<'a>(names: impl Iterator<Item = &'a str>) -> HashMap<String, usize> {
@@ -240,12 +228,12 @@ fn index<'a>(names: impl Iterator<Item = &'a str>) -> HashMap<String, usize> {
 fn read_contact(
     section: &Element,
     defaults: &Defaults,
+    geoms: &HashMap<String, usize>,
+    bodies: &HashMap<String, usize>,
     model: &mut Model,
     options: &ImportOptions,
 ) -> Result<(), ImportError> {
     section.finish(options, &[])?;
-    let geoms = index(model.geoms.iter().map(|g| g.name.as_str()));
-    let bodies = index(model.bodies.iter().map(|b| b.name.as_str()));
     for e in &section.children {
         let find = |names: &HashMap<String, usize>, attribute: &str, kind: &str| {
             let name = e.required(attribute)?;
@@ -255,11 +243,11 @@ fn read_contact(
         match e.tag.as_str() {
             "pair" => {
                 defaults.of(e, 0)?;
-                model.pairs.push((find(&geoms, "geom1", "geom")?, find(&geoms, "geom2", "geom")?));
+                model.pairs.push((find(geoms, "geom1", "geom")?, find(geoms, "geom2", "geom")?));
                 e.finish(options, &["name"])?;
             }
             "exclude" => {
-                model.excludes.push((find(&bodies, "body1", "body")?, find(&bodies, "body2", "body")?));
+                model.excludes.push((find(bodies, "body1", "body")?, find(bodies, "body2", "body")?));
                 e.finish(options, &["name"])?;
             }
             _ => e.refuse(options)?,

@@ -205,25 +205,31 @@ fn check_limits(text: &str, mut depth: usize) -> Result<(), (usize, String)> {
     Ok(())
 }
 
-/// Where lines begin, so that a place is found by bisection.
+/// Where lines begin, so that a line is found by bisection and a column by counting on from the last place.
 struct Lines<'a> {
     text: &'a str,
     file: Arc<str>,
     starts: Vec<usize>,
+    /// The last offset asked for and its column; offsets come nearly in order, so an endless line stays cheap.
+    last: Cell<(usize, usize)>,
 }
 
 impl<'a> Lines<'a> {
     fn new(text: &'a str, name: &str) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1);
-        Lines { text, file: name.into(), starts: std::iter::once(0).chain(newlines).collect() }
+        let starts = std::iter::once(0).chain(newlines).collect();
+        Lines { text, file: name.into(), starts, last: Cell::new((0, 1)) }
     }
 
     fn place(&self, offset: usize) -> Place {
         let line = self.starts.partition_point(|start| *start <= offset).max(1);
-        // The column counts characters, up to a bound so that one endless line stays cheap.
-        let start = self.starts[line - 1].max(offset.saturating_sub(4096));
-        let before = self.text.as_bytes().get(start..offset).unwrap_or_default();
-        let column = 1 + before.iter().filter(|b| (**b & 0xC0) != 0x80).count();
+        let start = self.starts[line - 1];
+        let (last, last_column) = self.last.get();
+        let (from, column) = if (start..=offset).contains(&last) { (last, last_column) } else { (start, 1) };
+        let between = self.text.as_bytes().get(from..offset).unwrap_or_default();
+        // Bytes that continue a character do not count.
+        let column = column + between.iter().filter(|b| (**b & 0xC0) != 0x80).count();
+        self.last.set((offset, column));
         Place { file: self.file.clone(), line, column }
     }
 }

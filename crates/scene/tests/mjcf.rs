@@ -1,0 +1,363 @@
+//! The MJCF reader on small models whose compiled form is known by hand.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pullback_math::{SymMat3, Vec3};
+use pullback_physics::articulated::{Integrator, JointKind, Mesh, Model, Shape};
+use pullback_scene::ImportError;
+use pullback_scene::mjcf::{
+    ImportOptions, LoadedMesh, MeshLoader, MeshSource, SolidProperties, parse_mjcf, read_mjcf,
+};
+
+fn read(text: &str) -> Result<Model, ImportError> {
+    parse_mjcf(text, None, &ImportOptions::default())
+}
+
+fn world(inside: &str) -> Result<Model, ImportError> {
+    read(&format!("<mujoco><worldbody>{inside}</worldbody></mujoco>"))
+}
+
+fn model(text: &str) -> Model {
+    read(text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The message, which must hold `part` and a place.
+fn complaint(result: Result<Model, ImportError>, part: &str) -> String {
+    let error = result.expect_err(part);
+    let text = error.to_string();
+    assert!(text.contains(part), "`{text}` should speak of `{part}`");
+    assert!(!text.contains('\n'), "one line: {text}");
+    text
+}
+
+#[test]
+fn a_free_ball_starts_where_it_stands() {
+    let m = world("<body pos='1 2 3' quat='0 2 0 0'><freejoint/><geom size='0.1'/></body>").expect("reads");
+    assert_eq!(m.reference_configuration(), [1.0, 2.0, 3.0, 0.0, 1.0, 0.0, 0.0]);
+    assert_eq!((m.bodies[1].name.as_str(), m.joints[0].name.as_str()), ("body1", "joint0"));
+    let mass = 4.0 / 3.0 * std::f64::consts::PI; // 1000 kg/m³ (0.1 m)³
+    assert!((m.bodies[1].mass - mass).abs() < 1e-14);
+    assert!((m.bodies[1].inertia.xx - 0.4 * mass * 0.01).abs() < 1e-15);
+}
+
+/// Of the two quaternions of an orientation by axes, the one with w ≥ 0, as in MuJoCo.
+#[test]
+fn axes_give_the_quaternion_of_positive_w() {
+    let m =
+        world("<body xyaxes='-0.9 0.1 0.2 0.2 0.8 0.5'><freejoint/><geom size='1'/></body>").expect("reads");
+    let q = m.reference_configuration();
+    assert!(q[3] >= 0.0, "{q:?}");
+    let x = m.bodies[1].orientation.rotate(Vec3::new(1.0, 0.0, 0.0));
+    let given = Vec3::new(-0.9, 0.1, 0.2);
+    assert!((x - given * (1.0 / given.norm())).norm() < 1e-15);
+}
+
+#[test]
+fn made_up_names_avoid_given_ones() {
+    let m = world("<geom size='1'/><geom size='1' name='geom0'/><geom size='1'/>").expect("reads");
+    let names: Vec<&str> = m.geoms.iter().map(|g| g.name.as_str()).collect();
+    assert_eq!(names, ["geom0_", "geom0", "geom2"]);
+}
+
+#[test]
+fn angles_are_degrees_unless_told() {
+    let text = |angle: &str| {
+        format!(
+            "<mujoco><compiler angle='{angle}'/><worldbody><body>
+             <joint range='-90 45' ref='30' springref='60'/><joint type='slide' range='0 2' ref='1'/>
+             <geom size='1'/></body></worldbody></mujoco>"
+        )
+    };
+    let (d, r) = (model(&text("degree")), model(&text("radian")));
+    let turn = std::f64::consts::PI / 180.0;
+    let (low, high) = d.joints[0].range.expect("limited");
+    assert!((low + 90.0 * turn).abs() < 1e-15 && (high - 45.0 * turn).abs() < 1e-15);
+    assert!((d.joints[0].reference - 30.0 * turn).abs() < 1e-15);
+    assert!((d.joints[0].spring_reference - 60.0 * turn).abs() < 1e-15);
+    assert_eq!(r.joints[0].range, Some((-90.0, 45.0)));
+    assert_eq!(d.joints[1].range, Some((0.0, 2.0)));
+    assert_eq!(d.reference_configuration()[1], 1.0);
+}
+
+#[test]
+fn classes_inherit_and_overwrite_from_the_front() {
+    let m = model(
+        "<mujoco><default>
+           <geom size='0.1 0.2 0.3' friction='2 3 4'/>
+           <default class='boxes'><geom type='box'/><default class='slick'><geom friction='0.1'/></default></default>
+         </default><worldbody>
+           <geom/><body childclass='boxes'><geom/><geom class='slick' size='9'/><geom class='main'/></body>
+         </worldbody></mujoco>",
+    );
+    assert_eq!(m.geoms[0].shape, Shape::Sphere { radius: 0.1 });
+    assert_eq!(m.geoms[1].shape, Shape::Box { half: Vec3::new(0.1, 0.2, 0.3) });
+    assert_eq!(m.geoms[2].shape, Shape::Box { half: Vec3::new(9.0, 0.2, 0.3) });
+    assert_eq!(m.geoms[2].friction, [0.1, 3.0, 4.0]);
+    assert_eq!(m.geoms[3].shape, Shape::Sphere { radius: 0.1 });
+}
+
+#[test]
+fn options_and_flags_are_stored() {
+    let m = model(
+        "<mujoco><option timestep='0.01' gravity='1 2 3' integrator='implicitfast'>
+         <flag contact='disable' eulerdamp='disable' spring='disable' clampctrl='disable'/></option>
+         <worldbody><body><joint name='j' stiffness='3' damping='2'/><geom size='1'/></body></worldbody>
+         <actuator><motor joint='j' ctrlrange='0 1'/></actuator></mujoco>",
+    );
+    assert_eq!((m.options.timestep, m.options.integrator), (0.01, Integrator::ImplicitFast));
+    assert!(!m.options.contact && m.options.limits && !m.options.implicit_damping);
+    assert_eq!((m.joints[0].stiffness, m.joints[0].damping), (0.0, 2.0));
+    assert_eq!(m.actuators[0].control_range, None);
+}
+
+#[test]
+fn a_capsule_between_two_points_lies_between_them() {
+    let m = world("<geom type='capsule' size='0.1' fromto='1 0 0 1 4 0'/>").expect("reads");
+    assert_eq!(m.geoms[0].shape, Shape::Capsule { radius: 0.1, half_length: 2.0 });
+    assert_eq!(m.geoms[0].position, Vec3::new(1.0, 2.0, 0.0));
+    let along = m.geoms[0].orientation.rotate(Vec3::new(0.0, 0.0, 1.0));
+    assert!((along.y.abs() - 1.0).abs() < 1e-15);
+}
+
+#[test]
+fn what_is_not_honoured_is_an_error_with_its_place() {
+    let text = "<mujoco>\n  <worldbody>\n    <body><joint frictionloss='1'/><geom size='1'/></body>\n  </worldbody>\n</mujoco>";
+    let message = complaint(read(text), "joint.frictionloss");
+    assert!(message.starts_with("<text>:3:18: "), "{message}");
+    let allowed =
+        ImportOptions { allow_ignored: vec!["joint.frictionloss".into()], ..ImportOptions::default() };
+    assert!(parse_mjcf(text, None, &allowed).is_ok());
+    let equality = "<mujoco><equality><weld body1='a'/></equality></mujoco>";
+    complaint(read(equality), "allow `equality`");
+    let allowed = ImportOptions { allow_ignored: vec!["equality".into()], ..ImportOptions::default() };
+    assert!(parse_mjcf(equality, None, &allowed).is_ok());
+}
+
+#[test]
+fn mistakes_are_named() {
+    let joint = |inside: &str| world(&format!("<body><joint {inside}/><geom size='1'/></body>"));
+    for (attributes, part) in [
+        ("axis='0 0 0'", "too short"),
+        ("axis='1 0'", "2 numbers where 3"),
+        ("axis='1 0 x'", "`x` is not a number"),
+        ("axis='nan 0 1'", "not a number"),
+        ("axis='inf 0 1'", "not a number"),
+        ("axis='1e300 0 1'", "not a number"),
+        ("type='screw'", "must be one of"),
+        ("type='ball' range='1 2'", "begin with 0"),
+        ("limited='true'", "below its second"),
+        ("springdamper='1 1'", "springdamper"),
+        ("actuatorfrcrange='0 1'", "actuatorfrcrange"),
+        ("dampin='1'", "dampin"),
+        ("damping='1 2'", "not supported"),
+        ("damping='-1'", "negative"),
+        ("class='none'", "no default class"),
+    ] {
+        complaint(joint(attributes), part);
+    }
+    for (inside, part) in [
+        ("<geom/>", "positive sizes"),
+        ("<geom type='plane'/>", "size of a plane"),
+        ("<geom size='1' quat='0 0 0 0'/>", "is zero"),
+        ("<geom size='1' quat='1 0 0 0' euler='0 0 0'/>", "more than one orientation"),
+        ("<geom type='capsule' size='1' fromto='0 0 0 0 0 0'/>", "too close"),
+        ("<geom type='capsule' size='1' pos='0 0 0' fromto='0 0 0 0 0 1'/>", "keep one"),
+        ("<geom size='1' fromto='0 0 0 0 0 1'/>", "needs a capsule"),
+        ("<geom size='1' density='-1'/>", "negative"),
+        ("<geom type='hfield' hfield='h'/>", "must be one of"),
+        ("<geom type='mesh' mesh='m'/>", "no mesh is called"),
+        ("<geom size='1' condim='2'/>", "1, 3, 4 or 6"),
+        ("<geom size='1' name='a'/><geom size='1' name='a'/>", "another geom"),
+        ("<body name='world'/>", "another body"),
+        ("<joint/>", "the world has no joints"),
+        ("<replicate count='3'/>", "not supported"),
+        ("<body mocap='true'/>", "mocap"),
+        ("<body gravcomp='1'/>", "gravcomp"),
+        ("<body><joint/></body>", "has no mass"),
+        ("<body><body><freejoint/></body></body>", "free joint"),
+        ("<body><joint/><freejoint/></body>", "free joint"),
+        ("<body><joint type='ball'/><joint/></body>", "ball joint already"),
+        (
+            "<body><joint/><geom size='1'/><body><geom type='plane' size='1 1 1'/></body></body>",
+            "plane cannot move",
+        ),
+        ("<body><inertial mass='1' diaginertia='1 1 1'/></body>", "needs `pos`"),
+        ("<body><inertial pos='0 0 0' mass='1' diaginertia='1 1 3'/></body>", "balanceinertia"),
+        ("<body><inertial pos='0 0 0' mass='1' fullinertia='1 1 -3 0 0 0'/></body>", "positive definite"),
+        ("text", "text between elements"),
+    ] {
+        complaint(world(inside), part);
+    }
+    for (text, part) in [
+        ("", "not well-formed"),
+        ("<mujoco>", "not well-formed"),
+        ("<robot/>", "outermost element"),
+        ("<mujoco><compiler coordinate='global'/></mujoco>", "local"),
+        ("<mujoco><compiler eulerseq='xyw'/></mujoco>", "three letters"),
+        ("<mujoco><option density='1'/></mujoco>", "density"),
+        ("<mujoco><option timestep='0'/></mujoco>", "positive"),
+        ("<mujoco><tendon><fixed/></tendon></mujoco>", "tendon"),
+        ("<mujoco><default class='a'/></mujoco>", "outermost class"),
+        ("<mujoco><default><default/></default></mujoco>", "needs `class`"),
+        ("<mujoco><default><geom/><geom/></default></mujoco>", "one of each kind"),
+        ("<mujoco><actuator><motor joint='a'/></actuator></mujoco>", "no joint is called"),
+        ("<mujoco><actuator><motor site='a'/></actuator></mujoco>", "motor.site"),
+        ("<mujoco><actuator><muscle joint='a'/></actuator></mujoco>", "muscle"),
+        ("<mujoco><contact><exclude body1='a' body2='world'/></contact></mujoco>", "no body is called"),
+        ("<mujoco><keyframe><key qpos='1'/></keyframe></mujoco>", "holds 1 numbers"),
+        ("<mujoco><include file='a.xml'/></mujoco>", "no folder"),
+        ("<!DOCTYPE a [<!ENTITY b 'c'>]><mujoco/>", "not well-formed"),
+    ] {
+        complaint(read(text), part);
+    }
+}
+
+#[test]
+fn a_mesh_file_says_what_is_missing() {
+    let text = "<mujoco><compiler meshdir='parts'/><asset><mesh file='arm.stl'/></asset>
+                <worldbody><geom type='mesh' mesh='arm'/></worldbody></mujoco>";
+    let message = complaint(read(text), "mesh files are not supported yet");
+    assert!(message.contains("arm.stl") && message.contains(":1:"), "{message}");
+}
+
+/// Supplies a cube of side 2 whatever is asked for, one corner at the origin.
+struct Cube;
+
+impl MeshLoader for Cube {
+    fn load(&self, source: &MeshSource) -> Result<LoadedMesh, String> {
+        let file = source.file.as_ref().ok_or("not a file")?;
+        assert!(file.ends_with("parts/arm.stl"));
+        let mesh = Mesh { name: String::new(), vertices: vec![], triangles: vec![], hull: vec![] };
+        let side = 2.0 * source.scale.x;
+        let (volume, center) = (side * side * side, Vec3::new(1.0, 1.0, 1.0) * (side / 2.0));
+        let inertia = SymMat3::identity() * (volume * side * side / 6.0);
+        let solid = SolidProperties { volume, center, inertia };
+        Ok(LoadedMesh { mesh, solid: if side < 1.0 { Ok(solid) } else { Err("it is open".into()) } })
+    }
+}
+
+#[test]
+fn a_loader_supplies_meshes() {
+    let text = "<mujoco><compiler meshdir='parts' strippath='true'/>
+        <default><mesh scale='0.1 0.1 0.1'/></default>
+        <asset><mesh name='m' file='old/arm.stl'/><mesh name='unused' vertex='0 0 0'/></asset>
+        <worldbody><body><freejoint/>
+          <geom type='mesh' mesh='m' mass='3' pos='1 0 0'/><geom type='mesh' mesh='m' mass='3' euler='0 0 180'/>
+        </body></worldbody></mujoco>";
+    let options = ImportOptions { mesh_loader: Some(Arc::new(Cube)), ..ImportOptions::default() };
+    let m = parse_mjcf(text, None, &options).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!((m.meshes.len(), m.meshes[0].name.as_str()), (1, "m"));
+    assert_eq!(m.geoms[1].shape, Shape::Mesh { mesh: 0 });
+    // Centres at (1.1, 0.1, 0.1) and (−0.1, −0.1, 0.1).
+    assert!((m.bodies[1].com - Vec3::new(0.5, 0.0, 0.1)).norm() < 1e-14);
+    // Each 3 · 0.2² / 6, and 3 (0.6² + 0.1²) about z by the distance.
+    assert!((m.bodies[1].inertia.zz - 2.0 * (0.02 + 3.0 * 0.37)).abs() < 1e-14);
+    // A mesh that encloses nothing may be looked at, but has no inertia.
+    let open = text.replace("0.1 0.1 0.1", "1 1 1");
+    complaint(parse_mjcf(&open, None, &options), "it is open");
+    let weighed =
+        open.replace("<freejoint/>", "<freejoint/><inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/>");
+    assert!(parse_mjcf(&weighed, None, &options).is_ok());
+}
+
+#[test]
+fn hostile_files_end_in_errors() {
+    let deep = format!("<mujoco><worldbody>{}", "<body>".repeat(1_500_000));
+    complaint(read(&deep), "nested deeper");
+    let closed = format!(
+        "<mujoco><worldbody>{}{}</worldbody></mujoco>",
+        "<body>".repeat(5000),
+        "</body>".repeat(5000)
+    );
+    complaint(read(&closed), "nested deeper");
+    complaint(read(&format!("<mujoco {}/>", "a='1' ".repeat(500_000))), "attributes");
+    complaint(read(&format!("<mujoco><worldbody>{}", "<body/>".repeat(1_000_000))), "elements");
+    complaint(read(&format!("<mujoco {}", "=".repeat(3_000_000))), "attributes");
+    complaint(read(&"<".repeat(1_000_000)), "");
+    complaint(read(&"<!-- ".repeat(1_000_000)), "");
+    let classes: String = (0..5000).map(|i| format!("<default class='c{i}'/>")).collect();
+    complaint(read(&format!("<mujoco><default>{classes}</default></mujoco>")), "default classes");
+    let keys = "<key/>".repeat(20_000);
+    let bodies = "<body><freejoint/><geom size='1'/></body>".repeat(2_000);
+    let keyed = format!("<mujoco><worldbody>{bodies}</worldbody><keyframe>{keys}</keyframe></mujoco>");
+    complaint(read(&keyed), "keyframes hold");
+    let still = "<body><geom size='1'/></body>".repeat(100_000);
+    let fused = format!("<mujoco><compiler fusestatic='true'/><worldbody>{still}</worldbody></mujoco>");
+    assert_eq!(model(&fused).bodies.len(), 1);
+    let wide: String = (0..60_000).map(|_| "<body><joint/><geom size='1'/></body>").collect();
+    assert_eq!(world(&wide).expect("large but sound").nv, 60_000);
+}
+
+#[test]
+fn bodies_may_be_as_deep_as_the_limit() {
+    let depth = 180;
+    let text = format!(
+        "{}<geom size='1'/>{}",
+        "<body><joint/><geom size='1'/>".repeat(depth),
+        "</body>".repeat(depth)
+    );
+    assert_eq!(world(&text).expect("reads").nv, depth);
+}
+
+/// A folder of our own, removed at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("pullback-mjcf-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("scratch folder");
+        Scratch(folder)
+    }
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).expect("folder");
+        std::fs::write(&path, text).expect("file");
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn includes_are_relative_to_the_main_file() {
+    let scratch = Scratch::new("include");
+    let main = "<mujoco><include file='parts/defaults.xml'/><worldbody><include file='parts/arm.xml'/></worldbody></mujoco>";
+    let main = scratch.write("main.xml", main);
+    scratch
+        .write("parts/defaults.xml", "<mujocoinclude><default><geom size='0.3'/></default></mujocoinclude>");
+    scratch.write(
+        "parts/arm.xml",
+        "<mujocoinclude><body><joint/><geom/><include file='parts/hand.xml'/></body></mujocoinclude>",
+    );
+    scratch.write("parts/hand.xml", "<mujoco><body name='hand'><joint type='ball'/><geom/></body></mujoco>");
+    let m = read_mjcf(&main, &ImportOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(m.bodies.len(), 3);
+    assert_eq!(m.bodies[2].parent, 1);
+    assert_eq!(m.joints[1].kind, JointKind::Ball);
+    assert_eq!(m.geoms[1].shape, Shape::Sphere { radius: 0.3 });
+
+    // An error inside names the included file.
+    scratch.write("parts/hand.xml", "<mujoco>\n<body nam='hand'/></mujoco>");
+    let message = complaint(read_mjcf(&main, &ImportOptions::default()), "body.nam");
+    assert!(message.contains("hand.xml:2:7"), "{message}");
+}
+
+#[test]
+fn include_loops_and_missing_files_end() {
+    let scratch = Scratch::new("loop");
+    let main = scratch.write("a.xml", "<mujoco><include file='b.xml'/></mujoco>");
+    scratch.write("b.xml", "<mujoco><include file='a.xml'/></mujoco>");
+    complaint(read_mjcf(&main, &ImportOptions::default()), "includes itself");
+    let missing = scratch.write("c.xml", "<mujoco><include file='none.xml'/></mujoco>");
+    let message = complaint(read_mjcf(&missing, &ImportOptions::default()), "cannot be opened");
+    assert!(message.contains("c.xml:1:9"), "{message}");
+    complaint(read_mjcf(&scratch.0, &ImportOptions::default()), "not a file");
+    let binary = scratch.0.join("d.xml");
+    std::fs::write(&binary, [0xff, 0xfe, 0x00, 0x80]).expect("file");
+    complaint(read_mjcf(&binary, &ImportOptions::default()), "UTF-8");
+}

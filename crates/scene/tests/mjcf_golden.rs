@@ -1,0 +1,244 @@
+//! The reader against MuJoCo: every model of `models/` compiles to what `reference/mjcf_compile.py` recorded.
+
+use std::path::{Path, PathBuf};
+
+use pullback_math::{Quat, Vec3};
+use pullback_physics::articulated::{ActuatorTarget, JointKind, Model, Shape};
+use pullback_scene::mjcf::{ImportOptions, read_mjcf};
+use serde_json::Value;
+
+/// Largest difference, relative to the size of the vector or matrix (at least 1 for poses).
+const TOLERANCE: f64 = 1e-12;
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(numbers).collect(),
+        other => vec![other.as_f64().unwrap_or_else(|| panic!("{other} is no number"))],
+    }
+}
+
+/// Compares against a floor of scale, so that zero beside large numbers is zero; returns the relative difference.
+fn close(what: &str, ours: &[f64], theirs: &Value, floor: f64) -> f64 {
+    let theirs = numbers(theirs);
+    assert_eq!(ours.len(), theirs.len(), "{what}");
+    let scale = theirs.iter().fold(floor, |m, x| m.max(x.abs()));
+    let worst = ours.iter().zip(&theirs).fold(0.0, |m, (a, b)| f64::max(m, (a - b).abs()));
+    let relative = if scale > 0.0 { worst / scale } else { worst };
+    assert!(relative <= TOLERANCE, "{what}: {ours:?} against {theirs:?}, relative difference {relative:e}");
+    relative
+}
+
+fn xyz(v: Vec3<f64>) -> [f64; 3] {
+    [v.x, v.y, v.z]
+}
+
+/// Both signs of a quaternion are the same orientation.
+fn same_orientation(what: &str, ours: Quat<f64>, theirs: &Value) -> f64 {
+    let t = numbers(theirs);
+    let sign = (ours.w * t[0] + ours.x * t[1] + ours.y * t[2] + ours.z * t[3]).signum();
+    close(what, &[ours.w * sign, ours.x * sign, ours.y * sign, ours.z * sign], theirs, 1.0)
+}
+
+fn same_range(what: &str, ours: Option<(f64, f64)>, theirs: &Value) -> f64 {
+    match ours {
+        Some((low, high)) => close(what, &[low, high], theirs, 0.0),
+        None => {
+            assert!(theirs.is_null(), "{what}: no range, but {theirs}");
+            0.0
+        }
+    }
+}
+
+fn same_name(ours: &str, theirs: &Value) {
+    let theirs = theirs.as_str().expect("a name");
+    assert!(!ours.is_empty() && (theirs.is_empty() || ours == theirs), "{ours} is called {theirs}");
+}
+
+fn shape(shape: Shape) -> (&'static str, Vec<f64>) {
+    match shape {
+        Shape::Plane => ("plane", vec![]),
+        Shape::Sphere { radius } => ("sphere", vec![radius]),
+        Shape::Capsule { radius, half_length } => ("capsule", vec![radius, half_length]),
+        Shape::Cylinder { radius, half_length } => ("cylinder", vec![radius, half_length]),
+        Shape::Ellipsoid { radii } => ("ellipsoid", xyz(radii).to_vec()),
+        Shape::Box { half } => ("box", xyz(half).to_vec()),
+        Shape::Mesh { .. } => panic!("no model here has meshes"),
+    }
+}
+
+fn compare_bodies(m: &Model, golden: &Value) -> f64 {
+    let golden = golden["bodies"].as_array().expect("bodies");
+    assert_eq!(m.bodies.len(), golden.len());
+    let mut worst = 0.0_f64;
+    for (b, g) in m.bodies.iter().zip(golden) {
+        same_name(&b.name, &g["name"]);
+        let what = |field: &str| format!("body {} {field}", b.name);
+        assert_eq!(b.parent as u64, g["parent"].as_u64().expect("index"), "{}", what("parent"));
+        let i = b.inertia;
+        let inertia = [i.xx, i.xy, i.xz, i.xy, i.yy, i.yz, i.xz, i.yz, i.zz];
+        worst = worst
+            .max(close(&what("pos"), &xyz(b.position), &g["pos"], 1.0))
+            .max(same_orientation(&what("quat"), b.orientation, &g["quat"]))
+            .max(close(&what("mass"), &[b.mass], &g["mass"], 0.0))
+            .max(close(&what("com"), &xyz(b.com), &g["com"], 1.0))
+            .max(close(&what("inertia"), &inertia, &g["inertia"], 0.0));
+    }
+    worst
+}
+
+fn compare_joints(m: &Model, golden: &Value) -> f64 {
+    let golden = golden["joints"].as_array().expect("joints");
+    assert_eq!(m.joints.len(), golden.len());
+    let mut worst = 0.0_f64;
+    for (j, g) in m.joints.iter().zip(golden) {
+        same_name(&j.name, &g["name"]);
+        let what = |field: &str| format!("joint {} {field}", j.name);
+        let kind = match j.kind {
+            JointKind::Free => "free",
+            JointKind::Ball => "ball",
+            JointKind::Slide => "slide",
+            JointKind::Hinge => "hinge",
+        };
+        assert_eq!(kind, g["type"], "{}", what("type"));
+        assert_eq!(j.body as u64, g["body"].as_u64().expect("index"), "{}", what("body"));
+        worst = worst
+            .max(close(&what("pos"), &xyz(j.anchor), &g["pos"], 1.0))
+            .max(same_range(&what("range"), j.range, &g["range"]))
+            .max(close(&what("damping"), &[j.damping], &g["damping"], 0.0))
+            .max(close(&what("armature"), &[j.armature], &g["armature"], 0.0))
+            .max(close(&what("stiffness"), &[j.stiffness], &g["stiffness"], 0.0));
+        if matches!(j.kind, JointKind::Hinge | JointKind::Slide) {
+            worst = worst.max(close(&what("axis"), &xyz(j.axis), &g["axis"], 1.0)).max(close(
+                &what("springref"),
+                &[j.spring_reference],
+                &g["springref"],
+                0.0,
+            ));
+        }
+    }
+    worst
+}
+
+fn compare_geoms(m: &Model, golden: &Value) -> f64 {
+    let geoms = golden["geoms"].as_array().expect("geoms");
+    assert_eq!(m.geoms.len(), geoms.len());
+    let mut worst = 0.0_f64;
+    for (geom, g) in m.geoms.iter().zip(geoms) {
+        same_name(&geom.name, &g["name"]);
+        let what = |field: &str| format!("geom {} {field}", geom.name);
+        let (kind, size) = shape(geom.shape);
+        assert_eq!(kind, g["type"], "{}", what("type"));
+        // Sizes beyond those the shape has are left over from defaults.
+        let golden_size = Value::from(numbers(&g["size"])[..size.len()].to_vec());
+        worst = worst.max(close(&what("size"), &size, &golden_size, 0.0));
+        let soft = geom.softness;
+        let whole = [
+            (geom.body as i64, "body"),
+            (geom.collision_bits as i64, "contype"),
+            (geom.collides_with as i64, "conaffinity"),
+            (soft.dimension as i64, "condim"),
+            (soft.priority as i64, "priority"),
+        ];
+        for (ours, field) in whole {
+            assert_eq!(ours, g[field].as_i64().expect("whole"), "{}", what(field));
+        }
+        worst = worst
+            .max(close(&what("pos"), &xyz(geom.position), &g["pos"], 1.0))
+            .max(same_orientation(&what("quat"), geom.orientation, &g["quat"]))
+            .max(close(&what("friction"), &geom.friction, &g["friction"], 0.0))
+            .max(close(&what("margin"), &[geom.margin], &g["margin"], 0.0))
+            .max(close(&what("gap"), &[soft.gap], &g["gap"], 0.0))
+            .max(close(&what("solmix"), &[soft.mix], &g["solmix"], 0.0))
+            .max(close(&what("solref"), &soft.reference, &g["solref"], 0.0))
+            .max(close(&what("solimp"), &soft.impedance, &g["solimp"], 0.0));
+    }
+    let sites = golden["sites"].as_array().expect("sites");
+    assert_eq!(m.sites.len(), sites.len());
+    for (site, g) in m.sites.iter().zip(sites) {
+        worst = worst.max(close("site pos", &xyz(site.position), &g["pos"], 1.0)).max(same_orientation(
+            "site quat",
+            site.orientation,
+            &g["quat"],
+        ));
+    }
+    worst
+}
+
+fn compare_actuators(m: &Model, golden: &Value) -> f64 {
+    let actuators = golden["actuators"].as_array().expect("actuators");
+    assert_eq!(m.actuators.len(), actuators.len());
+    let mut worst = 0.0_f64;
+    for (a, g) in m.actuators.iter().zip(actuators) {
+        same_name(&a.name, &g["name"]);
+        let what = |field: &str| format!("actuator {} {field}", a.name);
+        let ActuatorTarget::Joint(joint) = a.target;
+        assert_eq!(joint as u64, g["joint"].as_u64().expect("index"), "{}", what("joint"));
+        worst = worst
+            .max(close(&what("gear"), &a.gear, &g["gear"], 0.0))
+            .max(close(&what("gain"), &[a.gain], &g["gain"], 0.0))
+            .max(close(&what("bias"), &a.bias, &g["bias"], 0.0))
+            .max(same_range(&what("ctrlrange"), a.control_range, &g["ctrlrange"]))
+            .max(same_range(&what("forcerange"), a.force_range, &g["forcerange"]));
+    }
+    worst
+}
+
+fn compare_rest(m: &Model, golden: &Value) -> f64 {
+    let mut worst = close("qpos0", &m.reference_configuration(), &golden["qpos0"], 1.0);
+    let keys = golden["keys"].as_array().expect("keys");
+    assert_eq!(m.keyframes.len(), keys.len());
+    for (key, g) in m.keyframes.iter().zip(keys) {
+        worst = worst
+            .max(close("key qpos", &key.q, &g["qpos"], 1.0))
+            .max(close("key qvel", &key.v, &g["qvel"], 0.0))
+            .max(close("key ctrl", &key.control, &g["ctrl"], 0.0));
+    }
+    for (ours, name) in [(&m.pairs, "pairs"), (&m.excludes, "excludes")] {
+        let sorted: Vec<f64> = ours.iter().flat_map(|(a, b)| [*a.min(b) as f64, *a.max(b) as f64]).collect();
+        assert_eq!(sorted, numbers(&golden[name]), "{name}");
+    }
+    let (ours, o) = (&m.options, &golden["options"]);
+    assert_eq!(format!("{:?}", ours.integrator), o["integrator"]);
+    assert_eq!(format!("{:?}", ours.cone), o["cone"]);
+    let flags = [
+        (ours.contact, "contact"),
+        (ours.limits, "limit"),
+        (ours.implicit_damping, "eulerdamp"),
+        (ours.filter_parent, "filterparent"),
+        (ours.reference_safety, "refsafe"),
+    ];
+    for (flag, name) in flags {
+        assert_eq!(flag, o[name], "{name}");
+    }
+    worst
+        .max(close("timestep", &[ours.timestep], &o["timestep"], 0.0))
+        .max(close("gravity", &xyz(ours.gravity), &o["gravity"], 0.0))
+        .max(close("impratio", &[ours.impedance_ratio], &o["impratio"], 0.0))
+}
+
+#[test]
+fn models_compile_as_in_mujoco() {
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder("models")).expect("models").map(|f| f.expect("a file").path()).collect();
+    paths.sort();
+    assert!(paths.len() >= 12);
+    for path in paths {
+        let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let golden =
+            std::fs::read_to_string(folder("golden").join(format!("{stem}.json"))).expect("golden file");
+        let golden: Value = serde_json::from_str(&golden).expect("JSON");
+        let model = read_mjcf(&path, &ImportOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+        let worst = [
+            compare_bodies(&model, &golden),
+            compare_joints(&model, &golden),
+            compare_geoms(&model, &golden),
+            compare_actuators(&model, &golden),
+            compare_rest(&model, &golden),
+        ];
+        println!("{stem}: largest relative difference {:.1e}", worst.into_iter().fold(0.0, f64::max));
+    }
+}

@@ -1,0 +1,148 @@
+"""Golden files of the MJCF reader: what MuJoCo compiles from each of our own models.
+
+Inertia is written as a matrix in the body frame, so that the choice of principal axes does not matter. Ranges of joints and
+actuators without limits are written as null. Unnamed elements have empty names.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+TESTS = Path(__file__).resolve().parent.parent / "crates/scene/tests"
+JOINTS = ["free", "ball", "slide", "hinge"]
+GEOMS = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box"}
+INTEGRATORS = ["Euler", "Rk4", "Implicit", "ImplicitFast"]
+DISABLED = mujoco.mjtDisableBit
+
+
+def rotation(quat):
+    matrix = np.zeros(9)
+    mujoco.mju_quat2Mat(matrix, quat)
+    return matrix.reshape(3, 3)
+
+
+def limited(flag, interval):
+    return [float(x) for x in interval] if flag else None
+
+
+def bodies(m):
+    for i in range(m.nbody):
+        axes = rotation(m.body_iquat[i])
+        yield {
+            "name": m.body(i).name,
+            "parent": int(m.body_parentid[i]),
+            "pos": m.body_pos[i].tolist(),
+            "quat": m.body_quat[i].tolist(),
+            "mass": float(m.body_mass[i]),
+            "com": m.body_ipos[i].tolist(),
+            "inertia": (axes @ np.diag(m.body_inertia[i]) @ axes.T).tolist(),
+        }
+
+
+def joints(m):
+    for i in range(m.njnt):
+        yield {
+            "name": m.joint(i).name,
+            "body": int(m.jnt_bodyid[i]),
+            "type": JOINTS[m.jnt_type[i]],
+            "pos": m.jnt_pos[i].tolist(),
+            "axis": m.jnt_axis[i].tolist(),
+            "range": limited(m.jnt_limited[i], m.jnt_range[i]),
+            "damping": float(m.dof_damping[m.jnt_dofadr[i]]),
+            "armature": float(m.dof_armature[m.jnt_dofadr[i]]),
+            "stiffness": float(m.jnt_stiffness[i]),
+            "springref": float(m.qpos_spring[m.jnt_qposadr[i]]),
+        }
+
+
+def geoms(m):
+    for i in range(m.ngeom):
+        yield {
+            "name": m.geom(i).name,
+            "body": int(m.geom_bodyid[i]),
+            "type": GEOMS[int(m.geom_type[i])],
+            "size": m.geom_size[i].tolist(),
+            "pos": m.geom_pos[i].tolist(),
+            "quat": m.geom_quat[i].tolist(),
+            "contype": int(m.geom_contype[i]),
+            "conaffinity": int(m.geom_conaffinity[i]),
+            "friction": m.geom_friction[i].tolist(),
+            "margin": float(m.geom_margin[i]),
+            "gap": float(m.geom_gap[i]),
+            "condim": int(m.geom_condim[i]),
+            "priority": int(m.geom_priority[i]),
+            "solmix": float(m.geom_solmix[i]),
+            "solref": m.geom_solref[i].tolist(),
+            "solimp": m.geom_solimp[i].tolist(),
+        }
+
+
+def actuators(m):
+    for i in range(m.nu):
+        bias = m.actuator_biasprm[i, :3] if m.actuator_biastype[i] else np.zeros(3)
+        yield {
+            "name": m.actuator(i).name,
+            "joint": int(m.actuator_trnid[i, 0]),
+            "gear": m.actuator_gear[i].tolist(),
+            "gain": float(m.actuator_gainprm[i, 0]),
+            "bias": bias.tolist(),
+            "ctrlrange": limited(m.actuator_ctrllimited[i], m.actuator_ctrlrange[i]),
+            "forcerange": limited(m.actuator_forcelimited[i], m.actuator_forcerange[i]),
+        }
+
+
+def options(m):
+    def enabled(bit):
+        return not int(m.opt.disableflags) & int(bit)
+
+    return {
+        "timestep": float(m.opt.timestep),
+        "gravity": m.opt.gravity.tolist() if enabled(DISABLED.mjDSBL_GRAVITY) else [0.0] * 3,
+        "integrator": INTEGRATORS[m.opt.integrator],
+        "cone": ["Pyramidal", "Elliptic"][m.opt.cone],
+        "impratio": float(m.opt.impratio),
+        "contact": enabled(DISABLED.mjDSBL_CONTACT),
+        "limit": enabled(DISABLED.mjDSBL_LIMIT),
+        "eulerdamp": enabled(DISABLED.mjDSBL_EULERDAMP),
+        "filterparent": enabled(DISABLED.mjDSBL_FILTERPARENT),
+        "refsafe": enabled(DISABLED.mjDSBL_REFSAFE),
+    }
+
+
+def compile_model(path):
+    m = mujoco.MjModel.from_xml_path(str(path))
+    sites = range(m.nsite)
+    return {
+        "mujoco": mujoco.__version__,
+        "qpos0": m.qpos0.tolist(),
+        "bodies": list(bodies(m)),
+        "joints": list(joints(m)),
+        "geoms": list(geoms(m)),
+        "sites": [{"pos": m.site_pos[i].tolist(), "quat": m.site_quat[i].tolist()} for i in sites],
+        "actuators": list(actuators(m)),
+        "keys": [
+            {"qpos": m.key_qpos[i].tolist(), "qvel": m.key_qvel[i].tolist(), "ctrl": m.key_ctrl[i].tolist()}
+            for i in range(m.nkey)
+        ],
+        "pairs": [sorted([int(m.pair_geom1[i]), int(m.pair_geom2[i])]) for i in range(m.npair)],
+        "excludes": [sorted([int(s) >> 16, int(s) & 0xFFFF]) for s in m.exclude_signature],
+        "options": options(m),
+    }
+
+
+def main():
+    folder = TESTS / "golden"
+    folder.mkdir(exist_ok=True)
+    for path in sorted((TESTS / "models").glob("*.xml")):
+        target = folder / f"{path.stem}.json"
+        temporary = target.with_suffix(".tmp")
+        temporary.write_text(json.dumps(compile_model(path), indent=1) + "\n")
+        os.replace(temporary, target)
+        print(target.name)
+
+
+if __name__ == "__main__":
+    main()
