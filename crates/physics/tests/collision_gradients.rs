@@ -1,0 +1,208 @@
+//! Every pullback of the analytic pairs, at random configurations: apart, touching, deep, parallel, aligned.
+
+use pullback_core::check_vjp;
+use pullback_core::gradcheck::Options;
+use pullback_core::random::Random;
+use pullback_math::{Quat, Real, Transform, Vec3};
+use pullback_physics::collision::Contact;
+use pullback_physics::collision::box_box::{box_box, box_box_vjp};
+use pullback_physics::collision::capsule_box::{capsule_box, capsule_box_vjp};
+use pullback_physics::collision::plane::*;
+use pullback_physics::collision::rounded::*;
+use pullback_physics::collision::sphere_solid::*;
+
+/// Contacts as the loss functions see them; offsets of empty slots would drown the rest.
+fn seen<T: Real, const N: usize>(contacts: [Contact<T>; N]) -> [Contact<T>; N] {
+    contacts.map(|c| {
+        let far = c.distance.gt(T::lit(1e8));
+        Contact { distance: T::select(far, c.distance - T::lit(1e9), c.distance), ..c }
+    })
+}
+
+/// The pose with this position and (unnormalised) quaternion.
+fn pose<T: Real>(x: Vec3<T>, q: Quat<T>) -> Transform<T> {
+    Transform::from_quat(q.normalize(), x)
+}
+
+fn pose_vjp<T: Real>(x: Vec3<T>, q: Quat<T>, bar: Transform<T>) -> (Vec3<T>, Quat<T>) {
+    let (r_bar, x_bar) = Transform::from_quat_vjp(q.normalize(), x, bar);
+    (x_bar, q.normalize_vjp(r_bar))
+}
+
+/// Position within `spread`, then a random orientation, or the identity.
+fn draw(random: &mut Random, spread: f64, aligned: bool) -> Vec<f64> {
+    let mut x: Vec<f64> = (0..3).map(|_| random.uniform(-spread, spread)).collect();
+    if aligned {
+        x.extend([1.0, 0.0, 0.0, 0.0]);
+    } else {
+        x.extend((0..4).map(|_| random.normal()));
+    }
+    x
+}
+
+fn sizes(random: &mut Random, n: usize) -> Vec<f64> {
+    (0..n).map(|_| random.uniform(0.2, 0.6)).collect()
+}
+
+/// Two poses and sizes: apart, near, deep, aligned in turn.
+fn configurations(seed: u64, first: usize, second: usize) -> Vec<Vec<f64>> {
+    let mut random = Random::new(seed);
+    (0..24)
+        .map(|i| {
+            let aligned = i % 6 == 5;
+            let mut x = draw(&mut random, [0.05, 0.3, 0.7, 1.5][i % 4], aligned);
+            x.extend(sizes(&mut random, first));
+            x.extend(draw(&mut random, [0.05, 0.3, 0.7, 1.5][i % 4], aligned));
+            x.extend(sizes(&mut random, second));
+            x
+        })
+        .collect()
+}
+
+/// Checks `f(a, sizes of a, b, sizes of b)`, written with the sizes in arrays.
+macro_rules! pair_is_differentiable {
+    ($name:ident, $n:literal, $na:literal, $nb:literal,
+     |$a:ident, $sa:ident, $b:ident, $sb:ident| $f:expr, |$bar:ident| $f_vjp:expr) => {
+        #[test]
+        fn $name() {
+            for at in configurations(17, $na, $nb) {
+                check_vjp!(
+                    |xa: Vec3<T>, qa: Quat<T>, $sa: [T; $na], xb: Vec3<T>, qb: Quat<T>, $sb: [T; $nb]| -> [Contact<T>; $n] {
+                        let ($a, $b) = (pose(xa, qa), pose(xb, qb));
+                        let _ = ($a, $sa, $b, $sb);
+                        seen($f)
+                    },
+                    |bar| {
+                        let ($a, $b, $bar) = (pose(xa, qa), pose(xb, qb), bar);
+                        let (a_bar, sa_bar, b_bar, sb_bar): (_, [T; $na], _, [T; $nb]) = $f_vjp;
+                        let ((xa, qa), (xb, qb)) = (pose_vjp(xa, qa, a_bar), pose_vjp(xb, qb, b_bar));
+                        (xa, qa, sa_bar, xb, qb, sb_bar)
+                    },
+                    at at,
+                    Options { forward_tolerance: 1e-9, ..Options::default() }
+                )
+                .assert_passed();
+            }
+        }
+    };
+}
+
+fn vec<T: Real>(x: [T; 3]) -> Vec3<T> {
+    Vec3::new(x[0], x[1], x[2])
+}
+
+fn array<T: Real>(x: Vec3<T>) -> [T; 3] {
+    [x.x, x.y, x.z]
+}
+
+pair_is_differentiable!(plane_against_sphere, 1, 0, 1, |a, sa, b, sb| [plane_sphere(a, b, sb[0])], |bar| {
+    let (a, b, r) = plane_sphere_vjp(a, b, sb[0], bar[0]);
+    (a, [], b, [r])
+});
+pair_is_differentiable!(
+    plane_against_capsule,
+    2,
+    0,
+    2,
+    |a, sa, b, sb| plane_capsule(a, b, sb[0], sb[1]),
+    |bar| {
+        let (a, b, r, h) = plane_capsule_vjp(a, b, sb[0], sb[1], bar);
+        (a, [], b, [r, h])
+    }
+);
+pair_is_differentiable!(plane_against_box, 8, 0, 3, |a, sa, b, sb| plane_box(a, b, vec(sb)), |bar| {
+    let (a, b, h) = plane_box_vjp(a, b, vec(sb), bar);
+    (a, [], b, array(h))
+});
+pair_is_differentiable!(
+    plane_against_cylinder,
+    4,
+    0,
+    2,
+    |a, sa, b, sb| plane_cylinder(a, b, sb[0], sb[1]),
+    |bar| {
+        let (a, b, r, h) = plane_cylinder_vjp(a, b, sb[0], sb[1], bar);
+        (a, [], b, [r, h])
+    }
+);
+pair_is_differentiable!(
+    plane_against_ellipsoid,
+    1,
+    0,
+    3,
+    |a, sa, b, sb| [plane_ellipsoid(a, b, vec(sb))],
+    |bar| {
+        let (a, b, h) = plane_ellipsoid_vjp(a, b, vec(sb), bar[0]);
+        (a, [], b, array(h))
+    }
+);
+pair_is_differentiable!(
+    sphere_against_sphere,
+    1,
+    1,
+    1,
+    |a, sa, b, sb| [sphere_sphere(a, sa[0], b, sb[0])],
+    |bar| {
+        let (a, r, b, s) = sphere_sphere_vjp(a, sa[0], b, sb[0], bar[0]);
+        (a, [r], b, [s])
+    }
+);
+pair_is_differentiable!(
+    sphere_against_capsule,
+    1,
+    1,
+    2,
+    |a, sa, b, sb| [sphere_capsule(a, sa[0], b, sb[0], sb[1])],
+    |bar| {
+        let (a, r, b, s, h) = sphere_capsule_vjp(a, sa[0], b, sb[0], sb[1], bar[0]);
+        (a, [r], b, [s, h])
+    }
+);
+pair_is_differentiable!(
+    capsule_against_capsule,
+    2,
+    2,
+    2,
+    |a, sa, b, sb| capsule_capsule(a, sa[0], sa[1], b, sb[0], sb[1]),
+    |bar| {
+        let (a, r, g, b, s, h) = capsule_capsule_vjp(a, sa[0], sa[1], b, sb[0], sb[1], bar);
+        (a, [r, g], b, [s, h])
+    }
+);
+pair_is_differentiable!(
+    sphere_against_box,
+    1,
+    1,
+    3,
+    |a, sa, b, sb| [sphere_box(a, sa[0], b, vec(sb))],
+    |bar| {
+        let (a, r, b, h) = sphere_box_vjp(a, sa[0], b, vec(sb), bar[0]);
+        (a, [r], b, array(h))
+    }
+);
+pair_is_differentiable!(
+    sphere_against_cylinder,
+    1,
+    1,
+    2,
+    |a, sa, b, sb| [sphere_cylinder(a, sa[0], b, sb[0], sb[1])],
+    |bar| {
+        let (a, r, b, s, h) = sphere_cylinder_vjp(a, sa[0], b, sb[0], sb[1], bar[0]);
+        (a, [r], b, [s, h])
+    }
+);
+pair_is_differentiable!(
+    capsule_against_box,
+    2,
+    2,
+    3,
+    |a, sa, b, sb| capsule_box(a, sa[0], sa[1], b, vec(sb)),
+    |bar| {
+        let (a, r, g, b, h) = capsule_box_vjp(a, sa[0], sa[1], b, vec(sb), bar);
+        (a, [r, g], b, array(h))
+    }
+);
+pair_is_differentiable!(box_against_box, 8, 3, 3, |a, sa, b, sb| box_box(a, vec(sa), b, vec(sb)), |bar| {
+    let (a, g, b, h) = box_box_vjp(a, vec(sa), b, vec(sb), bar);
+    (a, array(g), b, array(h))
+});
