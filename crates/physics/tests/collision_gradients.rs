@@ -11,11 +11,20 @@ use pullback_physics::collision::plane::*;
 use pullback_physics::collision::rounded::*;
 use pullback_physics::collision::sphere_solid::*;
 
-/// Contacts as the loss functions see them; offsets of empty slots would drown the rest.
+/// Contacts as a loss sees them: the distance of an empty slot is nothing.
 fn seen<T: Real, const N: usize>(contacts: [Contact<T>; N]) -> [Contact<T>; N] {
-    contacts.map(|c| {
-        let far = c.distance.gt(T::lit(1e8));
-        Contact { distance: T::select(far, c.distance - T::lit(1e9), c.distance), ..c }
+    contacts.map(|c| Contact { distance: T::select(far(c), T::zero(), c.distance), ..c })
+}
+
+fn far<T: Real>(c: Contact<T>) -> T::Mask {
+    c.distance.gt(T::lit(1e8))
+}
+
+/// Pullback of [`seen`].
+fn seen_vjp<T: Real, const N: usize>(contacts: [Contact<T>; N], bar: [Contact<T>; N]) -> [Contact<T>; N] {
+    std::array::from_fn(|i| Contact {
+        distance: T::select(far(contacts[i]), T::zero(), bar[i].distance),
+        ..bar[i]
     })
 }
 
@@ -73,7 +82,8 @@ macro_rules! pair_is_differentiable {
                         seen($f)
                     },
                     |bar| {
-                        let ($a, $b, $bar) = (pose(xa, qa), pose(xb, qb), bar);
+                        let ($a, $b) = (pose(xa, qa), pose(xb, qb));
+                        let $bar = seen_vjp($f, bar);
                         let (a_bar, sa_bar, b_bar, sb_bar): (_, [T; $na], _, [T; $nb]) = $f_vjp;
                         let ((xa, qa), (xb, qb)) = (pose_vjp(xa, qa, a_bar), pose_vjp(xb, qb, b_bar));
                         (xa, qa, sa_bar, xb, qb, sb_bar)

@@ -6,25 +6,46 @@
 //! raised smoothly where it comes within a radius of s₀.
 //!
 //! Derivatives: coordinates at an end move with the length. An inner s₀ over an edge or a corner solves D′(s) = 0; one
-//! Newton step s = s₀ − D′(s₀)/D″(s₀) with s₀ and D″ held constant has its exact derivative (implicit function theorem). An
-//! inner coordinate over a face, and the kink between two faces inside the box, are held fixed on the capsule: the distance stays
-//! exact, by the envelope theorem, over a face; position and normal are those of the fixed point.
+//! Newton step s = s₀ − D′(s₀)/D″(s₀) with s₀ and D″ held constant has its exact derivative (implicit function theorem). A
+//! drawn-back end, and an inner s₀ where two faces are equally near inside the box, solve a linear equation, and take the
+//! same step on that. Limits: at that inner kink the normal jumps between the two faces; an inner s₀ on a flat stretch is not
+//! unique and is held fixed on the capsule, which leaves the distance exact by the envelope theorem.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
 use super::contact::{Contact, INACTIVE, from_centre, from_centre_vjp};
-use super::lanes::lane_of;
+use super::lanes::{lane_of, pack};
 use super::sphere_solid::{box_gap, box_gap_vjp};
 
 /// Halvings of the segment: below round-off.
 const BISECTIONS: usize = 54;
 
-/// Where on the capsule's axis the slots are: s = end·half_length + inner − newton·D′.
+/// Where on the capsule's axis a slot is: s = end·half_length + inner − newton·D′ − (line·x + line_half·half), with x the point
+/// in the frame of the box.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AxisPoint<T> {
     end: T,
     inner: T,
     newton: T,
+    line: Vec3<T>,
+    line_half: Vec3<T>,
+}
+
+impl AxisPoint<f64> {
+    /// An end of the segment.
+    fn end(end: f64) -> Self {
+        Self { end, ..Self::inner(0.0) }
+    }
+    /// A fixed coordinate.
+    fn inner(inner: f64) -> Self {
+        AxisPoint { end: 0.0, inner, newton: 0.0, line: Vec3::zero(), line_half: Vec3::zero() }
+    }
+    /// A coordinate that solves line·x + line_half·half = 0.
+    fn solving(inner: f64, line: Vec3<f64>, line_half: Vec3<f64>, u: Vec3<f64>) -> Self {
+        let rate = line.dot(u);
+        let scale = if rate.abs() > 1e-9 { 1.0 / rate } else { 0.0 };
+        AxisPoint { line: line * scale, line_half: line_half * scale, ..Self::inner(inner) }
+    }
 }
 
 /// The features of one pair, constants of the differentiation.
@@ -39,13 +60,13 @@ fn slope(c: Vec3<f64>, u: Vec3<f64>, half: Vec3<f64>) -> f64 {
     -box_gap(c, half).0.dot(u)
 }
 
-/// Both coordinates for one environment, as (end, inner, newton).
+/// Both coordinates for one environment.
 fn features_of_lane(
     capsule: Transform<f64>,
     half_length: f64,
     solid: Transform<f64>,
     half: Vec3<f64>,
-) -> [[f64; 3]; 2] {
+) -> [AxisPoint<f64>; 2] {
     let c = solid.inverse_point(capsule.translation);
     let u = solid.inverse_direction(capsule.rotation.c2);
     let slope_at = |s: f64| slope(c + u * s, u, half);
@@ -73,21 +94,36 @@ fn features_of_lane(
     }
     let curvature = if gap > 0.0 { (across - n.dot(u).powi(2)) / gap } else { 0.0 };
     let round = clamped.iter().filter(|c| **c).count() >= 2 && curvature * gap > 1e-9;
-    let nearest = match end == 0.0 {
-        true => [0.0, s0, if round { 1.0 / curvature } else { 0.0 }],
-        false => [end, 0.0, 0.0],
+    let nearest = if end != 0.0 {
+        AxisPoint::end(end)
+    } else if round {
+        AxisPoint { newton: 1.0 / curvature, ..AxisPoint::inner(s0) }
+    } else if gap <= 0.0 {
+        // Inside, the two nearest faces are equally near: σᵢ xᵢ − hᵢ = σⱼ xⱼ − hⱼ.
+        let depth = |i: usize| half[i] - x[i].abs();
+        let last = (0..3).fold(0, |k, i| if depth(i) > depth(k) { i } else { k });
+        let (i, j) = ((last + 1) % 3, (last + 2) % 3);
+        let (mut line, mut line_half) = (Vec3::zero(), Vec3::zero());
+        (line[i], line[j]) = (x[i].signum(), -x[j].signum());
+        (line_half[i], line_half[j]) = (-1.0, 1.0);
+        AxisPoint::solving(s0, line, line_half, u)
+    } else {
+        AxisPoint::inner(s0)
     };
     // The farther end, drawn back into the slabs that hold s₀.
     let far = if s0 > 0.0 { -1.0 } else { 1.0 };
     let mut reach = half_length - far * s0;
+    let mut other = AxisPoint::end(far);
     for i in 0..3 {
         let rate = far * u[i];
-        if !clamped[i] && rate != 0.0 {
-            reach = reach.min(((half[i] * rate.signum() - x[i]) / rate).max(0.0));
+        let room = ((half[i] * rate.signum() - x[i]) / rate).max(0.0);
+        if !clamped[i] && rate != 0.0 && room < reach {
+            reach = room;
+            let (mut line, mut line_half) = (Vec3::zero(), Vec3::zero());
+            (line[i], line_half[i]) = (1.0, -rate.signum());
+            other = AxisPoint::solving(s0 + far * reach, line, line_half, u);
         }
     }
-    let whole = reach >= half_length - far * s0;
-    let other = if whole { [far, 0.0, 0.0] } else { [0.0, s0 + far * reach, 0.0] };
     [nearest, other]
 }
 
@@ -98,7 +134,7 @@ pub fn capsule_box_features<T: Real>(
     solid: Transform<T>,
     half: Vec3<T>,
 ) -> CapsuleBoxFeatures<T> {
-    let mut lanes = [[[0.0; 3]; 2]; 16];
+    let mut lanes = [[AxisPoint::inner(0.0); 2]; 16];
     for (lane, features) in lanes.iter_mut().enumerate().take(T::LANES) {
         *features = features_of_lane(
             lane_of(capsule, lane),
@@ -107,12 +143,14 @@ pub fn capsule_box_features<T: Real>(
             half.map(|x| x.lane(lane)),
         );
     }
-    let pack = |slot: usize| AxisPoint {
-        end: T::from_lanes(|lane| lanes[lane][slot][0]),
-        inner: T::from_lanes(|lane| lanes[lane][slot][1]),
-        newton: T::from_lanes(|lane| lanes[lane][slot][2]),
+    let point = |slot: usize| AxisPoint {
+        end: T::from_lanes(|lane| lanes[lane][slot].end),
+        inner: T::from_lanes(|lane| lanes[lane][slot].inner),
+        newton: T::from_lanes(|lane| lanes[lane][slot].newton),
+        line: pack(|lane| lanes[lane][slot].line),
+        line_half: pack(|lane| lanes[lane][slot].line_half),
     };
-    CapsuleBoxFeatures { nearest: pack(0), other: pack(1) }
+    CapsuleBoxFeatures { nearest: point(0), other: point(1) }
 }
 
 /// The coordinate of a feature.
@@ -128,7 +166,8 @@ fn coordinate<T: Real>(
     let c = solid.inverse_point(capsule.translation + capsule.rotation.c2 * s);
     let (n, _gap) = box_gap(c, half);
     // s₀ − D′/D″ with D′ = −n·u, zero at s₀ but for round-off.
-    s + solid.direction(n).dot(capsule.rotation.c2) * point.newton
+    let newton = solid.direction(n).dot(capsule.rotation.c2) * point.newton;
+    s + newton - (point.line.dot(c) + point.line_half.dot(half))
 }
 
 /// The ball around coordinate s against the box.
