@@ -8,11 +8,12 @@
 //! |---|---|
 //! | both sides a vertex, an ellipsoid or a rim | ∇f = 0: one Newton step on the sphere, Hessian held constant (exact) |
 //! | a face of a box, mesh or cap | turns with that body (exact) |
-//! | edge and edge of box, capsule or mesh | cross product of the two (exact in the normal) |
-//! | anything else (edge against a curved side, apart vertex against edge) | held fixed in the world |
+//! | a straight edge (of a box, mesh or capsule, the side of a cylinder) against a point feature | stays square to the edge, one Newton step around it (exact) |
+//! | edge and edge | cross product of the two (exact) |
+//! | parallel edges that overlap | held fixed in the world, square to the first |
 //!
-//! Limits: one slot, so a flat stack of meshes or cylinders rests on one moving point; positions on parallel features are
-//! not unique and are held fixed in the bodies; features are found in `f64`, one lane at a time.
+//! Limits: one slot, so a flat stack of meshes or cylinders rests on one moving point; along edges and faces the witness points
+//! are held fixed in the bodies, which the distance does not notice but the position does; features are found in `f64`, one lane at a time.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
@@ -58,24 +59,18 @@ impl ConvexFeatures<f64> {
     }
 }
 
-/// Dimension of the feature of one shape at its witness: 0 a vertex or a curved point, 1 an edge, 2 a face; `None` if curved one way
-/// and straight the other.
-fn dimension(core: &Core, unit: Vec3<f64>, local_normal: Vec3<f64>, distinct: usize) -> Option<usize> {
+/// Dimension of the feature of one shape at its witness: 0 a vertex or a curved point, 1 an edge, 2 a face.
+fn dimension(core: &Core, unit: Vec3<f64>, local_normal: Vec3<f64>, distinct: usize) -> usize {
     let inner = |x: f64| usize::from(x.abs() < 1.0 - BOUNDARY);
     match core.collider.kind {
-        Kind::Plane | Kind::Sphere | Kind::Ellipsoid => Some(0),
-        Kind::Capsule => Some(inner(unit.z)),
-        Kind::Box => Some(inner(unit.x) + inner(unit.y) + inner(unit.z)),
-        Kind::Mesh => Some(distinct.clamp(1, 3) - 1),
+        Kind::Plane | Kind::Sphere | Kind::Ellipsoid => 0,
+        Kind::Capsule => inner(unit.z),
+        Kind::Box => inner(unit.x) + inner(unit.y) + inner(unit.z),
+        Kind::Mesh => distinct.clamp(1, 3) - 1,
         Kind::Cylinder => {
-            let (across, along) = (local_normal.x.hypot(local_normal.y), local_normal.z.abs());
-            if across < 1e-6 {
-                Some(2)
-            } else if along < 1e-6 {
-                None
-            } else {
-                Some(0)
-            }
+            // The cap, seen by its normal or by a witness off the rim; then the side, or the rim.
+            let (across, off_axis) = (local_normal.x.hypot(local_normal.y), unit.x.hypot(unit.y));
+            if across < 1e-6 || (across < 1e-3 && off_axis < 0.9999) { 2 } else { inner(unit.z) }
         }
     }
 }
@@ -100,16 +95,22 @@ fn curvature(core: &Core, n: Vec3<f64>, t: Vec3<f64>, s: Vec3<f64>) -> f64 {
     }
 }
 
-/// Newton's method for ∇f = 0 on the sphere: the normal, and the inverse Hessian as two vectors; `None` off a maximum.
-fn refine(a: &Core, b: &Core, witness: &Witness) -> Option<(Vec3<f64>, [Vec3<f64>; 2])> {
-    let mut n = witness.normal;
-    let curved = |core: &Core| matches!(core.collider.kind, Kind::Ellipsoid | Kind::Cylinder);
+/// Newton's method for ∇f = 0 on the sphere, or on the circle square to `edge` if that is not zero: the normal, and the inverse
+/// Hessian as two vectors; `None` off a maximum.
+fn refine(a: &Core, b: &Core, witness: &Witness, edge: Vec3<f64>) -> Option<(Vec3<f64>, [Vec3<f64>; 2])> {
+    let on_circle = edge.norm_squared() > 0.0;
+    let mut n = (witness.normal - edge * edge.dot(witness.normal)).normalize();
+    let at = |core: &Core, d: Vec3<f64>, fixed: Vec3<f64>| {
+        let local = core.local_support(core.pose.inverse_direction(d));
+        core.pose.point(match core.collider.kind {
+            Kind::Ellipsoid => local,
+            Kind::Cylinder => Vec3::new(local.x, local.y, fixed.z),
+            _ => fixed,
+        })
+    };
     for step in 0..12 {
-        let at = |core: &Core, d: Vec3<f64>, fixed: Vec3<f64>| {
-            core.pose.point(if curved(core) { core.support(d) } else { fixed })
-        };
         let gradient = at(b, -n, witness.b) - at(a, n, witness.a);
-        let (t, s) = tangent_frame(n);
+        let (t, s) = if on_circle { (n.cross(edge), edge) } else { tangent_frame(n) };
         let second = |t: Vec3<f64>, s: Vec3<f64>| {
             let of = |core: &Core, sign: f64| {
                 let local = |v: Vec3<f64>| core.pose.inverse_direction(v);
@@ -119,21 +120,20 @@ fn refine(a: &Core, b: &Core, witness: &Witness) -> Option<(Vec3<f64>, [Vec3<f64
         };
         // −Hessian on the tangent plane: curvature plus the distance.
         let distance = gradient.dot(n);
-        let (tt, ts, ss) = (second(t, t) + distance, second(t, s), second(s, s) + distance);
+        let tt = second(t, t) + distance;
+        let (ts, ss) = if on_circle { (0.0, 1.0) } else { (second(t, s), second(s, s) + distance) };
         let det = tt * ss - ts * ts;
-        if !(tt > 0.0 && det > 1e-12 * tt * tt) {
+        if !(tt > 0.0 && ss > 0.0 && det > 1e-12 * tt * ss) {
             return None;
         }
-        let (g, h) = (gradient.dot(t), gradient.dot(s));
+        let (g, h) = (gradient.dot(t), if on_circle { 0.0 } else { gradient.dot(s) });
         let (dt, ds) = ((ss * g - ts * h) / det, (tt * h - ts * g) / det);
         let size = dt.hypot(ds);
         if size < 1e-15 || step == 11 {
             // (−H)⁻¹ = c₁ c₁ᵀ + c₂ c₂ᵀ by Cholesky of the inverse.
-            let (i11, i12) = (ss / det, -ts / det);
-            let l11 = i11.sqrt();
-            let c1 = t * l11 + s * (i12 / l11);
-            let c2 = s * (1.0 / ss.max(1e-300)).sqrt();
-            let c2 = if ss > 0.0 { c2 } else { Vec3::zero() };
+            let l11 = (ss / det).sqrt();
+            let c1 = t * l11 - s * (ts / det / l11);
+            let c2 = if on_circle { Vec3::zero() } else { s * (1.0 / ss).sqrt() };
             return (size < 1e-6).then_some((n, [c1, c2]));
         }
         if size > 0.3 {
@@ -150,46 +150,53 @@ fn features_of_lane(a: &Core, b: &Core) -> ConvexFeatures<f64> {
     let unit = |core: &Core, x: Vec3<f64>| {
         x.zip(extents(core.collider.kind, core.collider.size), |x, e| if e > 0.0 { x / e } else { 0.0 })
     };
-    let mut features =
+    let mut f =
         ConvexFeatures { unit_a: unit(a, found.a), unit_b: unit(b, found.b), ..ConvexFeatures::empty() };
     let n = found.normal;
     let (na, nb) = (a.pose.inverse_direction(n), b.pose.inverse_direction(n));
-    let of_a = dimension(a, features.unit_a, na, found.distinct[0]);
-    let of_b = dimension(b, features.unit_b, -nb, found.distinct[1]);
-    match (of_a, of_b) {
-        (Some(2..), _) => features.in_a = na,
-        (_, Some(2..)) => features.in_b = nb,
-        (Some(0), Some(0)) => match refine(a, b, &found) {
-            Some((n, newton)) => (features.world, features.newton) = (n, newton),
-            None => features.world = n,
-        },
-        (Some(1), Some(1)) => match (edge(a, features.unit_a), edge(b, features.unit_b)) {
-            (Some(ea), Some(eb)) => {
-                let cross = a.pose.direction(ea).cross(b.pose.direction(eb));
-                if cross.normalize().dot(n).abs() > 1.0 - 1e-9 && cross.norm_squared() > 1e-8 {
-                    (features.edge_a, features.edge_b) = (ea * cross.dot(n).signum(), eb);
-                } else {
-                    features.world = n;
-                }
+    let of_a = dimension(a, f.unit_a, na, found.distinct[0]);
+    let of_b = dimension(b, f.unit_b, -nb, found.distinct[1]);
+    if of_a >= 2 {
+        f.in_a = face_normal(a, na);
+    } else if of_b >= 2 {
+        f.in_b = face_normal(b, nb);
+    } else {
+        let (ea, eb) = (edge(a, f.unit_a, of_a, found.edges[0]), edge(b, f.unit_b, of_b, found.edges[1]));
+        let (wa, wb) = (a.pose.direction(ea), b.pose.direction(eb));
+        let cross = wa.cross(wb);
+        if cross.norm_squared() > 1e-8 && cross.normalize().dot(n).abs() > 1.0 - 1e-6 {
+            (f.edge_a, f.edge_b) = (ea * cross.dot(n).signum(), eb);
+        } else {
+            // One edge at most, and only if the normal is square to it: degenerate shapes may touch otherwise.
+            let along = if of_a == 1 { wa } else { wb };
+            let square = along.dot(n).abs() < 1e-3;
+            if square {
+                (f.edge_a, f.edge_b) = if of_a == 1 { (ea, Vec3::zero()) } else { (Vec3::zero(), eb) };
             }
-            _ => features.world = n,
-        },
-        _ => features.world = n,
+            match refine(a, b, &found, along) {
+                Some((n, newton)) if square => (f.world, f.newton) = (n, newton),
+                _ => f.world = n,
+            }
+        }
     }
-    features
+    f
 }
 
-/// Direction of the edge through a witness of dimension one; meshes do not list theirs.
-fn edge(core: &Core, unit: Vec3<f64>) -> Option<Vec3<f64>> {
+/// The exact normal of a face whose approximate local normal is n.
+fn face_normal(core: &Core, n: Vec3<f64>) -> Vec3<f64> {
+    if core.collider.kind == Kind::Cylinder { Vec3::new(0.0, 0.0, n.z.signum()) } else { n }
+}
+
+/// Local direction of the edge through a witness of dimension one, zero for a point.
+fn edge(core: &Core, unit: Vec3<f64>, dimension: usize, between: Vec3<f64>) -> Vec3<f64> {
     match core.collider.kind {
-        Kind::Capsule => Some(Vec3::new(0.0, 0.0, 1.0)),
+        _ if dimension != 1 => Vec3::zero(),
+        Kind::Capsule | Kind::Cylinder => Vec3::new(0.0, 0.0, 1.0),
         Kind::Box => {
-            let along = (0..3).find(|&i| unit[i].abs() < 1.0 - BOUNDARY)?;
-            let mut e = Vec3::zero();
-            e[along] = 1.0;
-            Some(e)
+            let axis = |i: usize| if unit[i].abs() < 1.0 - BOUNDARY { 1.0 } else { 0.0 };
+            Vec3::new(axis(0), axis(1), axis(2))
         }
-        _ => None,
+        _ => between,
     }
 }
 
@@ -235,10 +242,13 @@ fn local_point<T: Real>(
         let u = Vec3::new(n.x * size.x, n.y * size.y, n.z * size.z).normalize();
         Vec3::new(u.x * size.x, u.y * size.y, u.z * size.z)
     } else if kind == Kind::Cylinder {
-        // On the rim the point follows the normal; on the cap and the side it stays.
+        // On the rim and the side the point follows the normal; on the cap it stays.
         let across = Vec3::new(n.x, n.y, zero);
-        let rim = across.norm_squared().gt(T::lit(1e-12)) & n.z.abs().gt(T::lit(1e-6));
-        let radial = select(rim, across.normalize(), Vec3::new(unit.x, unit.y, zero)) * size.x;
+        let radial = select(
+            across.norm_squared().gt(T::lit(1e-12)),
+            across.normalize(),
+            Vec3::new(unit.x, unit.y, zero),
+        ) * size.x;
         radial + Vec3::new(zero, zero, unit.z * size.y)
     } else if kind == Kind::Box {
         Vec3::new(unit.x * size.x, unit.y * size.y, unit.z * size.z)
@@ -273,8 +283,9 @@ pub fn convex_at<T: Real>(
     b: Transform<T>,
     #[constant] f: ConvexFeatures<T>,
 ) -> Contact<T> {
-    let cross = a.direction(f.edge_a).cross(b.direction(f.edge_b)).normalize();
-    let n = a.direction(f.in_a) + b.direction(f.in_b) + cross + f.world;
+    let (edge_a, edge_b) = (a.direction(f.edge_a), b.direction(f.edge_b));
+    let square = f.world - edge_a * edge_a.dot(f.world) - edge_b * edge_b.dot(f.world);
+    let n = a.direction(f.in_a) + b.direction(f.in_b) + edge_a.cross(edge_b).normalize() + square;
     // One Newton step towards ∇f = x_b − x_a along n.
     let core_a = a.point(local_point(kind_a, size_a, f.unit_a, a.inverse_direction(n)));
     let core_b = b.point(local_point(kind_b, size_b, f.unit_b, b.inverse_direction(-n)));

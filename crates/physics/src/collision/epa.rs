@@ -1,8 +1,8 @@
 //! Depth of overlap between convex cores: the expanding polytope of van den Bergen (2001).
 //!
 //! From a tetrahedron of support points around the origin, the face nearest to the origin is pushed out to the support
-//! plane until that gains less than [`TOLERANCE`]. Arrays have fixed size; when they are full, the nearest face so far is
-//! the answer, an underestimate of the depth by what the last step would have gained. Flat differences (cores without volume that touch)
+//! plane until that gains less than [`TOLERANCE`]. Arrays have fixed size; when they are full, the best face so far is
+//! the answer. Flat differences (cores without volume that touch)
 //! have depth zero along the normal of what there is.
 
 use pullback_math::Vec3;
@@ -10,8 +10,9 @@ use pullback_math::Vec3;
 use super::gjk::{Simplex, nearest_on_triangle};
 use super::support::{Core, Vertex, Witness, difference};
 
-/// Gain relative to the size of the shapes below which a face counts as the boundary.
-const TOLERANCE: f64 = 1e-12;
+/// Gain relative to the size of the shapes below which a face counts as the boundary. Polytopes end exactly; curved shapes
+/// are refined by Newton's method afterwards, and finer triangles than this (10⁻⁵) would lose their normals to round-off.
+const TOLERANCE: f64 = 1e-9;
 const VERTICES: usize = 192;
 const FACES: usize = 2 * VERTICES;
 
@@ -27,6 +28,8 @@ struct Polytope {
     vertex_count: usize,
     faces: [Face; FACES],
     face_count: usize,
+    /// Heights over a face, m, that count as in its plane.
+    coplanar: f64,
 }
 
 impl Polytope {
@@ -52,8 +55,7 @@ impl Polytope {
         for i in 0..self.face_count {
             let face = self.faces[i];
             let [a, b, c] = face.corners;
-            let flat = face.distance == f64::INFINITY;
-            if flat || face.normal.dot(vertex.w - self.vertices[a as usize].w) > 0.0 {
+            if face.normal.dot(vertex.w - self.vertices[a as usize].w) > self.coplanar {
                 seen += 1;
                 for edge in [(a, b), (b, c), (c, a)] {
                     // An edge seen from both sides is inside.
@@ -151,20 +153,28 @@ pub(super) fn penetration(a: &Core, b: &Core, simplex: &Simplex) -> Witness {
         vertex_count: 4,
         faces: [Face::default(); FACES],
         face_count: 0,
+        coplanar: 1e-14 * scale,
     };
     polytope.vertices[..4].copy_from_slice(&first);
     for [i, j, k] in [[0, 1, 2], [0, 3, 1], [0, 2, 3], [1, 3, 2]] {
         // Positive volume: vertex 3 is on the side of the normal of 012.
         polytope.add_face(if volume > 0.0 { [i, k, j] } else { [i, j, k] });
     }
+    // The height of the support plane over any face bounds the depth from above; the lowest bound is the answer.
     let mut face = polytope.nearest();
+    let (mut best, mut bound) = (face, f64::INFINITY);
     for _ in 0..VERTICES {
         let vertex = difference(a, b, face.normal);
-        if vertex.w.dot(face.normal) - face.distance <= TOLERANCE * scale || !polytope.expand(vertex) {
+        let height = vertex.w.dot(face.normal);
+        if height < bound {
+            (best, bound) = (face, height);
+        }
+        if bound - face.distance <= TOLERANCE * scale || !polytope.expand(vertex) {
             break;
         }
         face = polytope.nearest();
     }
+    let face = best;
     let corners = face.corners.map(|i| polytope.vertices[i as usize]);
     let [p, q, r] = corners.map(|v| v.w - face.normal * face.distance);
     Witness::new(face.normal, &corners, &nearest_on_triangle(p, q, r))

@@ -11,6 +11,8 @@ use super::support::{Core, Vertex, Witness, difference};
 
 /// Relative gap between upper and lower bound of the squared distance at which it counts as found.
 const TOLERANCE: f64 = 1e-14;
+/// Round-off of a support height, relative to the size of the shapes.
+const ROUND_OFF: f64 = 1e-15;
 /// Cores closer than this, m, relative to their size, overlap.
 const TOUCHING: f64 = 1e-10;
 /// Curved shapes take tens of iterations, polytopes below ten.
@@ -96,7 +98,9 @@ fn reduce(simplex: &mut Simplex) -> bool {
                 let [a, b, c] = face.map(|i| w[i]);
                 let n = (b - a).cross(c - a);
                 let (origin, inner) = (-a.dot(n), (w[opposite] - a).dot(n));
-                if origin * inner < 0.0 || inner == 0.0 {
+                // A flat tetrahedron has no inside.
+                let flat = inner.abs() <= 1e-12 * n.norm() * (w[opposite] - a).norm();
+                if origin * inner < 0.0 || flat {
                     let mut candidate = *simplex;
                     keep_triangle(&mut candidate, face);
                     let distance = candidate.point().norm_squared();
@@ -142,7 +146,7 @@ pub(super) fn witness(a: &Core, b: &Core) -> Witness {
         }
         let next = difference(a, b, -v);
         let known = simplex.vertices[..simplex.count].iter().any(|x| x.w == next.w);
-        if known || squared - v.dot(next.w) <= TOLERANCE * squared {
+        if known || squared - v.dot(next.w) <= TOLERANCE * squared + ROUND_OFF * scale * squared.sqrt() {
             break;
         }
         simplex.vertices[simplex.count] = next;

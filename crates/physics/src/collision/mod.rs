@@ -1,5 +1,6 @@
 //! Where shapes touch: a broad phase that lists pairs and a narrow phase that hands out contacts, not forces.
 pub mod box_box;
+pub mod broad_phase;
 pub mod capsule_box;
 pub mod collider;
 pub mod contact;

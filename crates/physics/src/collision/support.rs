@@ -26,13 +26,6 @@ pub(super) fn extents(kind: Kind, size: Vec3<f64>) -> Vec3<f64> {
 }
 
 impl Core<'_> {
-    /// Rounding radius.
-    pub fn rounding(&self) -> f64 {
-        match self.collider.kind {
-            Kind::Sphere | Kind::Capsule => self.collider.size.x,
-            _ => 0.0,
-        }
-    }
     /// The farthest local point in the local direction d.
     pub fn local_support(&self, d: Vec3<f64>) -> Vec3<f64> {
         let s = self.collider.size;
@@ -93,6 +86,8 @@ pub(super) struct Witness {
     pub b: Vec3<f64>,
     /// Distinct support points that make up each.
     pub distinct: [usize; 2],
+    /// Local directions between two of them, zero if there is only one.
+    pub edges: [Vec3<f64>; 2],
 }
 
 impl Witness {
@@ -111,6 +106,19 @@ impl Witness {
                 })
                 .count()
         };
-        Witness { normal, a, b, distinct: [distinct(|v| v.a), distinct(|v| v.b)] }
+        let edge = |point: fn(&Vertex) -> Vec3<f64>| {
+            let first = (0..vertices.len()).find(|&i| used(i)).map_or(Vec3::zero(), |i| point(&vertices[i]));
+            let apart = |i: &usize| used(*i) && point(&vertices[*i]) != first;
+            (0..vertices.len())
+                .find(apart)
+                .map_or(Vec3::zero(), |i| (point(&vertices[i]) - first).normalize())
+        };
+        Witness {
+            normal,
+            a,
+            b,
+            distinct: [distinct(|v| v.a), distinct(|v| v.b)],
+            edges: [edge(|v| v.a), edge(|v| v.b)],
+        }
     }
 }
