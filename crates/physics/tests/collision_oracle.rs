@@ -4,7 +4,7 @@
 //! goes through MuJoCo's convex solver are compared by the deepest contact: its distance and normal.
 
 use pullback_math::{Mat3, Transform, Vec3};
-use pullback_physics::collision::{Collider, Contact, Kind, MAX_CONTACTS, collide};
+use pullback_physics::collision::{Collider, Contact, Kind, MAX_CONTACTS, collide, tangent_frame};
 use serde_json::Value;
 
 fn numbers(value: &Value) -> Vec<f64> {
@@ -40,6 +40,15 @@ fn unique(a: Kind, b: Kind) -> bool {
     }
 }
 
+/// Lowest coordinate of a shape along n, by its contacts with a plane.
+fn lowest(shape: &Collider<f64>, at: Transform<f64>, n: Vec3<f64>) -> f64 {
+    let (t1, t2) = tangent_frame(n);
+    let plane = Transform::new(Mat3::from_cols(t1, t2, n), Vec3::zero());
+    let mut out = [Contact::inactive(); MAX_CONTACTS];
+    let slots = collide(&Collider::plane(), plane, shape, at, &mut out);
+    out[..slots].iter().map(|c| c.distance).fold(f64::INFINITY, f64::min)
+}
+
 #[test]
 fn contacts_are_those_of_mujoco() {
     let golden: Value = serde_json::from_str(include_str!("golden/collision.json")).unwrap();
@@ -48,6 +57,7 @@ fn contacts_are_those_of_mujoco() {
     let hull: Vec<usize> = (0..mesh.len()).collect();
     let cases = golden["cases"].as_array().unwrap();
     assert!(cases.len() > 200);
+    let mut shallower = 0;
     let mut worst = std::collections::BTreeMap::<_, [f64; 3]>::new();
     for case in cases {
         let side = |i: usize| {
@@ -93,18 +103,33 @@ fn contacts_are_those_of_mujoco() {
             }
         } else {
             let deepest = ours.iter().min_by(|x, y| x.distance.total_cmp(&y.distance)).unwrap();
-            entry[0] = entry[0].max((deepest.distance - theirs[0].distance).abs());
-            entry[1] = entry[1].max((deepest.normal - theirs[0].normal).norm());
+            // Where we find a shallower overlap, parallel planes along our normal prove it.
+            if deepest.distance > theirs[0].distance + 1e-7 {
+                let gap = lowest(&b, pose_b, deepest.normal) + lowest(&a, pose_a, -deepest.normal);
+                assert!(
+                    (gap - deepest.distance).abs() < 1e-9,
+                    "{:?}-{:?}: {gap} {deepest:?}",
+                    a.kind,
+                    b.kind
+                );
+                shallower += 1;
+            } else {
+                entry[0] = entry[0].max((deepest.distance - theirs[0].distance).abs());
+                entry[1] = entry[1].max((deepest.normal - theirs[0].normal).norm());
+            }
         }
     }
+    println!("{shallower} overlaps of {} are shallower than MuJoCo's", cases.len());
+    assert!(shallower <= 12);
     let mut failures = Vec::new();
     for ((a, b), errors) in &worst {
-        let tolerance = if unique(*a, *b) { 1e-10 } else { 1e-6 };
+        // A distance found to ε leaves a curved normal to √ε.
+        let tolerance = if unique(*a, *b) { [1e-10; 3] } else { [1e-6, 1e-5, 0.0] };
         println!(
             "{a:?}-{b:?}: distance {:.1e}, normal {:.1e}, position {:.1e}",
             errors[0], errors[1], errors[2]
         );
-        if errors.iter().any(|e| *e > tolerance) {
+        if errors.iter().zip(&tolerance).any(|(e, most)| e > most) {
             failures.push((a, b, errors));
         }
     }

@@ -1,5 +1,5 @@
-//! Distance between convex cores: the algorithm of Gilbert, Johnson and Keerthi (1988), with the Voronoi regions of
-//! Ericson, *Real-Time Collision Detection*, §5.1 and §9.5, for the closest point of a simplex.
+//! Distance between convex cores: the algorithm of Gilbert, Johnson and Keerthi (1988), with the faces of the
+//! simplex that see the origin searched one by one (Ericson, *Real-Time Collision Detection*, §9.5).
 //!
 //! Runs in `f64` on one environment, without allocation. Stops when the support plane proves the distance to
 //! [`TOLERANCE`] or brings no new vertex; when the origin is inside, the simplex goes on to [`epa`](super::epa).
@@ -39,38 +39,34 @@ impl Simplex {
     }
 }
 
-/// Weights of the point of triangle abc nearest to the origin (Ericson §5.1.5).
+/// Weight of the second end in the point of the segment ab nearest to the origin.
+fn nearest_on_segment(a: Vec3<f64>, b: Vec3<f64>) -> f64 {
+    let d = b - a;
+    if d.norm_squared() > 0.0 { (-a.dot(d) / d.norm_squared()).clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// Weights of the point of triangle abc nearest to the origin: inside if the origin projects there, else the best edge, which
+/// also serves triangles without area.
 pub(super) fn nearest_on_triangle(a: Vec3<f64>, b: Vec3<f64>, c: Vec3<f64>) -> [f64; 3] {
-    let (ab, ac) = (b - a, c - a);
-    let (d1, d2) = (-ab.dot(a), -ac.dot(a));
-    if d1 <= 0.0 && d2 <= 0.0 {
-        return [1.0, 0.0, 0.0];
+    let n = (b - a).cross(c - a);
+    let area = n.norm_squared();
+    let inside = [n.dot(b.cross(c)), n.dot(c.cross(a)), n.dot(a.cross(b))];
+    let longest = (b - a).norm_squared().max((c - a).norm_squared());
+    if inside.iter().all(|w| *w > 0.0) && area > 1e-24 * longest * longest {
+        let scale = 1.0 / (inside[0] + inside[1] + inside[2]);
+        return inside.map(|w| w * scale);
     }
-    let (d3, d4) = (-ab.dot(b), -ac.dot(b));
-    if d3 >= 0.0 && d4 <= d3 {
-        return [0.0, 1.0, 0.0];
+    let corners = [a, b, c];
+    let (mut best, mut weights) = (f64::INFINITY, [1.0, 0.0, 0.0]);
+    for (i, j) in [(0, 1), (1, 2), (2, 0)] {
+        let t = nearest_on_segment(corners[i], corners[j]);
+        let distance = (corners[i] * (1.0 - t) + corners[j] * t).norm_squared();
+        if distance < best {
+            (best, weights) = (distance, [0.0; 3]);
+            (weights[i], weights[j]) = (1.0 - t, t);
+        }
     }
-    let vc = d1 * d4 - d3 * d2;
-    if vc <= 0.0 && d1 >= 0.0 && d3 <= 0.0 {
-        let t = d1 / (d1 - d3);
-        return [1.0 - t, t, 0.0];
-    }
-    let (d5, d6) = (-ab.dot(c), -ac.dot(c));
-    if d6 >= 0.0 && d5 <= d6 {
-        return [0.0, 0.0, 1.0];
-    }
-    let vb = d5 * d2 - d1 * d6;
-    if vb <= 0.0 && d2 >= 0.0 && d6 <= 0.0 {
-        let t = d2 / (d2 - d6);
-        return [1.0 - t, 0.0, t];
-    }
-    let va = d3 * d6 - d5 * d4;
-    if va <= 0.0 && d4 - d3 >= 0.0 && d5 - d6 >= 0.0 {
-        let t = (d4 - d3) / ((d4 - d3) + (d5 - d6));
-        return [0.0, 1.0 - t, t];
-    }
-    let scale = 1.0 / (va + vb + vc);
-    [va * scale, vb * scale, vc * scale]
+    weights
 }
 
 /// Reduces the simplex to the face that holds the point nearest to the origin; true if the origin is inside.
@@ -79,9 +75,7 @@ fn reduce(simplex: &mut Simplex) -> bool {
     match simplex.count {
         1 => simplex.weights[0] = 1.0,
         2 => {
-            let d = w[1] - w[0];
-            let t =
-                if d.norm_squared() > 0.0 { (-w[0].dot(d) / d.norm_squared()).clamp(0.0, 1.0) } else { 0.0 };
+            let t = nearest_on_segment(w[0], w[1]);
             if t <= 0.0 {
                 simplex.keep(&[0], &[1.0]);
             } else if t >= 1.0 {
@@ -149,6 +143,7 @@ pub(super) fn witness(a: &Core, b: &Core) -> Witness {
         if known || squared - v.dot(next.w) <= TOLERANCE * squared + ROUND_OFF * scale * squared.sqrt() {
             break;
         }
+        let previous = simplex;
         simplex.vertices[simplex.count] = next;
         simplex.count += 1;
         let before = simplex;
@@ -156,6 +151,7 @@ pub(super) fn witness(a: &Core, b: &Core) -> Witness {
             return penetration(a, b, &before);
         }
         if simplex.point().norm_squared() >= squared {
+            simplex = previous;
             break;
         }
     }
