@@ -4,12 +4,13 @@ use pullback_core::check_vjp;
 use pullback_core::gradcheck::Options;
 use pullback_core::random::Random;
 use pullback_math::{Quat, Real, Transform, Vec3};
-use pullback_physics::collision::Contact;
 use pullback_physics::collision::box_box::{box_box, box_box_vjp};
 use pullback_physics::collision::capsule_box::{capsule_box, capsule_box_vjp};
+use pullback_physics::collision::convex::{convex_convex, convex_convex_vjp};
 use pullback_physics::collision::plane::*;
 use pullback_physics::collision::rounded::*;
 use pullback_physics::collision::sphere_solid::*;
+use pullback_physics::collision::{Collider, Contact, Kind, ShapeBar, collide, collide_vjp};
 
 /// Contacts as a loss sees them: the distance of an empty slot is nothing.
 fn seen<T: Real, const N: usize>(contacts: [Contact<T>; N]) -> [Contact<T>; N] {
@@ -216,3 +217,134 @@ pair_is_differentiable!(box_against_box, 8, 3, 3, |a, sa, b, sb| box_box(a, vec(
     let (a, g, b, h) = box_box_vjp(a, vec(sa), b, vec(sb), bar);
     (a, array(g), b, array(h))
 });
+
+/// Only what is exact for every feature: the distance.
+fn distance_bar<T: Real>(bar: T) -> Contact<T> {
+    Contact { position: Vec3::zero(), normal: Vec3::zero(), distance: bar }
+}
+
+/// Pairs of the convex solver: the distance for all features, the normal and position too for ellipsoids and spheres.
+macro_rules! convex_pair_is_differentiable {
+    ($name:ident, $ka:expr, $kb:expr, $out:ty, |$contact:ident| $see:expr, |$bar:ident| $seen_vjp:expr) => {
+        #[test]
+        fn $name() {
+            for at in configurations(23, 3, 3) {
+                check_vjp!(
+                    |xa: Vec3<T>, qa: Quat<T>, sa: Vec3<T>, xb: Vec3<T>, qb: Quat<T>, sb: Vec3<T>| -> $out {
+                        let (a, b) = (Collider::new($ka, sa), Collider::new($kb, sb));
+                        let $contact = convex_convex(a, pose(xa, qa), b, pose(xb, qb));
+                        $see
+                    },
+                    |$bar| {
+                        let (a, b) = (Collider::new($ka, sa), Collider::new($kb, sb));
+                        let (pa, pb) = (pose(xa, qa), pose(xb, qb));
+                        let (sa, a, sb, b) = convex_convex_vjp(a, pa, b, pb, $seen_vjp);
+                        let ((xa, qa), (xb, qb)) = (pose_vjp(xa, qa, a), pose_vjp(xb, qb, b));
+                        (xa, qa, sa, xb, qb, sb)
+                    },
+                    at at,
+                    Options { forward_tolerance: 1e-8, difference_tolerance: 1e-5, ..Options::default() }
+                )
+                .assert_passed();
+            }
+        }
+    };
+}
+
+convex_pair_is_differentiable!(
+    ellipsoid_against_ellipsoid,
+    Kind::Ellipsoid,
+    Kind::Ellipsoid,
+    Contact<T>,
+    |contact| contact,
+    |bar| bar
+);
+convex_pair_is_differentiable!(
+    sphere_against_ellipsoid,
+    Kind::Sphere,
+    Kind::Ellipsoid,
+    Contact<T>,
+    |contact| contact,
+    |bar| bar
+);
+convex_pair_is_differentiable!(
+    capsule_against_ellipsoid,
+    Kind::Capsule,
+    Kind::Ellipsoid,
+    T,
+    |contact| contact.distance,
+    |bar| distance_bar(bar)
+);
+convex_pair_is_differentiable!(
+    capsule_against_cylinder,
+    Kind::Capsule,
+    Kind::Cylinder,
+    T,
+    |contact| contact.distance,
+    |bar| distance_bar(bar)
+);
+convex_pair_is_differentiable!(
+    ellipsoid_against_cylinder,
+    Kind::Ellipsoid,
+    Kind::Cylinder,
+    T,
+    |contact| contact.distance,
+    |bar| distance_bar(bar)
+);
+convex_pair_is_differentiable!(
+    ellipsoid_against_box,
+    Kind::Ellipsoid,
+    Kind::Box,
+    T,
+    |contact| contact.distance,
+    |bar| distance_bar(bar)
+);
+convex_pair_is_differentiable!(
+    cylinder_against_cylinder,
+    Kind::Cylinder,
+    Kind::Cylinder,
+    T,
+    |contact| contact.distance,
+    |bar| distance_bar(bar)
+);
+convex_pair_is_differentiable!(
+    cylinder_against_box,
+    Kind::Cylinder,
+    Kind::Box,
+    T,
+    |contact| contact.distance,
+    |bar| distance_bar(bar)
+);
+
+/// Through the dispatcher, mesh first, so that the swap is pulled back too.
+#[test]
+fn mesh_against_plane() {
+    const HULL: [usize; 6] = [0, 1, 2, 3, 4, 5];
+    fn vertices() -> [Vec3<f64>; 6] {
+        let mut random = Random::new(7);
+        std::array::from_fn(|_| Vec3::new(random.normal(), random.normal(), random.normal()))
+    }
+    for at in configurations(29, 0, 0) {
+        check_vjp!(
+            |xa: Vec3<T>, qa: Quat<T>, xb: Vec3<T>, qb: Quat<T>| -> [Contact<T>; 6] {
+                let vertices = vertices();
+                let mut out = [Contact::inactive(); 8];
+                let mesh = Collider::mesh(&vertices, &HULL);
+                collide(&mesh, pose(xa, qa), &Collider::plane(), pose(xb, qb), &mut out);
+                std::array::from_fn(|i| out[i])
+            },
+            |bar| {
+                let vertices = vertices();
+                let bar: [Contact<T>; 8] = std::array::from_fn(|i| if i < 6 { bar[i] } else { Contact::default() });
+                let mesh = Collider::mesh(&vertices, &HULL);
+                let (mut a, mut b) = (ShapeBar::default(), ShapeBar::default());
+                collide_vjp(&mesh, pose(xa, qa), &Collider::plane(), pose(xb, qb), &bar, &mut a, &mut b);
+                let ((xa, qa), (xb, qb)) = (pose_vjp(xa, qa, a.pose), pose_vjp(xb, qb, b.pose));
+                (xa, qa, xb, qb)
+            },
+            at at,
+            Options::default()
+        )
+        .assert_passed();
+    }
+}

@@ -122,7 +122,7 @@ fn no_direction_separates_further() {
         worst = worst.max(gap(best) - contact.distance);
         // Boxes apart are measured along the 15 axes only.
         let apart = contact.distance > 0.0 && (ka, kb) == (Kind::Box, Kind::Box);
-        if worst > 1e-8 && !apart && !pierced(&a, &b, contact.distance) {
+        if worst > 1e-7 && !apart && !pierced(&a, &b, contact.distance) {
             let entry = failures.entry((ka, kb)).or_insert((0, 0.0));
             *entry = (entry.0 + 1, entry.1.max(worst));
         }
@@ -279,5 +279,42 @@ fn a_box_rests_on_a_box_by_four_corners() {
         assert!((contact.distance + 0.01).abs() < 1e-12);
         assert!((contact.normal - Vec3::new(0.0, 0.0, 1.0)).norm() < 1e-12);
         assert!((contact.position.z - 0.495).abs() < 1e-12);
+    }
+}
+
+/// `cargo test --release -p pullback-physics --test collision_laws -- --ignored --nocapture`
+#[test]
+#[ignore = "measures time"]
+fn nanoseconds_per_pair() {
+    let rock = rock();
+    let mut random = Random::new(2);
+    for (i, ka) in KINDS.into_iter().enumerate() {
+        for kb in KINDS.into_iter().skip(i.max(1)) {
+            let pairs: Vec<_> = (0..64)
+                .map(|_| {
+                    let (a, b) = (collider(&mut random, ka, &rock), collider(&mut random, kb, &rock));
+                    (a, pose(&mut random, 0.1), b, pose(&mut random, 1.0))
+                })
+                .collect();
+            let (mut out, rounds) = ([Contact::inactive(); MAX_CONTACTS], 200);
+            let mut bars = [ShapeBar::default(); 2];
+            let time = |f: &mut dyn FnMut(usize)| {
+                let start = std::time::Instant::now();
+                (0..64 * rounds).for_each(|i| f(i % 64));
+                start.elapsed().as_nanos() as f64 / (64 * rounds) as f64
+            };
+            let forward = time(&mut |i| {
+                let (a, pa, b, pb) = &pairs[i];
+                collide(a, *pa, b, *pb, &mut out);
+                std::hint::black_box(&out);
+            });
+            let backward = time(&mut |i| {
+                let (a, pa, b, pb) = &pairs[i];
+                let [a_bar, b_bar] = &mut bars;
+                collide_vjp(a, *pa, b, *pb, &out, a_bar, b_bar);
+                std::hint::black_box(&bars);
+            });
+            println!("{ka:?}-{kb:?}: {forward:.0} ns, pullback {backward:.0} ns");
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! Contacts against MuJoCo; `reference/collision.py` made the golden file.
 //!
 //! Where MuJoCo's contacts are unique (planes, spheres, capsules) each of them must be among our slots. Boxes, meshes and what
-//! goes through MuJoCo's convex solver are compared by the deepest contact: its distance and normal.
+//! goes through MuJoCo's convex solver are compared by the deepest contact: its distance and normal. In a few of these, MuJoCo stops at
+//! a normal that is not the best; the test then proves that ours separates the shapes with less.
 
 use pullback_math::{Mat3, Transform, Vec3};
 use pullback_physics::collision::{Collider, Contact, Kind, MAX_CONTACTS, collide, tangent_frame};
@@ -57,7 +58,7 @@ fn contacts_are_those_of_mujoco() {
     let hull: Vec<usize> = (0..mesh.len()).collect();
     let cases = golden["cases"].as_array().unwrap();
     assert!(cases.len() > 200);
-    let mut shallower = 0;
+    let mut disputed = 0;
     let mut worst = std::collections::BTreeMap::<_, [f64; 3]>::new();
     for case in cases {
         let side = |i: usize| {
@@ -103,24 +104,26 @@ fn contacts_are_those_of_mujoco() {
             }
         } else {
             let deepest = ours.iter().min_by(|x, y| x.distance.total_cmp(&y.distance)).unwrap();
-            // Where we find a shallower overlap, parallel planes along our normal prove it.
-            if deepest.distance > theirs[0].distance + 1e-7 {
-                let gap = lowest(&b, pose_b, deepest.normal) + lowest(&a, pose_a, -deepest.normal);
+            // Where we disagree, parallel planes along both normals show who is right: theirs lie farther inside.
+            if (deepest.distance - theirs[0].distance).abs() > 1e-7 {
+                let gap = |n: Vec3<f64>| lowest(&b, pose_b, n) + lowest(&a, pose_a, -n);
+                let (our, their) = (gap(deepest.normal), gap(theirs[0].normal));
                 assert!(
-                    (gap - deepest.distance).abs() < 1e-9,
-                    "{:?}-{:?}: {gap} {deepest:?}",
+                    (our - deepest.distance).abs() < 1e-9,
+                    "{:?}-{:?}: {our} {deepest:?}",
                     a.kind,
                     b.kind
                 );
-                shallower += 1;
+                assert!(their < our, "{:?}-{:?}: {their} {our}", a.kind, b.kind);
+                disputed += 1;
             } else {
                 entry[0] = entry[0].max((deepest.distance - theirs[0].distance).abs());
                 entry[1] = entry[1].max((deepest.normal - theirs[0].normal).norm());
             }
         }
     }
-    println!("{shallower} overlaps of {} are shallower than MuJoCo's", cases.len());
-    assert!(shallower <= 12);
+    println!("in {disputed} of {} overlaps MuJoCo's normal is not the best", cases.len());
+    assert!(disputed <= 10);
     let mut failures = Vec::new();
     for ((a, b), errors) in &worst {
         // A distance found to ε leaves a curved normal to √ε.

@@ -1,17 +1,18 @@
 //! Box against box: the separating axis of least overlap, then a clipped face or a pair of edges.
 //!
-//! 1. Of the 15 axes (Gottschalk, Lin, Manocha 1996), six face normals and nine cross products of edges, the one with the largest gap
-//!    is the normal. An edge pair must beat the best face by [`FACE_PREFERENCE`], so that aligned boxes have faces.
+//! 1. Of the 15 axes (Gottschalk, Lin, Manocha 1996), six face normals and nine cross products of edges, the one
+//!    with the largest gap is the normal. An edge pair must beat the best face by [`FACE_PREFERENCE`], so that aligned boxes have faces.
 //! 2. Face: the face of the other box that looks most against it is clipped to its sides (Sutherland and Hodgman 1974);
 //!    each corner of the result is a slot, eight at most. Edges: one slot, at the closest points of the two lines.
 //!
 //! Both steps run on primal values, lane by lane, and give features: which box, which axes, which lines meet at a
-//! corner. At fixed features, the geometry is evaluated differentiably: a corner of the clipped face solves a linear system in
-//! the face's coordinates (α, β), and one Newton step with the inverse matrix held constant gives its exact derivative. Where
-//! features switch, the depth is continuous and has a kink; slots may exchange places.
+//! corner. At fixed features, the geometry is evaluated differentiably: a corner of the clipped face solves a
+//! linear system in the face's coordinates (α, β), and one Newton step with the inverse matrix held constant gives
+//! its exact derivative. Where features switch, the depth is continuous and has a kink; slots may exchange places.
 //!
-//! Limits: apart, the distance is the gap along the best of the 15 axes, at most the Euclidean distance, which it equals
-//! where faces or edges are nearest. If no part of the face is above the other, one slot holds its lowest corner.
+//! Limits: apart, the distance is the gap along the best of the 15 axes, at most the Euclidean distance, which it
+//! equals where faces or edges are nearest. If no part of the face is above the other, one slot holds its lowest
+//! corner.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
@@ -34,7 +35,8 @@ struct Corner<T> {
     off: T,
 }
 
-/// The features of a pair, constants of the differentiation. Vectors are signed unit axes in the frames of the boxes.
+/// The features of a pair, constants of the differentiation. Vectors are signed unit axes in the frames of the
+/// boxes.
 #[derive(Clone, Copy, Debug)]
 pub struct BoxFeatures<T> {
     /// 1 where the reference face is on the first box, −1 where on the second.
@@ -297,7 +299,7 @@ fn faces<T: Real>(
     let normal = reference.direction(f.normal);
     let top = scaled(f.normal, half_r);
     Faces {
-        normal: normal,
+        normal,
         centre: incident.point(scaled(f.facing, half_i)) - reference.translation,
         spans: [
             incident.direction(scaled(f.spans[0], half_i)),

@@ -1,12 +1,14 @@
 //! Which pairs may touch: fixed rules of the model, then bounds in motion.
 //!
-//! [`candidate_pairs`] applies MuJoCo's rules once (`mj_collision`, "Collision detection" in its documentation): explicit pairs always
-//! collide; others need matching bits, must not be on the same body, nor on parent and child unless the parent is the
-//! world, nor on excluded bodies. Bodies without joints count as part of the body they are fixed to.
+//! [`candidate_pairs`] applies MuJoCo's rules once (`mj_collision`, "Collision detection" in its documentation):
+//! explicit pairs always collide; others need matching bits, must not be on the same body, nor on parent and child
+//! unless the parent is the world, nor on excluded bodies. Bodies without joints count as part of the body they are
+//! fixed to.
 //!
-//! [`BroadPhase::near`] keeps the candidates whose boxes along the world's axes overlap, by sort and sweep along x (Cohen et al. 1995);
-//! planes are tested as half spaces. On lanes, a pair is kept if it is near in any of them. The answer is sorted by geom, so it
-//! does not depend on the order of motion. Buffers are reused; nothing is differentiated, since a culled pair has no contact.
+//! [`BroadPhase::near`] keeps the candidates whose boxes along the world's axes overlap, by sort and sweep along x
+//! (Cohen et al. 1995); planes are tested as half spaces. On lanes, a pair is kept if it is near in any of them.
+//! The answer is sorted by geom, so it does not depend on the order of motion. Buffers are reused; nothing is
+//! differentiated, since a culled pair has no contact.
 
 use pullback_math::{Real, Transform, Vec3};
 

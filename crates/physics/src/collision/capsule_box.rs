@@ -1,15 +1,16 @@
 //! A capsule against a box: the nearest point of its segment, and a second one for resting.
 //!
 //! The signed distance to a box is convex along a line, so the nearest coordinate s₀ is found by bisection of its
-//! slope, on primal values and lane by lane. Slot 1 is the end of the segment that is farther from s₀, drawn back to
-//! where the segment leaves the face (or edge) region of s₀, so that a bar across a small box rests on both edges. It is
-//! raised smoothly where it comes within a radius of s₀.
+//! slope, on primal values and lane by lane. Slot 1 is the end of the segment that is farther from s₀, drawn back
+//! to where the segment leaves the face (or edge) region of s₀, so that a bar across a small box rests on both
+//! edges. It is raised smoothly where it comes within a radius of s₀.
 //!
-//! Derivatives: coordinates at an end move with the length. An inner s₀ over an edge or a corner solves D′(s) = 0; one
-//! Newton step s = s₀ − D′(s₀)/D″(s₀) with s₀ and D″ held constant has its exact derivative (implicit function theorem). A
-//! drawn-back end, and an inner s₀ where two faces are equally near inside the box, solve a linear equation, and take the
-//! same step on that. Limits: at that inner kink the normal jumps between the two faces; an inner s₀ on a flat stretch is not
-//! unique and is held fixed on the capsule, which leaves the distance exact by the envelope theorem.
+//! Derivatives: coordinates at an end move with the length. An inner s₀ over an edge or a corner solves D′(s) = 0;
+//! one Newton step s = s₀ − D′(s₀)/D″(s₀) with s₀ and D″ held constant has its exact derivative (implicit function
+//! theorem). A drawn-back end, and an inner s₀ where two faces are equally near inside the box, solve a linear
+//! equation, and take the same step on that. Limits: at that inner kink the normal jumps between the two faces; an
+//! inner s₀ on a flat stretch is not unique and is held fixed on the capsule, which leaves the distance exact by
+//! the envelope theorem.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
@@ -20,8 +21,8 @@ use super::sphere_solid::{box_gap, box_gap_vjp};
 /// Halvings of the segment: below round-off.
 const BISECTIONS: usize = 54;
 
-/// Where on the capsule's axis a slot is: s = end·half_length + inner − newton·D′ − (line·x + line_half·half), with x the point
-/// in the frame of the box.
+/// Where on the capsule's axis a slot is: s = end·half_length + inner − newton·D′ − (line·x + line_half·half), with
+/// x the point in the frame of the box.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AxisPoint<T> {
     end: T,
@@ -204,7 +205,7 @@ pub fn capsule_box_at<T: Real>(
     let narrow = (T::one() - width).max(T::zero());
     let gone = select(apart.gt(T::lit(1e-9)), T::zero(), T::lit(INACTIVE));
     let distance = other.distance + narrow * narrow * radius * T::lit(2.0) + gone;
-    [nearest, Contact { position: other.position, normal: other.normal, distance: distance }]
+    [nearest, Contact { position: other.position, normal: other.normal, distance }]
 }
 
 /// Capsule against box.

@@ -3,10 +3,10 @@
 //! Every pair fills a fixed number of slots, so that lanes of environments walk through the same code. A slot in
 //! which nothing is near has [`INACTIVE`] added to its distance; position and normal stay finite.
 //!
-//! [`tangent_frame`] turns a fixed frame (e, t₁, t₂) by the smallest rotation that takes e to the normal,
-//! R x = x + v × x + v × (v × x) / (1 + e·n) with v = e × n. It is smooth everywhere but at n = −e, which no continuous
-//! frame can avoid (the hairy ball). We put e = (2, 3, 6)/7, so that the singular direction is half a radian or
-//! more from every axis, where floors and walls are. Within 10⁻⁶ of it, the frame is finite, not orthonormal.
+//! [`tangent_frame`] turns a fixed frame (e, t₁, t₂) by the smallest rotation that takes e to the normal, R x = x +
+//! v × x + v × (v × x) / (1 + e·n) with v = e × n. It is smooth everywhere but at n = −e, which no continuous frame
+//! can avoid (the hairy ball). We put e = (2, 3, 6)/7, so that the singular direction is half a radian or more from
+//! every axis, where floors and walls are. Within 10⁻⁶ of it, the frame is finite, not orthonormal.
 
 use pullback_math::{Cotangent, Real, Select, Vec3, differentiable, select};
 
@@ -81,7 +81,7 @@ pub(super) fn clamp<T: Real>(x: T, h: T) -> T {
 #[inline]
 pub(super) fn from_centre<T: Real>(c: Vec3<T>, radius: T, n: Vec3<T>, gap: T) -> Contact<T> {
     let distance = gap - radius;
-    Contact { position: c + n * (radius + distance * T::lit(0.5)), normal: n, distance: distance }
+    Contact { position: c + n * (radius + distance * T::lit(0.5)), normal: n, distance }
 }
 
 /// Contact between the surface points xₐ and x_b along n.

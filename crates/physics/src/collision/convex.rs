@@ -1,19 +1,20 @@
 //! Any two convex shapes: GJK and EPA find the features, the contact is evaluated differentiably at them.
 //!
-//! With support functions h and n the normal, the signed distance is a stationary value of f(n) = n·(p_b − p_a) − h_a(n) − h_b(−n).
-//! By the envelope theorem its derivative is that at fixed n and at witness points fixed in their bodies (in units of
-//! the sizes), which holds for every feature. Normal and position need to know how n moves:
+//! With support functions h and n the normal, the signed distance is a stationary value of f(n) = n·(p_b − p_a) −
+//! h_a(n) − h_b(−n). By the envelope theorem its derivative is that at fixed n and at witness points fixed in their
+//! bodies (in units of the sizes), which holds for every feature. Normal and position need to know how n moves:
 //!
 //! | feature | normal |
 //! |---|---|
 //! | both sides a vertex, an ellipsoid or a rim | ∇f = 0: one Newton step on the sphere, Hessian held constant (exact) |
 //! | a face of a box, mesh or cap | turns with that body (exact) |
-//! | a straight edge (of a box, mesh or capsule, the side of a cylinder) against a point feature | stays square to the edge, one Newton step around it (exact) |
+//! | a straight edge or a cylinder's side against one of the above | square to it, one Newton step (exact) |
 //! | edge and edge | cross product of the two (exact) |
 //! | parallel edges that overlap | held fixed in the world, square to the first |
 //!
-//! Limits: one slot, so a flat stack of meshes or cylinders rests on one moving point; along edges and faces the witness points
-//! are held fixed in the bodies, which the distance does not notice but the position does; features are found in `f64`, one lane at a time.
+//! Limits: one slot, so a flat stack of meshes or cylinders rests on one moving point; along edges and faces the
+//! witness points are held fixed in the bodies, which the distance does not notice but the position does; features
+//! are found in `f64`, one lane at a time.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
@@ -95,8 +96,8 @@ fn curvature(core: &Core, n: Vec3<f64>, t: Vec3<f64>, s: Vec3<f64>) -> f64 {
     }
 }
 
-/// Newton's method for ∇f = 0 on the sphere, or on the circle square to `edge` if that is not zero: the normal, and the inverse
-/// Hessian as two vectors; `None` off a maximum.
+/// Newton's method for ∇f = 0 on the sphere, or on the circle square to `edge` if that is not zero: the normal, and
+/// the inverse Hessian as two vectors; `None` off a maximum.
 fn refine(a: &Core, b: &Core, witness: &Witness, edge: Vec3<f64>) -> Option<(Vec3<f64>, [Vec3<f64>; 2])> {
     let on_circle = edge.norm_squared() > 0.0;
     let mut n = (witness.normal - edge * edge.dot(witness.normal)).normalize();
@@ -308,7 +309,8 @@ pub fn convex_convex<T: Real>(
     convex_at(a.kind, a.size, pose_a, b.kind, b.size, pose_b, features)
 }
 
-/// Pullback of [`convex_convex`], the features held constant: cotangents of both sizes and poses, (size, pose) each.
+/// Pullback of [`convex_convex`], the features held constant: cotangents of both sizes and poses, (size, pose)
+/// each.
 pub fn convex_convex_vjp<T: Real>(
     a: Collider<T>,
     pose_a: Transform<T>,

@@ -45,8 +45,8 @@ fn nearest_on_segment(a: Vec3<f64>, b: Vec3<f64>) -> f64 {
     if d.norm_squared() > 0.0 { (-a.dot(d) / d.norm_squared()).clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// Weights of the point of triangle abc nearest to the origin: inside if the origin projects there, else the best edge, which
-/// also serves triangles without area.
+/// Weights of the point of triangle abc nearest to the origin: inside if the origin projects there, else the best
+/// edge, which also serves triangles without area.
 pub(super) fn nearest_on_triangle(a: Vec3<f64>, b: Vec3<f64>, c: Vec3<f64>) -> [f64; 3] {
     let n = (b - a).cross(c - a);
     let area = n.norm_squared();

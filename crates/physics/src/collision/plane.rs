@@ -1,6 +1,7 @@
 //! A plane, the half space z ≤ 0 of its frame, against everything else.
 //!
-//! The normal is the plane's z axis, so the first shape is always the plane. Contacts are points of the other shape:
+//! The normal is the plane's z axis, so the first shape is always the plane. Contacts are points of the other
+//! shape:
 //!
 //! | shape | slots | points |
 //! |---|---|---|
@@ -11,8 +12,9 @@
 //! | ellipsoid | 1 | the lowest, −A²n/|A n| in the body |
 //! | mesh | 8 | the lowest hull vertices, chosen on primal values and held fixed in the body |
 //!
-//! The cylinder's points are MuJoCo's (`mjc_PlaneCylinder`). They turn with the direction in which the axis leans; where it stands upright
-//! within 10⁻⁶ there is none, and the body's x axis takes its place: finite, not differentiable there.
+//! The cylinder's points are MuJoCo's (`mjc_PlaneCylinder`). They turn with the direction in which the axis leans;
+//! where it stands upright within 10⁻⁶ there is none, and the body's x axis takes its place: finite, not
+//! differentiable there.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
