@@ -4,8 +4,10 @@
 //! |---|---|---|
 //! | [`point_mass`] | a point above a surface: penalty, elastic, time of impact | 4, Fig. 4 and S4 |
 //! | [`articulated`] | robots: trees of rigid bodies | 1, 2, 3 |
+//! | [`collision`] | nothing: where shapes touch, for the contact models | 1, 2, 3, 4 |
 //! | [`pendulum`] | simple and double pendulum | 1, C.3 |
 
 pub mod articulated;
+pub mod collision;
 pub mod pendulum;
 pub mod point_mass;

@@ -1,0 +1,400 @@
+//! Box against box: the separating axis of least overlap, then a clipped face or a pair of edges.
+//!
+//! 1. Of the 15 axes (Gottschalk, Lin, Manocha 1996), six face normals and nine cross products of edges, the one
+//!    with the largest gap is the normal. An edge pair must beat the best face by [`FACE_PREFERENCE`], so that aligned boxes have faces.
+//! 2. Face: the face of the other box that looks most against it is clipped to its sides (Sutherland and Hodgman 1974);
+//!    each corner of the result is a slot, eight at most. Edges: one slot, at the closest points of the two lines.
+//!
+//! Both steps run on primal values, lane by lane, and give features: which box, which axes, which lines meet at a
+//! corner. At fixed features, the geometry is evaluated differentiably: a corner of the clipped face solves a
+//! linear system in the face's coordinates (α, β), and one Newton step with the inverse matrix held constant gives
+//! its exact derivative. Where features switch, the depth is continuous and has a kink; slots may exchange places.
+//!
+//! Limits: apart, the distance is the gap along the best of the 15 axes, at most the Euclidean distance, which it
+//! equals where faces or edges are nearest. If no part of the face is above the other, one slot holds its lowest
+//! corner.
+
+use pullback_math::{Real, Transform, Vec3, differentiable, select};
+
+use super::contact::{Contact, INACTIVE, between, between_vjp};
+use super::lanes::{lane_of, pack};
+
+/// Largest number of contacts.
+pub const BOX_SLOTS: usize = 8;
+
+/// Gap in m by which an edge pair must beat the best face.
+pub const FACE_PREFERENCE: f64 = 1e-9;
+
+/// One corner of the clipped face: α = α₀ − A·residuals, β = β₀ − B·residuals.
+#[derive(Clone, Copy, Debug, Default)]
+struct Corner<T> {
+    at: [T; 2],
+    alpha: [T; 2],
+    beta: [T; 2],
+    side: [T; 2],
+    off: T,
+}
+
+/// The features of a pair, constants of the differentiation. Vectors are signed unit axes in the frames of the
+/// boxes.
+#[derive(Clone, Copy, Debug)]
+pub struct BoxFeatures<T> {
+    /// 1 where the reference face is on the first box, −1 where on the second.
+    reference: T,
+    /// 1 where edges meet.
+    edges: T,
+    normal: Vec3<T>,
+    sides: [Vec3<T>; 2],
+    facing: Vec3<T>,
+    spans: [Vec3<T>; 2],
+    corners: [Corner<T>; BOX_SLOTS],
+    edge_a: Vec3<T>,
+    edge_b: Vec3<T>,
+    corner_a: Vec3<T>,
+    corner_b: Vec3<T>,
+    edge_sign: T,
+}
+
+/// A line a α + b β = c in the incident face; `side` says which side of the reference face it is, if one.
+#[derive(Clone, Copy, Default)]
+struct Line {
+    a: f64,
+    b: f64,
+    c: f64,
+    side: Option<(usize, f64)>,
+}
+
+/// A polygon corner and the line to the next.
+#[derive(Clone, Copy, Default)]
+struct Vertex {
+    at: [f64; 2],
+    before: Line,
+    after: Line,
+}
+
+fn axis(i: usize, sign: f64) -> Vec3<f64> {
+    let mut e = Vec3::zero();
+    e[i] = sign;
+    e
+}
+
+fn sign(x: f64) -> f64 {
+    if x < 0.0 { -1.0 } else { 1.0 }
+}
+
+/// Cuts away what lies beyond the line; lines keep their names through the cut.
+fn clip(polygon: &mut [Vertex; 12], count: usize, line: Line) -> usize {
+    let source = *polygon;
+    let beyond = |v: &Vertex| line.a * v.at[0] + line.b * v.at[1] - line.c;
+    let mut kept = 0;
+    for i in 0..count {
+        let (v, next) = (source[i], source[(i + 1) % count]);
+        let (here, there) = (beyond(&v), beyond(&next));
+        if here <= 0.0 {
+            polygon[kept] = v;
+            kept += 1;
+        }
+        if (here <= 0.0) != (there <= 0.0) {
+            let t = here / (here - there);
+            let at = [v.at[0] + t * (next.at[0] - v.at[0]), v.at[1] + t * (next.at[1] - v.at[1])];
+            let (before, after) = if here <= 0.0 { (v.after, line) } else { (line, v.after) };
+            polygon[kept] = Vertex { at, before, after };
+            kept += 1;
+        }
+    }
+    kept
+}
+
+/// The corner with the derivative of its coordinates: the inverse of the two lines through it, as far as they move.
+fn corner(v: &Vertex) -> Corner<f64> {
+    let (p, q) = (v.before, v.after);
+    let det = p.a * q.b - p.b * q.a;
+    let mut corner = Corner { at: v.at, ..Corner::default() };
+    if det.abs() < 1e-12 {
+        return corner;
+    }
+    for (line, alpha, beta) in [(p, q.b / det, -q.a / det), (q, -p.b / det, p.a / det)] {
+        if let Some((j, side)) = line.side {
+            // The line of the negative side is written with the opposite sign.
+            corner.alpha[j] = alpha * side;
+            corner.beta[j] = beta * side;
+            corner.side[j] = side;
+        }
+    }
+    corner
+}
+
+/// The features of one environment.
+fn features_of_lane(
+    a: Transform<f64>,
+    half_a: Vec3<f64>,
+    b: Transform<f64>,
+    half_b: Vec3<f64>,
+) -> BoxFeatures<f64> {
+    let t = b.translation - a.translation;
+    let extent = |pose: Transform<f64>, half: Vec3<f64>, n: Vec3<f64>| {
+        let n = pose.inverse_direction(n);
+        half.x * n.x.abs() + half.y * n.y.abs() + half.z * n.z.abs()
+    };
+    let gap = |n: Vec3<f64>| t.dot(n).abs() - extent(a, half_a, n) - extent(b, half_b, n);
+    // The best face, then the best pair of edges.
+    let (mut face, mut best) = ((true, 0), f64::NEG_INFINITY);
+    for (first, pose) in [(true, a), (false, b)] {
+        for i in 0..3 {
+            let separation = gap(pose.rotation.col(i));
+            if separation > best + FACE_PREFERENCE {
+                (face, best) = ((first, i), separation);
+            }
+        }
+    }
+    let mut edge = None;
+    for i in 0..3 {
+        for j in 0..3 {
+            let n = a.rotation.col(i).cross(b.rotation.col(j));
+            if n.norm_squared() > 1e-8 {
+                let separation = gap(n.normalize());
+                if separation > best + FACE_PREFERENCE {
+                    (edge, best) = (Some((i, j)), separation);
+                }
+            }
+        }
+    }
+    // The faces, also computed where edges meet, so that every lane holds something finite.
+    let (first, i) = face;
+    let (reference, half_r, incident, half_i) =
+        if first { (a, half_a, b, half_b) } else { (b, half_b, a, half_a) };
+    let between = incident.translation - reference.translation;
+    let outward = sign(between.dot(reference.rotation.col(i)));
+    let n = reference.rotation.col(i) * outward;
+    let seen = incident.inverse_direction(n);
+    let k = (0..3).fold(0, |k, j| if seen[j].abs() > seen[k].abs() + 1e-12 { j } else { k });
+    let facing = axis(k, -sign(seen[k]));
+    let spans = [axis((k + 1) % 3, 1.0), axis((k + 2) % 3, 1.0)];
+    let sides = [axis((i + 1) % 3, 1.0), axis((i + 2) % 3, 1.0)];
+    let centre = between + incident.direction(facing * half_i[k]);
+    let span = |m: usize| incident.direction(spans[m] * half_i[(k + 1 + m) % 3]);
+    let (e1, e2) = (span(0), span(1));
+    // The incident face as a square in (α, β), counter-clockwise, clipped by the four sides.
+    let edge_line = |a: f64, b: f64| Line { a, b, c: 1.0, side: None };
+    let around = [edge_line(0.0, -1.0), edge_line(1.0, 0.0), edge_line(0.0, 1.0), edge_line(-1.0, 0.0)];
+    let mut polygon = [Vertex::default(); 12];
+    for (m, at) in [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]].into_iter().enumerate() {
+        polygon[m] = Vertex { at, before: around[(m + 3) % 4], after: around[m] };
+    }
+    let mut count = 4;
+    for j in 0..2 {
+        let y = reference.direction(sides[j]);
+        for side in [1.0, -1.0] {
+            // side (y·centre + α y·e₁ + β y·e₂) ≤ half size
+            let (a, b) = (side * y.dot(e1), side * y.dot(e2));
+            let c = half_r[(i + 1 + j) % 3] - side * y.dot(centre);
+            if count > 0 {
+                count = clip(&mut polygon, count, Line { a, b, c, side: Some((j, side)) });
+            }
+        }
+    }
+    if count == 0 {
+        polygon[0].at = [-sign(e1.dot(n)), -sign(e2.dot(n))];
+        (polygon[0].before, polygon[0].after) = (Line::default(), Line::default());
+        count = 1;
+    }
+    let mut corners = [Corner { off: INACTIVE, ..Corner::default() }; BOX_SLOTS];
+    for (corner_slot, vertex) in corners.iter_mut().zip(&polygon[..count.min(BOX_SLOTS)]) {
+        *corner_slot = Corner { off: if edge.is_some() { INACTIVE } else { 0.0 }, ..corner(vertex) };
+    }
+    // The edges that support n, as points with a zero along the edge.
+    let (ia, ib) = edge.unwrap_or((0, 0));
+    let cross = a.rotation.col(ia).cross(b.rotation.col(ib));
+    let edge_sign = sign(cross.dot(t));
+    let (na, nb) = (a.inverse_direction(cross * edge_sign), b.inverse_direction(cross * -edge_sign));
+    let support = |n: Vec3<f64>, along: usize| {
+        let mut corner = n.map(sign);
+        corner[along] = 0.0;
+        corner
+    };
+    BoxFeatures {
+        reference: if first { 1.0 } else { -1.0 },
+        edges: if edge.is_some() { 1.0 } else { 0.0 },
+        normal: axis(i, outward),
+        sides,
+        facing,
+        spans,
+        corners,
+        edge_a: axis(ia, 1.0),
+        edge_b: axis(ib, 1.0),
+        corner_a: support(na, ia),
+        corner_b: support(nb, ib),
+        edge_sign,
+    }
+}
+
+/// Chooses the features, lane by lane, on primal values.
+pub fn box_box_features<T: Real>(
+    a: Transform<T>,
+    half_a: Vec3<T>,
+    b: Transform<T>,
+    half_b: Vec3<T>,
+) -> BoxFeatures<T> {
+    let lanes: [Option<BoxFeatures<f64>>; 16] = std::array::from_fn(|lane| {
+        (lane < T::LANES).then(|| {
+            let half = |h: Vec3<T>| h.map(|x| x.lane(lane));
+            features_of_lane(lane_of(a, lane), half(half_a), lane_of(b, lane), half(half_b))
+        })
+    });
+    let scalar = |f: &dyn Fn(&BoxFeatures<f64>) -> f64| T::from_lanes(|i| lanes[i].as_ref().map_or(0.0, f));
+    let vector =
+        |f: &dyn Fn(&BoxFeatures<f64>) -> Vec3<f64>| pack(|i| lanes[i].as_ref().map_or(Vec3::zero(), f));
+    BoxFeatures {
+        reference: scalar(&|f| f.reference),
+        edges: scalar(&|f| f.edges),
+        normal: vector(&|f| f.normal),
+        sides: std::array::from_fn(|j| vector(&|f| f.sides[j])),
+        facing: vector(&|f| f.facing),
+        spans: std::array::from_fn(|j| vector(&|f| f.spans[j])),
+        corners: std::array::from_fn(|c| Corner {
+            at: std::array::from_fn(|j| scalar(&|f| f.corners[c].at[j])),
+            alpha: std::array::from_fn(|j| scalar(&|f| f.corners[c].alpha[j])),
+            beta: std::array::from_fn(|j| scalar(&|f| f.corners[c].beta[j])),
+            side: std::array::from_fn(|j| scalar(&|f| f.corners[c].side[j])),
+            off: scalar(&|f| f.corners[c].off),
+        }),
+        edge_a: vector(&|f| f.edge_a),
+        edge_b: vector(&|f| f.edge_b),
+        corner_a: vector(&|f| f.corner_a),
+        corner_b: vector(&|f| f.corner_b),
+        edge_sign: scalar(&|f| f.edge_sign),
+    }
+}
+
+/// Component by component.
+#[differentiable]
+fn scaled<T: Real>(#[constant] unit: Vec3<T>, size: Vec3<T>) -> Vec3<T> {
+    Vec3::new(unit.x * size.x, unit.y * size.y, unit.z * size.z)
+}
+
+/// What the corners of one clipped face share, in the world.
+#[derive(Clone, Copy, pullback_math::Cotangent)]
+struct Faces<T> {
+    normal: Vec3<T>,
+    /// From the reference box to the centre of the incident face.
+    centre: Vec3<T>,
+    spans: [Vec3<T>; 2],
+    sides: [Vec3<T>; 2],
+    halves: [T; 2],
+    height: T,
+    origin: Vec3<T>,
+}
+
+#[differentiable]
+fn faces<T: Real>(
+    a: Transform<T>,
+    half_a: Vec3<T>,
+    b: Transform<T>,
+    half_b: Vec3<T>,
+    #[constant] f: BoxFeatures<T>,
+) -> Faces<T> {
+    let first = f.reference.gt(T::zero());
+    let (reference, half_r) = (select(first, a, b), select(first, half_a, half_b));
+    let (incident, half_i) = (select(first, b, a), select(first, half_b, half_a));
+    let normal = reference.direction(f.normal);
+    let top = scaled(f.normal, half_r);
+    Faces {
+        normal,
+        centre: incident.point(scaled(f.facing, half_i)) - reference.translation,
+        spans: [
+            incident.direction(scaled(f.spans[0], half_i)),
+            incident.direction(scaled(f.spans[1], half_i)),
+        ],
+        sides: [reference.direction(f.sides[0]), reference.direction(f.sides[1])],
+        halves: [f.sides[0].dot(half_r), f.sides[1].dot(half_r)],
+        height: top.dot(f.normal),
+        origin: reference.translation,
+    }
+}
+
+/// One corner of the clipped face.
+#[differentiable]
+fn face_contact<T: Real>(faces: Faces<T>, #[constant] c: Corner<T>, #[constant] reference: T) -> Contact<T> {
+    let x = faces.centre + faces.spans[0] * c.at[0] + faces.spans[1] * c.at[1];
+    // How far the corner has moved off the sides that hold it.
+    let r0 = faces.sides[0].dot(x) - faces.halves[0] * c.side[0];
+    let r1 = faces.sides[1].dot(x) - faces.halves[1] * c.side[1];
+    let alpha = r0 * c.alpha[0] + r1 * c.alpha[1];
+    let beta = r0 * c.beta[0] + r1 * c.beta[1];
+    let x = x - faces.spans[0] * alpha - faces.spans[1] * beta;
+    let gap = faces.normal.dot(x) - faces.height;
+    Contact {
+        position: faces.origin + x - faces.normal * (gap * T::lit(0.5)),
+        normal: faces.normal * reference,
+        distance: gap + c.off,
+    }
+}
+
+/// The closest points of two edges.
+#[differentiable]
+fn edge_contact<T: Real>(
+    a: Transform<T>,
+    half_a: Vec3<T>,
+    b: Transform<T>,
+    half_b: Vec3<T>,
+    #[constant] f: BoxFeatures<T>,
+) -> Contact<T> {
+    let (u, v) = (a.direction(f.edge_a), b.direction(f.edge_b));
+    let (p, q) = (a.point(scaled(f.corner_a, half_a)), b.point(scaled(f.corner_b, half_b)));
+    let cross = u.cross(v);
+    let r = q - p;
+    // s − c t = u·r, t − c s = −v·r
+    let c = u.dot(v);
+    let scale = cross.norm_squared().max(T::lit(1e-8)).recip();
+    let s = (u.dot(r) - c * v.dot(r)) * scale;
+    let t = (c * u.dot(r) - v.dot(r)) * scale;
+    between(p + u * s, q + v * t, cross.normalize() * f.edge_sign)
+}
+
+/// Box against box, at given features.
+#[differentiable]
+pub fn box_box_at<T: Real>(
+    a: Transform<T>,
+    half_a: Vec3<T>,
+    b: Transform<T>,
+    half_b: Vec3<T>,
+    #[constant] f: BoxFeatures<T>,
+) -> [Contact<T>; 8] {
+    let at_edges = f.edges.gt(T::zero());
+    let edge = edge_contact(a, half_a, b, half_b, f);
+    let faces = faces(a, half_a, b, half_b, f);
+    let first = face_contact(faces, f.corners[0], f.reference);
+    [
+        select(at_edges, edge, first),
+        face_contact(faces, f.corners[1], f.reference),
+        face_contact(faces, f.corners[2], f.reference),
+        face_contact(faces, f.corners[3], f.reference),
+        face_contact(faces, f.corners[4], f.reference),
+        face_contact(faces, f.corners[5], f.reference),
+        face_contact(faces, f.corners[6], f.reference),
+        face_contact(faces, f.corners[7], f.reference),
+    ]
+}
+
+/// Box against box.
+pub fn box_box<T: Real>(
+    a: Transform<T>,
+    half_a: Vec3<T>,
+    b: Transform<T>,
+    half_b: Vec3<T>,
+) -> [Contact<T>; 8] {
+    box_box_at(a, half_a, b, half_b, box_box_features(a, half_a, b, half_b))
+}
+
+/// Pullback of [`box_box`], the features held constant.
+pub fn box_box_vjp<T: Real>(
+    a: Transform<T>,
+    half_a: Vec3<T>,
+    b: Transform<T>,
+    half_b: Vec3<T>,
+    out_bar: [Contact<T>; 8],
+) -> (Transform<T>, Vec3<T>, Transform<T>, Vec3<T>) {
+    let features = box_box_features(a, half_a, b, half_b);
+    let (a_bar, half_a_bar, b_bar, half_b_bar, ()) = box_box_at_vjp(a, half_a, b, half_b, features, out_bar);
+    (a_bar, half_a_bar, b_bar, half_b_bar)
+}

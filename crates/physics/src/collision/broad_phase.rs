@@ -1,0 +1,255 @@
+//! Which pairs may touch: fixed rules of the model, then bounds in motion.
+//!
+//! [`candidate_pairs`] applies MuJoCo's rules once (`mj_collision`, "Collision detection" in its documentation):
+//! explicit pairs always collide; others need matching bits, must not be on the same body, nor on parent and child
+//! unless the parent is the world, nor on excluded bodies. Bodies without joints count as part of the body they are
+//! fixed to.
+//!
+//! [`BroadPhase::near`] keeps the candidates whose boxes along the world's axes overlap, by sort and sweep along x
+//! (Cohen et al. 1995); planes are tested as half spaces. On lanes, a pair is kept if it is near in any of them.
+//! The answer is sorted by geom, so it does not depend on the order of motion. Buffers are reused; nothing is
+//! differentiated, since a culled pair has no contact.
+
+use pullback_math::{Real, Transform, Vec3};
+
+use super::collider::{Collider, Kind};
+use super::lanes::lane_of;
+use crate::articulated::model::{Model, Shape};
+
+/// Two geoms, by index, the smaller first.
+pub type Pair = (usize, usize);
+
+/// The pairs of geoms of a model that may ever collide, sorted.
+pub fn candidate_pairs(model: &Model) -> Vec<Pair> {
+    // The moving body that each body belongs to, and the one above that.
+    let mut fixed_to: Vec<usize> = (0..model.bodies.len()).collect();
+    for i in 1..model.bodies.len() {
+        if model.joints_of(i).next().is_none() {
+            fixed_to[i] = fixed_to[model.bodies[i].parent];
+        }
+    }
+    let above = |body: usize| fixed_to[model.bodies[fixed_to[body]].parent];
+    let listed =
+        |list: &[(usize, usize)], x: usize, y: usize| list.contains(&(x, y)) || list.contains(&(y, x));
+    let mut pairs = Vec::new();
+    for (i, a) in model.geoms.iter().enumerate() {
+        for (j, b) in model.geoms.iter().enumerate().skip(i + 1) {
+            let (x, y) = (fixed_to[a.body], fixed_to[b.body]);
+            let family = x != 0 && y != 0 && (above(a.body) == y || above(b.body) == x);
+            let bits = a.collision_bits & b.collides_with | b.collision_bits & a.collides_with;
+            let by_rule = bits != 0 && x != y && !family && !listed(&model.excludes, a.body, b.body);
+            let planes = a.shape == Shape::Plane && b.shape == Shape::Plane;
+            if !planes && (by_rule || listed(&model.pairs, i, j)) {
+                pairs.push((i, j));
+            }
+        }
+    }
+    pairs
+}
+
+/// A box along the world's axes, m.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Aabb {
+    /// Smallest coordinates.
+    pub min: Vec3<f64>,
+    /// Largest coordinates.
+    pub max: Vec3<f64>,
+}
+
+impl Aabb {
+    fn union(self, other: Aabb) -> Aabb {
+        Aabb { min: self.min.zip(other.min, f64::min), max: self.max.zip(other.max, f64::max) }
+    }
+    fn overlaps(&self, other: &Aabb) -> bool {
+        (0..3).all(|i| self.min[i] <= other.max[i] && other.min[i] <= self.max[i])
+    }
+}
+
+/// Bounds of a shape that is not a plane, over all lanes, grown by `margin`.
+pub fn bounds<T: Real>(shape: &Collider<T>, pose: Transform<T>, margin: f64) -> Aabb {
+    let of_lane = |lane: usize| {
+        let (size, pose) = (shape.size.map(|x| x.lane(lane)), lane_of(pose, lane));
+        let reach = |i: usize| {
+            let row = pose.rotation.row(i);
+            match shape.kind {
+                Kind::Plane => f64::INFINITY,
+                Kind::Sphere => size.x,
+                Kind::Capsule => size.x + size.y * row.z.abs(),
+                Kind::Cylinder => size.x * row.x.hypot(row.y) + size.y * row.z.abs(),
+                Kind::Ellipsoid => row.zip(size, |r, s| r * s).norm(),
+                Kind::Box => size.x * row.x.abs() + size.y * row.y.abs() + size.z * row.z.abs(),
+                Kind::Mesh => shape.bounding_radius(),
+            }
+        };
+        let reach = Vec3::new(reach(0), reach(1), reach(2)).map(|x| x + margin);
+        Aabb { min: pose.translation - reach, max: pose.translation + reach }
+    };
+    (1..T::LANES).fold(of_lane(0), |all, lane| all.union(of_lane(lane)))
+}
+
+/// The candidates of a model and the buffers that cull them.
+#[derive(Clone, Debug)]
+pub struct BroadPhase {
+    candidates: Vec<Pair>,
+    bounds: Vec<Aabb>,
+    order: Vec<usize>,
+    near: Vec<Pair>,
+}
+
+impl BroadPhase {
+    /// For the pairs that the rules of the model allow.
+    pub fn new(model: &Model) -> Self {
+        Self::with_candidates(candidate_pairs(model))
+    }
+    /// For these pairs.
+    pub fn with_candidates(mut candidates: Vec<Pair>) -> Self {
+        candidates.sort_unstable();
+        candidates.dedup();
+        BroadPhase { candidates, bounds: Vec::new(), order: Vec::new(), near: Vec::new() }
+    }
+    /// The pairs that may ever collide.
+    pub fn candidates(&self) -> &[Pair] {
+        &self.candidates
+    }
+
+    /// The candidates within the sum of their margins of each other, by their bounds; sorted.
+    pub fn near<T: Real>(
+        &mut self,
+        shapes: &[Collider<T>],
+        poses: &[Transform<T>],
+        margins: &[f64],
+    ) -> &[Pair] {
+        self.bounds.clear();
+        self.bounds.extend((0..shapes.len()).map(|i| bounds(&shapes[i], poses[i], margins[i])));
+        self.near.clear();
+        // Planes against the ball around the other.
+        for &(i, j) in &self.candidates {
+            let (plane, other) = if shapes[i].kind == Kind::Plane { (i, j) } else { (j, i) };
+            if shapes[plane].kind == Kind::Plane {
+                let height =
+                    poses[plane].rotation.c2.dot(poses[other].translation - poses[plane].translation);
+                let lowest = -(-height).max_lane();
+                if lowest <= shapes[other].bounding_radius() + margins[plane] + margins[other] {
+                    self.near.push((i, j));
+                }
+            }
+        }
+        // The others by sort and sweep along x; ties by index.
+        let bounds = &self.bounds;
+        self.order.clear();
+        self.order.extend((0..shapes.len()).filter(|&i| shapes[i].kind != Kind::Plane));
+        self.order.sort_unstable_by(|&i, &j| bounds[i].min.x.total_cmp(&bounds[j].min.x).then(i.cmp(&j)));
+        for (k, &i) in self.order.iter().enumerate() {
+            for &j in &self.order[k + 1..] {
+                if bounds[j].min.x > bounds[i].max.x {
+                    break;
+                }
+                let pair = (i.min(j), i.max(j));
+                if bounds[i].overlaps(&bounds[j]) && self.candidates.binary_search(&pair).is_ok() {
+                    self.near.push(pair);
+                }
+            }
+        }
+        self.near.sort_unstable();
+        &self.near
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::articulated::model::{Body, Geom, Joint, JointKind};
+    use pullback_core::random::Random;
+    use pullback_math::{Quat, SymMat3};
+
+    fn body(name: &str, parent: usize) -> Body {
+        Body {
+            name: name.into(),
+            parent,
+            position: Vec3::zero(),
+            orientation: Quat::identity(),
+            mass: 1.0,
+            com: Vec3::zero(),
+            inertia: SymMat3::zero(),
+        }
+    }
+
+    fn hinge(body: usize) -> Joint {
+        Joint {
+            name: format!("hinge {body}"),
+            body,
+            kind: JointKind::Hinge,
+            anchor: Vec3::zero(),
+            axis: Vec3::new(0.0, 1.0, 0.0),
+            reference: 0.0,
+            damping: 0.0,
+            stiffness: 0.0,
+            spring_reference: 0.0,
+            armature: 0.0,
+            range: None,
+            q: 0,
+            v: 0,
+        }
+    }
+
+    fn geom(name: &str, body: usize, shape: Shape) -> Geom {
+        Geom {
+            name: name.into(),
+            body,
+            shape,
+            position: Vec3::zero(),
+            orientation: Quat::identity(),
+            collision_bits: 1,
+            collides_with: 1,
+            friction: [1.0, 0.0, 0.0],
+            margin: 0.0,
+            rgba: [1.0; 4],
+        }
+    }
+
+    /// World with a floor; a chain 1 – 2 – 3, and 4 fixed to 3.
+    fn chain() -> Model {
+        let ball = Shape::Sphere { radius: 0.1 };
+        let mut model = Model::new("chain");
+        model.bodies.extend([body("one", 0), body("two", 1), body("three", 2), body("four", 3)]);
+        model.joints.extend([hinge(1), hinge(2), hinge(3)]);
+        model.geoms.push(geom("floor", 0, Shape::Plane));
+        for i in 1..5 {
+            model.geoms.push(geom(&format!("ball {i}"), i, ball));
+        }
+        model
+    }
+
+    #[test]
+    fn the_rules_are_those_of_mujoco() {
+        // Parent and child apart; the fixed body counts as its parent; the world is no parent.
+        let all = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 3), (1, 4)];
+        assert_eq!(candidate_pairs(&chain()), all);
+        let mut model = chain();
+        model.excludes.push((3, 1));
+        model.geoms[4].collides_with = 0;
+        model.geoms[4].collision_bits = 2;
+        model.pairs.push((2, 1));
+        assert_eq!(candidate_pairs(&model), [(0, 1), (0, 2), (0, 3), (1, 2)]);
+    }
+
+    #[test]
+    fn sweeping_finds_what_trying_all_finds() {
+        let mut random = Random::new(5);
+        let n = 40;
+        let shapes: Vec<_> = (0..n).map(|_| Collider::sphere(random.uniform(0.02, 0.2))).collect();
+        let margins = vec![0.01; n];
+        let all: Vec<Pair> = (0..n).flat_map(|i| (i + 1..n).map(move |j| (i, j))).collect();
+        let mut phase = BroadPhase::with_candidates(all.clone());
+        for _ in 0..20 {
+            let mut at = || random.uniform(-1.0, 1.0);
+            let poses: Vec<_> = (0..n)
+                .map(|_| Transform { translation: Vec3::new(at(), at(), at()), ..Transform::identity() })
+                .collect();
+            let boxes: Vec<_> = (0..n).map(|i| bounds(&shapes[i], poses[i], margins[i])).collect();
+            let expected: Vec<Pair> =
+                all.iter().copied().filter(|&(i, j)| boxes[i].overlaps(&boxes[j])).collect();
+            assert_eq!(phase.near(&shapes, &poses, &margins), expected);
+        }
+    }
+}

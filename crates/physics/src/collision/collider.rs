@@ -1,0 +1,98 @@
+//! A shape as the narrow phase sees it: what it is, its sizes as differentiable numbers, its hull if it is a mesh.
+
+use pullback_math::{Real, Vec3};
+
+use crate::articulated::model::{Model, Shape};
+
+/// What a shape is, in MuJoCo's order: of a pair, the earlier kind comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// The half space z ≤ 0; no sizes.
+    Plane,
+    /// A ball; sizes (radius, –, –).
+    Sphere,
+    /// A rounded segment along z; sizes (radius, half length, –).
+    Capsule,
+    /// An ellipsoid; sizes are its half axes.
+    Ellipsoid,
+    /// A round bar along z; sizes (radius, half length, –).
+    Cylinder,
+    /// A box; sizes are half its edges.
+    Box,
+    /// The convex hull of a mesh; no sizes.
+    Mesh,
+}
+
+/// A shape with differentiable sizes. Sizes that a kind does not have are zero and get no cotangent.
+#[derive(Clone, Copy, Debug)]
+pub struct Collider<'m, T> {
+    /// What it is.
+    pub kind: Kind,
+    /// Its sizes, m, as [`Kind`] lists them.
+    pub size: Vec3<T>,
+    /// Vertices of its mesh, m; empty for other kinds.
+    pub vertices: &'m [Vec3<f64>],
+    /// Which of them are on the hull.
+    pub hull: &'m [usize],
+}
+
+impl<'m, T: Real> Collider<'m, T> {
+    /// A shape that is not a mesh.
+    pub fn new(kind: Kind, size: Vec3<T>) -> Self {
+        Collider { kind, size, vertices: &[], hull: &[] }
+    }
+    /// A half space.
+    pub fn plane() -> Self {
+        Self::new(Kind::Plane, Vec3::zero())
+    }
+    /// A ball.
+    pub fn sphere(radius: T) -> Self {
+        Self::new(Kind::Sphere, Vec3::new(radius, T::zero(), T::zero()))
+    }
+    /// A rounded segment along z.
+    pub fn capsule(radius: T, half_length: T) -> Self {
+        Self::new(Kind::Capsule, Vec3::new(radius, half_length, T::zero()))
+    }
+    /// A round bar along z.
+    pub fn cylinder(radius: T, half_length: T) -> Self {
+        Self::new(Kind::Cylinder, Vec3::new(radius, half_length, T::zero()))
+    }
+    /// An ellipsoid.
+    pub fn ellipsoid(radii: Vec3<T>) -> Self {
+        Self::new(Kind::Ellipsoid, radii)
+    }
+    /// A box.
+    pub fn cuboid(half: Vec3<T>) -> Self {
+        Self::new(Kind::Box, half)
+    }
+    /// The convex hull of a mesh.
+    pub fn mesh(vertices: &'m [Vec3<f64>], hull: &'m [usize]) -> Self {
+        Collider { kind: Kind::Mesh, size: Vec3::zero(), vertices, hull }
+    }
+    /// A shape of a model, with its sizes as the model says.
+    pub fn of_shape(model: &'m Model, shape: &Shape) -> Self {
+        let lit = |v: Vec3<f64>| v.map(T::lit);
+        match *shape {
+            Shape::Plane => Self::plane(),
+            Shape::Sphere { radius } => Self::sphere(T::lit(radius)),
+            Shape::Capsule { radius, half_length } => Self::capsule(T::lit(radius), T::lit(half_length)),
+            Shape::Cylinder { radius, half_length } => Self::cylinder(T::lit(radius), T::lit(half_length)),
+            Shape::Ellipsoid { radii } => Self::ellipsoid(lit(radii)),
+            Shape::Box { half } => Self::cuboid(lit(half)),
+            Shape::Mesh { mesh } => Self::mesh(&model.meshes[mesh].vertices, &model.meshes[mesh].hull),
+        }
+    }
+    /// Radius of a ball around its origin that holds it, m; infinite for a plane.
+    pub fn bounding_radius(&self) -> f64 {
+        let s = self.size.map(|x| x.max_lane());
+        match self.kind {
+            Kind::Plane => f64::INFINITY,
+            Kind::Sphere => s.x,
+            Kind::Capsule => s.x + s.y,
+            Kind::Cylinder => s.x.hypot(s.y),
+            Kind::Ellipsoid => s.x.max(s.y).max(s.z),
+            Kind::Box => s.norm(),
+            Kind::Mesh => self.hull.iter().map(|&i| self.vertices[i].norm()).fold(0.0, f64::max),
+        }
+    }
+}
