@@ -7,7 +7,7 @@
 use pullback_math::Vec3;
 
 use super::{MeshError, MeshInertia, TriangleMesh, mass_properties, read};
-use crate::mjcf::{LoadedMesh, MeshLoader, MeshSource};
+use crate::mjcf::{LoadedMesh, MeshLoader, MeshSource, SolidProperties};
 
 /// Reads mesh assets from STL, OBJ and MSH files and from corners in the model.
 ///
@@ -49,11 +49,9 @@ fn load(source: &MeshSource) -> Result<LoadedMesh, MeshError> {
     };
     let mesh =
         written.seen_from(source.reference_position, source.reference_orientation).scaled(source.scale);
-    let weighed = mass_properties(&mesh, kind)?;
-    Ok(LoadedMesh {
-        mesh: mesh.into_model_mesh(source.name.clone())?,
-        volume: weighed.volume,
-        center: weighed.com,
-        inertia: weighed.inertia,
-    })
+    // An open mesh still serves as a shape; only a body that must be weighed by it minds.
+    let solid = mass_properties(&mesh, kind)
+        .map(|w| SolidProperties { volume: w.volume, center: w.com, inertia: w.inertia })
+        .map_err(|e| e.to_string());
+    Ok(LoadedMesh { mesh: mesh.into_model_mesh(source.name.clone())?, solid })
 }
