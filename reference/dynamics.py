@@ -87,7 +87,8 @@ def main() -> None:
             "euler": trajectory(model, states[0], mujoco.mjtIntegrator.mjINT_EULER),
             "rk4": trajectory(model, states[0], mujoco.mjtIntegrator.mjINT_RK4),
         }
-        (GOLDEN / f"{path.stem}.json").write_text(json.dumps(golden) + "\n")
+        kind = "own" if path.parent == FOLDERS[0] else "test"
+        (GOLDEN / f"{kind}-{path.stem}.json").write_text(json.dumps(golden) + "\n")
     print(f"dynamics: mujoco {mujoco.__version__}, {len(list(GOLDEN.glob('*.json')))} models")
 
 

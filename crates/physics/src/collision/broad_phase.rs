@@ -203,6 +203,7 @@ mod tests {
             collides_with: 1,
             friction: [1.0, 0.0, 0.0],
             margin: 0.0,
+            softness: Default::default(),
             rgba: [1.0; 4],
         }
     }
