@@ -6,16 +6,21 @@
 use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 use pullback_core::{ConfigError, Described, FieldShape, VectorField, Workspace};
 use pullback_math::{
-    Flat, Quat, Real, SpatialInertia, SymMat3, Transform, Vec3, rotation_vector_rate,
+    Flat, Force, Quat, Real, SpatialInertia, SymMat3, Transform, Vec3, rotation_vector_rate,
     rotation_vector_rate_vjp,
 };
 
+use super::contact::Scene;
 use super::joint_forces::{joint_forces, joint_forces_vjp};
 use super::kinematics::{Kinematics, body_inertia};
 use super::mass_matrix::MassMatrix;
 use super::model::{JointKind, Model};
-use super::rnea::{Inputs, InverseDynamicsBars, Push, Sweep, inverse_dynamics, inverse_dynamics_vjp};
+use super::rnea::{
+    Inputs, InverseDynamicsBars, Push, Sweep, body_velocities, body_velocities_vjp, inverse_dynamics,
+    inverse_dynamics_vjp,
+};
 use super::tree::{ParamIndex, Tree, layout};
+use crate::collision::{Contact, candidate_pairs};
 
 /// A robot: state (q, v), control per actuator, parameters by name.
 #[derive(Clone, Debug)]
@@ -28,12 +33,15 @@ pub struct Articulated {
     straight: bool,
     /// Bodies that controls push on.
     pushed: Vec<usize>,
+    /// Pairs of geoms that may touch.
+    pairs: Vec<(usize, usize)>,
 }
 
 impl Articulated {
     /// Makes a compiled model move.
     pub fn new(model: Model) -> Result<Self, ConfigError> {
         let (layout, index) = layout(&model)?;
+        let pairs = if model.options.contact { candidate_pairs(&model) } else { Vec::new() };
         Ok(Articulated {
             tree: Tree::new(&model),
             model,
@@ -42,6 +50,7 @@ impl Articulated {
             implicit_damping: None,
             straight: true,
             pushed: Vec::new(),
+            pairs,
         })
     }
 
@@ -103,8 +112,13 @@ impl Articulated {
 
         // bias = RNEA(q, v, 0), pushes from outside included
         let (control, pushing) = control.split_at(self.model.actuators.len());
+        pushes.fill(Push::default());
         for (i, body) in self.pushed.iter().enumerate() {
             pushes[*body] = Push::read(&pushing[6 * i..]);
+        }
+        if !self.pairs.is_empty() {
+            body_velocities(&self.inputs(kinematics, params, v, &[]), sweep);
+            self.contacts(kinematics, params).add_forces(sweep, pushes);
         }
         let at = self.inputs(kinematics, params, v, pushes);
         inverse_dynamics(&at, None, sweep, bias);
@@ -138,6 +152,20 @@ impl Articulated {
     ) -> Inputs<'a, T> {
         let gravity = Vec3::read(&params[self.index.gravity..]);
         Inputs { tree: &self.tree, kinematics, v, gravity, external }
+    }
+
+    fn contacts<'a, T: Real>(&'a self, kinematics: &'a Kinematics<T>, params: &'a [T]) -> Scene<'a, T> {
+        Scene { model: &self.model, pairs: &self.pairs, index: &self.index, params, kinematics }
+    }
+
+    /// Hands every candidate contact at the state last computed to `visit`: the two geoms, and the contact.
+    pub fn for_each_contact<T: Real>(
+        &self,
+        ws: &ArticulatedWorkspace<T>,
+        params: &[T],
+        visit: impl FnMut((usize, usize), &Contact<T>),
+    ) {
+        self.contacts(&ws.kinematics, params).for_each_contact(visit);
     }
 
     /// Cotangents of body parameters from those of the inertias in the world.
@@ -199,6 +227,9 @@ pub struct ArticulatedWorkspace<T> {
     /// Empty unless bodies are pushed.
     pushes: Vec<Push<T>>,
     push_bars: Vec<Push<T>>,
+    /// Empty unless geoms may touch.
+    velocity_bars: Vec<Force<T>>,
+    wrenches: Vec<Force<T>>,
 }
 
 impl<T: Real> Workspace for ArticulatedWorkspace<T> {
@@ -208,6 +239,7 @@ impl<T: Real> Workspace for ArticulatedWorkspace<T> {
         scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
             + self.inertia_bars.capacity() * size_of::<SpatialInertia<T>>()
             + (self.pushes.capacity() + self.push_bars.capacity()) * size_of::<Push<T>>()
+            + (self.velocity_bars.capacity() + self.wrenches.capacity()) * size_of::<Force<T>>()
             + self.kinematics.heap_bytes()
             + self.sweep.heap_bytes()
             + self.mass.heap_bytes()
@@ -237,7 +269,8 @@ impl<T: Real> VectorField<T> for Articulated {
 
     fn workspace(&self) -> Self::Workspace {
         let zeros = || vec![T::zero(); self.model.nv];
-        let pushed = if self.pushed.is_empty() { 0 } else { self.tree.bodies() };
+        let pushed = if self.pushed.is_empty() && self.pairs.is_empty() { 0 } else { self.tree.bodies() };
+        let touching = if self.pairs.is_empty() { 0 } else { self.tree.bodies() };
         ArticulatedWorkspace {
             kinematics: Kinematics::new(&self.tree),
             sweep: Sweep::new(&self.tree),
@@ -251,6 +284,8 @@ impl<T: Real> VectorField<T> for Articulated {
             inertia_bars: vec![SpatialInertia::zero(); self.tree.bodies()],
             pushes: vec![Push::default(); pushed],
             push_bars: vec![Push::default(); pushed],
+            velocity_bars: vec![Force::zero(); touching],
+            wrenches: vec![Force::zero(); touching],
         }
     }
 
@@ -323,6 +358,8 @@ impl<T: Real> VectorField<T> for Articulated {
             bias,
             pushes,
             push_bars,
+            velocity_bars,
+            wrenches,
             ..
         } = ws;
         for (bar, λ) in tau_bar.iter_mut().zip(lambda.iter()) {
@@ -344,6 +381,13 @@ impl<T: Real> VectorField<T> for Articulated {
         inverse_dynamics_vjp(&at, acceleration, tau_bar, sweep, &mut bars);
         for (i, body) in self.pushed.iter().enumerate() {
             push_bars[*body].add_to(&mut pushing_bar[6 * i..]);
+        }
+        if !self.pairs.is_empty() {
+            velocity_bars.fill(Force::zero());
+            wrenches.fill(Force::zero());
+            let contacts = self.contacts(kinematics, params);
+            contacts.add_forces_vjp(sweep, push_bars, velocity_bars, wrenches, params_bar);
+            body_velocities_vjp(&at, velocity_bars, wrenches, tangent_bar, v_bar);
         }
         gravity_bar.add_to(&mut params_bar[self.index.gravity..]);
         self.tangent_to_coordinates(q, &ws.tangent_bar, q_bar);

@@ -5,6 +5,7 @@
 //! limits, actuators), solve. The pullback is one solve and one reverse RNEA.
 
 pub mod aba;
+pub mod contact;
 mod field;
 pub mod joint_forces;
 pub mod kinematics;

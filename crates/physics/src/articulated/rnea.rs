@@ -90,6 +90,48 @@ pub struct Inputs<'a, T> {
     pub external: &'a [Push<T>],
 }
 
+/// Spatial velocities of all bodies, as [`inverse_dynamics`] computes them on its way.
+pub fn body_velocities<T: Real>(at: &Inputs<'_, T>, sweep: &mut Sweep<T>) {
+    for b in 1..at.tree.bodies() {
+        let mut velocity = sweep.velocities[at.tree.parent[b]];
+        for group in &at.tree.groups[b] {
+            let mut joint_velocity = Motion::zero();
+            for k in group.dofs.clone() {
+                joint_velocity += at.kinematics.axes[k] * at.v[k];
+            }
+            velocity += joint_velocity;
+        }
+        sweep.velocities[b] = velocity;
+    }
+}
+
+/// Carries cotangents of body velocities, and wrenches on displacements of bodies, inwards to velocities and coordinates.
+/// Both are used up.
+pub fn body_velocities_vjp<T: Real>(
+    at: &Inputs<'_, T>,
+    velocity_bars: &mut [Force<T>],
+    wrenches: &mut [Force<T>],
+    tangent_bar: &mut [T],
+    v_bar: &mut [T],
+) {
+    let Inputs { tree, kinematics, v, .. } = *at;
+    for b in (1..tree.bodies()).rev() {
+        let (bar, mut wrench) = (velocity_bars[b], wrenches[b]);
+        for group in tree.groups[b].iter().rev() {
+            for k in group.dofs.clone() {
+                let axis = kinematics.axes[k];
+                v_bar[k] += axis.dot(bar);
+                wrench += axis.cross_force(bar * v[k]);
+            }
+            for k in group.dofs.clone() {
+                tangent_bar[k] += kinematics.axes[k].dot(wrench);
+            }
+        }
+        velocity_bars[tree.parent[b]] += bar;
+        wrenches[tree.parent[b]] += wrench;
+    }
+}
+
 /// τ = RNEA(q, v, v̇); without `acceleration`, v̇ = 0 and τ is the bias force.
 pub fn inverse_dynamics<T: Real>(
     at: &Inputs<'_, T>,

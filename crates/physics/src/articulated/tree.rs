@@ -8,7 +8,9 @@ use std::ops::Range;
 use pullback_core::ConfigError;
 use pullback_core::layout::{Layout, Slice};
 
+use super::contact::PENALTY_DEFAULTS;
 use super::model::{ActuatorTarget, Joint, JointKind, Model};
+use crate::collision::Collider;
 
 /// How a group moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +120,10 @@ pub struct ParamIndex {
     pub body: Vec<usize>,
     /// First entry of each joint: damping, stiffness, armature, spring reference, limit stiffness, limit damping.
     pub joint: Vec<usize>,
+    /// Stiffness, damping and friction slope of contacts, 3 entries.
+    pub contact: usize,
+    /// First entry of each geom: sizes (3), position (3), friction.
+    pub geom: Vec<usize>,
     /// First entry of each actuator: gain, bias (3), then the gear of each velocity.
     pub actuator: Vec<usize>,
 }
@@ -199,5 +205,25 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
             .param(Slice::new(format!("{}.bias", a.name), 3, "1").default(&a.bias))
             .param(Slice::new(format!("{}.gear", a.name), gears, "1").default(&a.gear[..gears]));
     }
-    Ok((builder.build()?, ParamIndex { gravity, body, joint, actuator }))
+    let contact = next(3);
+    let mut geom = Vec::new();
+    if model.options.contact && !model.geoms.is_empty() {
+        let [ke, kd, kf] = PENALTY_DEFAULTS;
+        builder = builder
+            .param(Slice::new("contact.stiffness", 1, "N/m").default(&[ke]).bounds(0.0, f64::INFINITY))
+            .param(Slice::new("contact.damping", 1, "N s/m^2").default(&[kd]).bounds(0.0, f64::INFINITY))
+            .param(
+                Slice::new("contact.friction_slope", 1, "N s/m").default(&[kf]).bounds(0.0, f64::INFINITY),
+            );
+        for g in &model.geoms {
+            geom.push(next(7));
+            let size = Collider::<f64>::of_shape(model, &g.shape).size;
+            let (p, name) = (g.position, &g.name);
+            builder = builder
+                .param(Slice::new(format!("{name}.size"), 3, "m").default(&[size.x, size.y, size.z]))
+                .param(Slice::new(format!("{name}.position"), 3, "m").default(&[p.x, p.y, p.z]))
+                .param(Slice::new(format!("{name}.friction"), 1, "1").default(&[g.friction[0]]));
+        }
+    }
+    Ok((builder.build()?, ParamIndex { gravity, body, joint, actuator, contact, geom }))
 }
