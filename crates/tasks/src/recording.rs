@@ -3,7 +3,7 @@
 use pullback_core::{Described, VectorField};
 use pullback_math::{Quat, Vec3};
 use pullback_physics::articulated::{Articulated, Geom, Model, Shape};
-use pullback_replay::{Frame, Replay, ReplayGeom, ReplayShape};
+use pullback_replay::{ContactMark, Frame, Replay, ReplayGeom, ReplayShape};
 
 /// At most this many frames per second of motion are kept: more than a screen shows.
 const FRAMES_PER_SECOND: f64 = 60.0;
@@ -24,9 +24,20 @@ pub fn replay(robot: &Articulated, rows: &[(f64, Vec<f64>)]) -> Replay {
         }
         due = time + 1.0 / FRAMES_PER_SECOND - 1e-9;
         ws.kinematics.update(model, robot.tree(), robot.index(), &params, &state[..model.nq]);
+        let mut contacts = Vec::new();
+        robot.for_each_contact(&ws, &params, |_, contact| {
+            if contact.distance < 0.0 {
+                contacts.push(ContactMark {
+                    position: array(contact.position),
+                    normal: array(contact.normal),
+                    force: array(contact.normal * (-contact.distance * params[robot.index().contact])),
+                    distance: contact.distance,
+                });
+            }
+        });
         let poses = ws.kinematics.world_from_body.iter();
         let poses = poses.map(|pose| (array(pose.translation), quaternion(Quat::from_mat3(pose.rotation))));
-        page.frames.push(Frame { time: *time, poses: poses.collect(), contacts: Vec::new() });
+        page.frames.push(Frame { time: *time, poses: poses.collect(), contacts });
     }
     page
 }

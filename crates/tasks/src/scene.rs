@@ -47,6 +47,8 @@ pub struct BuiltIn<S> {
     pub dt: f64,
     /// States at which gradients are checked, with what is special about each.
     pub probes: Vec<(String, Vec<f64>)>,
+    /// Where the rollout whose gradient is checked starts, with what is special about it.
+    pub rollout_from: (String, Vec<f64>),
     /// Turns recorded states into a page, where there are bodies to show.
     pub recorder: Option<Recorder>,
     /// Largest accepted error against finite differences: an adaptive solve changes its steps with its inputs, and
@@ -56,14 +58,12 @@ pub struct BuiltIn<S> {
 
 impl<S> BuiltIn<S> {
     /// Inputs at `state` with controls and parameters moved off their defaults by up to a tenth.
-    fn perturbed(&self, state: Option<&[f64]>, steps: usize, random: &mut Random) -> Inputs<f64>
+    fn perturbed(&self, state: &[f64], steps: usize, random: &mut Random) -> Inputs<f64>
     where
         S: Described,
     {
         let mut inputs = Inputs::<f64>::defaults(&self.system, steps);
-        if let Some(state) = state {
-            inputs.state.copy_from_slice(state);
-        }
+        inputs.state.copy_from_slice(state);
         for u in &mut inputs.controls {
             *u += random.uniform(-0.5, 0.5);
         }
@@ -128,18 +128,18 @@ impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
         };
         let mut reports = Vec::new();
         for (what, state) in &self.probes {
-            let at = self.perturbed(Some(state), 1, &mut random);
+            let at = self.perturbed(state, 1, &mut random);
             let report = check_step(&self.system, &at.state, &at.controls, &at.params, &options);
             reports.push((format!("one step, {what}"), report));
         }
         // A loss that sees every entry of the final state.
         let steps = 8;
-        let at = self.perturbed(None, steps, &mut random);
+        let at = self.perturbed(&self.rollout_from.1, steps, &mut random);
         let weights = (0..at.state.len()).map(|_| random.uniform(0.5, 1.5)).collect();
         let rollout = Rollout::new(&self.system, steps, Schedule::Revolve { slots: 3 })?;
         let loss = FinalState { weights };
         let report = check_rollout(&rollout, &at.state, &at.controls, &at.params, &loss, &options);
-        reports.push((format!("{steps} steps, from the default state"), report));
+        reports.push((format!("{steps} steps, from {}", self.rollout_from.0), report));
         Ok(reports)
     }
 }

@@ -1,7 +1,7 @@
 //! The built-in scenes by name.
 
 use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidController};
-use pullback_core::{ConfigError, FieldShape, System, VectorField};
+use pullback_core::{ConfigError, Described, FieldShape, System, VectorField};
 use pullback_math::Dual;
 use pullback_physics::pendulum::{DoublePendulum, DoublePendulumByHand, SimplePendulum};
 use pullback_physics::point_mass::{DampingOnset, ElasticPointMass, PenaltyPointMass};
@@ -77,7 +77,9 @@ pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
             if options.integrator.is_some() {
                 return Err(ConfigError::new(format!("{name} bounces by itself: --method does not apply")));
             }
+            let system = ElasticPointMass::new(dt, time_of_impact)?;
             Ok(Box::new(BuiltIn {
+                rollout_from: default_start(&system),
                 name: name.to_owned(),
                 summary: if time_of_impact {
                     "the velocity flips at the surface, the step split at the time of impact (paper 4)"
@@ -85,7 +87,7 @@ pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
                     "the velocity flips at the surface (paper 4, Fig. 4)"
                 }
                 .to_owned(),
-                system: ElasticPointMass::new(dt, time_of_impact)?,
+                system,
                 dt,
                 probes: named(bounce_probes()),
                 recorder: None,
@@ -171,6 +173,7 @@ where
     }
     let system = Integrated::new(field, dt, integrator)?;
     Ok(Box::new(BuiltIn {
+        rollout_from: default_start(&system),
         name: name.to_owned(),
         summary: summary.to_owned(),
         system,
@@ -183,4 +186,8 @@ where
 
 fn named(probes: Vec<(&'static str, Vec<f64>)>) -> Vec<(String, Vec<f64>)> {
     probes.into_iter().map(|(what, state)| (what.to_owned(), state)).collect()
+}
+
+fn default_start(system: &impl Described) -> (String, Vec<f64>) {
+    ("the default state".to_owned(), system.layout().state.defaults())
 }

@@ -19,6 +19,15 @@ struct BodyReport {
 }
 
 #[derive(Serialize)]
+struct ContactReport {
+    /// From the first to the second.
+    geoms: (String, String),
+    position: [f64; 3],
+    normal: [f64; 3],
+    distance: f64,
+}
+
+#[derive(Serialize)]
 struct JointReport {
     name: String,
     body: String,
@@ -51,20 +60,42 @@ struct Summary {
     mass_matrix: Vec<Vec<f64>>,
     qfrc_bias: Vec<f64>,
     qfrc_joint: Vec<f64>,
+    qacc: Vec<f64>,
     qacc_without_contact: Vec<f64>,
+    contacts: Vec<ContactReport>,
     potential_energy: f64,
     kinetic_energy: f64,
 }
 
 pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> {
-    let robot = Articulated::new(read_model(&options.file)?)?;
+    let loaded = read_model(&options.file)?;
+    let mut isolated = loaded.clone();
+    isolated.options.contact = false;
+    let robot = Articulated::new(loaded)?;
     let model = robot.model();
     let qpos = values("--qpos", &options.qpos, model.reference_configuration())?;
     let qvel = values("--qvel", &options.qvel, vec![0.0; model.nv])?;
     let ctrl = values("--ctrl", &options.ctrl, vec![0.0; model.actuators.len()])?;
     let params = robot.layout().params.defaults();
     let mut ws = VectorField::<f64>::workspace(&robot);
-    robot.accelerations(&mut ws, &params, &[&qpos[..], &qvel].concat(), &ctrl);
+    let state = [&qpos[..], &qvel].concat();
+    robot.accelerations(&mut ws, &params, &state, &ctrl);
+
+    let mut contacts = Vec::new();
+    robot.for_each_contact(&ws, &params, |(a, b), contact| {
+        if contact.distance < 0.0 {
+            let (p, n) = (contact.position, contact.normal);
+            contacts.push(ContactReport {
+                geoms: (model.geoms[a].name.clone(), model.geoms[b].name.clone()),
+                position: [p.x, p.y, p.z],
+                normal: [n.x, n.y, n.z],
+                distance: contact.distance,
+            });
+        }
+    });
+    let untouched = Articulated::new(isolated)?;
+    let mut without = VectorField::<f64>::workspace(&untouched);
+    untouched.accelerations(&mut without, &untouched.layout().params.defaults(), &state, &ctrl);
 
     let body_name = |b: usize| model.bodies[b].name.clone();
     let poses = &ws.kinematics.world_from_body;
@@ -107,9 +138,11 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         total_mass,
         centre_of_mass: [com.x, com.y, com.z],
         mass_matrix: dense.chunks(model.nv.max(1)).map(<[f64]>::to_vec).collect(),
-        qfrc_bias: ws.bias.clone(),
+        qfrc_bias: without.bias.clone(),
         qfrc_joint: ws.tau.clone(),
-        qacc_without_contact: ws.acceleration.clone(),
+        qacc: ws.acceleration.clone(),
+        qacc_without_contact: without.acceleration.clone(),
+        contacts,
         potential_energy: ws.kinematics.potential_energy(model.options.gravity),
         kinetic_energy: ws.kinematics.kinetic_energy(&ws.sweep.velocities),
         qpos,
@@ -155,9 +188,12 @@ fn text(s: &Summary) -> String {
                 "ball" => 3,
                 _ => 1,
             })
-            .map(|k| format!("{:.4}", s.qacc_without_contact[k]))
+            .map(|k| format!("{:.4}", s.qacc[k]))
             .collect();
         text += &format!("{:20} {:6} {:20} {}\n", j.name, j.kind, j.body, accelerations.join(" "));
+    }
+    for c in &s.contacts {
+        text += &format!("\ncontact: {} and {}, {:.6} m deep", c.geoms.0, c.geoms.1, -c.distance);
     }
     text + &format!("\nenergy: {:.6} J potential, {:.6} J kinetic\n", s.potential_energy, s.kinetic_energy)
 }
