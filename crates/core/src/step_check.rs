@@ -1,4 +1,4 @@
-//! Systems and rollouts as maps that [`gradcheck`](crate::gradcheck::gradcheck) can check.
+//! Systems and rollouts as maps that [`gradcheck`] can check.
 
 use std::cell::RefCell;
 
