@@ -4,9 +4,9 @@
 
 use pullback_core::layout::Layout;
 use pullback_core::{Described, FieldShape, VectorField};
-use pullback_math::{Flat, Real};
+use pullback_math::Real;
 
-use super::double::{DoublePendulum, Link, acceleration};
+use super::double::DoublePendulum;
 
 /// Same dynamics and layout as [`DoublePendulum`]; the pullback is written by hand.
 #[derive(Clone, Debug, Default)]
@@ -30,9 +30,7 @@ impl<T: Real> VectorField<T> for DoublePendulumByHand {
 
     #[inline(always)]
     fn eval(&self, _ws: &mut (), params: &[T], _time: T, state: &[T], control: &[T], rate: &mut [T]) {
-        let (angle, omega) = <([T; 2], [T; 2])>::read(state);
-        let (upper, lower, gravity) = <(Link<T>, Link<T>, T)>::read(params);
-        (omega, acceleration(angle, omega, <[T; 2]>::read(control), upper, lower, gravity)).write(rate);
+        self.0.eval(&mut (), params, T::zero(), state, control, rate);
     }
 
     #[inline(always)]
