@@ -96,22 +96,12 @@ impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
         steps: usize,
         visit: &mut dyn FnMut(Moment<'_, f64>),
     ) -> Result<Info, StepError> {
-        let mut ws = <S as System<f64>>::workspace(&self.system);
-        let nu = self.layout().control.len();
-        let mut info = Info::default();
-        let (mut state, mut next) = (inputs.state.clone(), inputs.state.clone());
-        for step in 0..steps {
-            let control = &inputs.controls[step * nu..(step + 1) * nu];
-            visit(Moment { step, steps, state: &state, control });
-            info.add(self.system.step(&mut ws, &inputs.params, &state, control, &mut next)?);
-            if let Some(at) = next.iter().position(|x| !x.is_finite()) {
-                let entry = self.layout().state.entry_name(at);
-                return Err(StepError::NotFinite { entry, value: next[at], step });
-            }
-            std::mem::swap(&mut state, &mut next);
-        }
-        visit(Moment { step: steps, steps, state: &state, control: &[] });
-        Ok(info)
+        // Nothing is kept for a way back: one slot is always enough.
+        let rollout = Rollout::new(&self.system, steps, Schedule::Revolve { slots: 1 })
+            .unwrap_or_else(|_| unreachable!("one slot"));
+        let mut ws = rollout.workspace::<f64>();
+        rollout.simulate(&mut ws, &inputs.params, &inputs.state, &inputs.controls, visit)?;
+        Ok(ws.info)
     }
 
     fn replay(&self, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
