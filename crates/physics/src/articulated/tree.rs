@@ -128,15 +128,29 @@ pub struct ParamIndex {
     pub actuator: Vec<usize>,
 }
 
-/// Entries of a joint's block.
-pub const JOINT_PARAMS: [(&str, &str); 6] = [
-    ("damping", "N m s/rad"),
-    ("stiffness", "N m/rad"),
-    ("armature", "kg m^2"),
-    ("springref", "rad"),
-    ("limit_stiffness", "N m/rad"),
-    ("limit_damping", "N m s/rad"),
+/// Entries of a joint's block, with their units where it turns and where it slides.
+pub const JOINT_PARAMS: [(&str, &str, &str); 6] = [
+    ("damping", "N m s/rad", "N s/m"),
+    ("stiffness", "N m/rad", "N/m"),
+    ("armature", "kg m^2", "kg"),
+    ("springref", "rad", "m"),
+    ("limit_stiffness", "N m/rad", "N/m"),
+    ("limit_damping", "N m s/rad^2", "N s/m^2"),
 ];
+
+/// What a joint adds to the state: name, length and unit of its coordinates, name and unit of their velocities.
+type StateSlice = (&'static str, usize, &'static str, &'static str, &'static str);
+
+fn state_slices(kind: JointKind) -> &'static [StateSlice] {
+    match kind {
+        JointKind::Hinge => &[("q", 1, "rad", "v", "rad/s")],
+        JointKind::Slide => &[("q", 1, "m", "v", "m/s")],
+        JointKind::Ball => &[("orientation", 4, "1", "spin", "rad/s")],
+        JointKind::Free => {
+            &[("position", 3, "m", "velocity", "m/s"), ("orientation", 4, "1", "spin", "rad/s")]
+        }
+    }
+}
 
 /// Stiffness and damping of joint limits when nothing else is said; ours, MuJoCo's limits are constraints.
 pub const LIMIT_DEFAULTS: (f64, f64) = (1e3, 10.0);
@@ -146,19 +160,17 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
     let mut builder = Layout::builder();
     let q0 = model.reference_configuration();
     for joint in &model.joints {
-        let count = joint.kind.coordinates();
-        let unit = match joint.kind {
-            JointKind::Slide | JointKind::Free => "m",
-            JointKind::Hinge => "rad",
-            JointKind::Ball => "1",
-        };
-        let slice =
-            Slice::new(format!("{}.q", joint.name), count, unit).default(&q0[joint.q..joint.q + count]);
-        builder = builder.state(slice);
+        for (what, count, unit, _, _) in state_slices(joint.kind) {
+            let first = joint.q + if *what == "orientation" { joint.kind.coordinates() - 4 } else { 0 };
+            let slice = Slice::new(format!("{}.{what}", joint.name), *count, *unit);
+            builder = builder.state(slice.default(&q0[first..first + count]));
+        }
     }
     for joint in &model.joints {
-        let unit = if matches!(joint.kind, JointKind::Slide | JointKind::Free) { "m/s" } else { "rad/s" };
-        builder = builder.state(Slice::new(format!("{}.v", joint.name), joint.kind.velocities(), unit));
+        for (_, _, _, what, unit) in state_slices(joint.kind) {
+            let count = joint.kind.velocities().min(3);
+            builder = builder.state(Slice::new(format!("{}.{what}", joint.name), count, *unit));
+        }
     }
     for actuator in &model.actuators {
         let (low, high) = actuator.control_range.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
@@ -191,8 +203,10 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
         joint.push(next(JOINT_PARAMS.len()));
         let (stiff, damp) = LIMIT_DEFAULTS;
         let values = [j.damping, j.stiffness, j.armature, j.spring_reference, stiff, damp];
-        for ((what, unit), value) in JOINT_PARAMS.iter().zip(values) {
-            builder = builder.param(Slice::new(format!("{}.{what}", j.name), 1, *unit).default(&[value]));
+        for ((what, turning, sliding), value) in JOINT_PARAMS.iter().zip(values) {
+            // A free joint has one constant for both; it is named by its rotation.
+            let unit = if j.kind == JointKind::Slide { *sliding } else { *turning };
+            builder = builder.param(Slice::new(format!("{}.{what}", j.name), 1, unit).default(&[value]));
         }
     }
     let mut actuator = Vec::new();
