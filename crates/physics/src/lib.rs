@@ -11,3 +11,4 @@ pub mod articulated;
 pub mod collision;
 pub mod pendulum;
 pub mod point_mass;
+pub mod soft;
