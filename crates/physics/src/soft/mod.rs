@@ -1,0 +1,3 @@
+//! Soft bodies: cloth and elastic solids.
+
+pub mod mesh;
