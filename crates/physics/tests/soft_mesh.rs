@@ -109,7 +109,7 @@ fn a_beam_starts_at_its_root() {
 #[test]
 fn solid_balls_fill_their_sphere() {
     let mut missing = f64::INFINITY;
-    for n in 1..=6 {
+    for n in [1, 2, 3, 4, 5, 6, 12] {
         let mesh = solid_icosphere(n, 0.5).unwrap();
         assert_eq!(mesh.tets.len(), 20 * n * n * n);
         assert_eq!(mesh.positions.len(), 1 + (1..=n).map(|k| 10 * k * k + 2).sum::<usize>());
@@ -121,8 +121,7 @@ fn solid_balls_fill_their_sphere() {
         assert!(left > 0.0 && left < missing);
         missing = left;
         let worst = mesh.worst_aspect_ratio();
-        println!("{n} shells: worst aspect ratio {worst:.3}");
-        assert!(worst < 2.5, "{n}: {worst}");
+        assert!(worst < 1.7, "{n}: {worst}");
     }
     // Icosahedron with circumradius R: V = (5/12)(3 + √5) a³, a = R / sin(2π/5).
     let edge = 0.5 / (2.0 * PI / 5.0).sin();
@@ -149,8 +148,7 @@ fn the_gear_has_teeth_and_a_hole() {
     let mesh = gear(&Gear::default()).unwrap();
     assert_eq!((mesh.positions.len(), mesh.tets.len()), (480, 1152));
     check_solid("gear", &mesh, 0);
-    println!("gear: worst aspect ratio {:.3}", mesh.worst_aspect_ratio());
-    assert!(mesh.worst_aspect_ratio() < 4.0);
+    assert!(mesh.worst_aspect_ratio() < 2.1);
     // Ring of 48-gons plus eight teeth; arcs at the root are straight, so the polygons' areas are exact.
     let polygon = |r: f64| 24.0 * r * r * (PI / 24.0).sin();
     let ring = 0.3 * (polygon(1.0) - polygon(0.8));
@@ -172,7 +170,7 @@ fn the_table_stands_on_four_legs() {
     check_solid("table", &mesh, 2);
     assert!(close(mesh.volume(), 2.5 * 2.5 * 0.6 + 4.0 * 0.5 * 0.5 * 1.2));
     assert_eq!(mesh.positions.iter().filter(|x| x.z == 0.0).count(), 16);
-    println!("table: worst aspect ratio {:.3}", mesh.worst_aspect_ratio());
+    assert!(mesh.worst_aspect_ratio() < 2.3);
 }
 
 #[test]

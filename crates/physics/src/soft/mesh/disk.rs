@@ -31,7 +31,7 @@ pub fn disk(rings: usize, segments: usize, radius: f64) -> Result<TriangleMesh, 
         for s in 0..segments {
             let [a, b] = [at(ring, s), at(ring, s + 1)];
             let [c, d] = [at(ring + 1, s), at(ring + 1, s + 1)];
-            // a, b inside and c, d outside; the shorter diagonal of a widening cell may be either, so it is fixed.
+            // a, b inside and c, d outside; both diagonals of such a cell are equally long.
             triangles.extend([[a, c, d], [a, d, b]]);
         }
     }
