@@ -6,6 +6,7 @@
 //! | [`articulated`] | robots: trees of rigid bodies | 1, 2, 3 |
 //! | [`collision`] | nothing: where shapes touch, for the contact models | 1, 2, 3, 4 |
 //! | [`pendulum`] | simple and double pendulum | 1, C.3 |
+//! | [`soft`] | nothing yet: the meshes of soft bodies | 1, 2 |
 
 pub mod articulated;
 pub mod collision;
