@@ -154,7 +154,11 @@ impl Articulated {
         Inputs { tree: &self.tree, kinematics, v, gravity, external }
     }
 
-    fn contacts<'a, T: Real>(&'a self, kinematics: &'a Kinematics<T>, params: &'a [T]) -> Scene<'a, T> {
+    pub(crate) fn contacts<'a, T: Real>(
+        &'a self,
+        kinematics: &'a Kinematics<T>,
+        params: &'a [T],
+    ) -> Scene<'a, T> {
         Scene { model: &self.model, pairs: &self.pairs, index: &self.index, params, kinematics }
     }
 
@@ -397,22 +401,7 @@ impl<T: Real> VectorField<T> for Articulated {
 
     fn advance(&self, state: &[T], rate: &[T], h: T, next: &mut [T]) {
         let (nq, nv) = (self.model.nq, self.model.nv);
-        for joint in &self.model.joints {
-            let (q, v) = (joint.q, joint.v);
-            match joint.kind {
-                JointKind::Hinge | JointKind::Slide => next[q] = state[q] + h * rate[v],
-                JointKind::Ball => {
-                    Quat::read(&state[q..]).integrate(Vec3::read(&rate[v..]), h).write(&mut next[q..]);
-                }
-                JointKind::Free => {
-                    for i in 0..3 {
-                        next[q + i] = state[q + i] + h * rate[v + i];
-                    }
-                    let turned = Quat::read(&state[q + 3..]).integrate(Vec3::read(&rate[v + 3..]), h);
-                    turned.write(&mut next[q + 3..]);
-                }
-            }
-        }
+        self.advance_coordinates(state, rate, h, next);
         for k in 0..nv {
             next[nq + k] = state[nq + k] + h * rate[nv + k];
         }
@@ -428,30 +417,7 @@ impl<T: Real> VectorField<T> for Articulated {
         rate_bar: &mut [T],
     ) {
         let (nq, nv) = (self.model.nq, self.model.nv);
-        for joint in &self.model.joints {
-            let (q, v) = (joint.q, joint.v);
-            let mut rotation = |q: usize, v: usize| {
-                let (at, turn) = (Quat::read(&state[q..]), Vec3::read(&rate[v..]));
-                let (q_bar, turn_bar, _) = at.integrate_vjp(turn, h, Quat::read(&next_bar[q..]));
-                q_bar.add_to(&mut state_bar[q..]);
-                turn_bar.add_to(&mut rate_bar[v..]);
-            };
-            let straight = match joint.kind {
-                JointKind::Hinge | JointKind::Slide => 1,
-                JointKind::Ball => {
-                    rotation(q, v);
-                    0
-                }
-                JointKind::Free => {
-                    rotation(q + 3, v + 3);
-                    3
-                }
-            };
-            for i in 0..straight {
-                state_bar[q + i] += next_bar[q + i];
-                rate_bar[v + i] += h * next_bar[q + i];
-            }
-        }
+        self.advance_coordinates_vjp(state, rate, h, next_bar, state_bar, rate_bar);
         for k in 0..nv {
             state_bar[nq + k] += next_bar[nq + k];
             rate_bar[nv + k] += h * next_bar[nq + k];
@@ -477,6 +443,90 @@ impl<T: Real> VectorField<T> for Articulated {
 }
 
 impl Articulated {
+    /// q′ = q ⊕ h v, on the manifold of the joints; reads and writes only the coordinates of its arguments.
+    pub(crate) fn advance_coordinates<T: Real>(&self, q: &[T], v: &[T], h: T, next: &mut [T]) {
+        for joint in &self.model.joints {
+            let (at, dof) = (joint.q, joint.v);
+            match joint.kind {
+                JointKind::Hinge | JointKind::Slide => next[at] = q[at] + h * v[dof],
+                JointKind::Ball => {
+                    Quat::read(&q[at..]).integrate(Vec3::read(&v[dof..]), h).write(&mut next[at..]);
+                }
+                JointKind::Free => {
+                    for i in 0..3 {
+                        next[at + i] = q[at + i] + h * v[dof + i];
+                    }
+                    let turned = Quat::read(&q[at + 3..]).integrate(Vec3::read(&v[dof + 3..]), h);
+                    turned.write(&mut next[at + 3..]);
+                }
+            }
+        }
+    }
+
+    /// The pullback of [`Articulated::advance_coordinates`]: *adds* to the cotangents of q and v.
+    pub(crate) fn advance_coordinates_vjp<T: Real>(
+        &self,
+        q: &[T],
+        v: &[T],
+        h: T,
+        next_bar: &[T],
+        q_bar: &mut [T],
+        v_bar: &mut [T],
+    ) {
+        for joint in &self.model.joints {
+            let (at, dof) = (joint.q, joint.v);
+            let mut rotation = |at: usize, dof: usize| {
+                let (orientation, turn) = (Quat::read(&q[at..]), Vec3::read(&v[dof..]));
+                let (bar, turn_bar, _) = orientation.integrate_vjp(turn, h, Quat::read(&next_bar[at..]));
+                bar.add_to(&mut q_bar[at..]);
+                turn_bar.add_to(&mut v_bar[dof..]);
+            };
+            let straight = match joint.kind {
+                JointKind::Hinge | JointKind::Slide => 1,
+                JointKind::Ball => {
+                    rotation(at, dof);
+                    0
+                }
+                JointKind::Free => {
+                    rotation(at + 3, dof + 3);
+                    3
+                }
+            };
+            for i in 0..straight {
+                q_bar[at + i] += next_bar[at + i];
+                v_bar[dof + i] += h * next_bar[at + i];
+            }
+        }
+    }
+
+    /// Poses and velocities of all bodies, left in the workspace.
+    pub(crate) fn motion<T: Real>(&self, ws: &mut ArticulatedWorkspace<T>, params: &[T], state: &[T]) {
+        let (q, v) = state.split_at(self.model.nq);
+        let ArticulatedWorkspace { kinematics, sweep, .. } = ws;
+        kinematics.update(&self.model, &self.tree, &self.index, params, q);
+        body_velocities(&self.inputs(kinematics, params, v, &[]), sweep);
+    }
+
+    /// The pullback of [`Articulated::motion`] at the state last computed: *adds* to the cotangents of q and v what those of
+    /// body velocities (forces about the trees' points) and wrenches on displacements of the bodies give.
+    pub(crate) fn motion_vjp<T: Real>(
+        &self,
+        ws: &mut ArticulatedWorkspace<T>,
+        params: &[T],
+        state: &[T],
+        velocity_bars: &mut [Force<T>],
+        wrenches: &mut [Force<T>],
+        state_bar: &mut [T],
+    ) {
+        let (q, v) = state.split_at(self.model.nq);
+        let (q_bar, v_bar) = state_bar.split_at_mut(self.model.nq);
+        let ArticulatedWorkspace { kinematics, tangent_bar, .. } = ws;
+        tangent_bar.fill(T::zero());
+        let at = self.inputs(kinematics, params, v, &[]);
+        body_velocities_vjp(&at, velocity_bars, wrenches, tangent_bar, v_bar);
+        self.tangent_to_coordinates(q, &ws.tangent_bar, q_bar);
+    }
+
     /// Visits the first velocity of every rotation that is straightened.
     fn for_each_rotation(&self, mut visit: impl FnMut(usize)) {
         if self.straight {

@@ -26,6 +26,11 @@ pub fn air_force<T: Real>(x: [Vec3<T>; 3], v: [Vec3<T>; 3], lift: T, drag: T) ->
 }
 
 impl Element<3, 2, 0> for Air {
+    /// Air stores nothing.
+    fn energy<T: Real>(_rest: [T; 0], _params: [T; 2], _x: [Vec3<T>; 3]) -> T {
+        T::zero()
+    }
+
     #[inline(always)]
     fn forces<T: Real>(
         _rest: [T; 0],

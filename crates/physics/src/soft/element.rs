@@ -32,6 +32,9 @@ pub struct ElementBars<T, const N: usize, const P: usize> {
 
 /// A kind of element with N corners, P parameters and R constants of the rest shape.
 pub trait Element<const N: usize, const P: usize, const R: usize>: Copy + Send + Sync {
+    /// Energy stored, J; at v = 0 the forces are its negative gradient.
+    fn energy<T: Real>(rest: [T; R], params: [T; P], x: [Vec3<T>; N]) -> T;
+
     /// Force on each corner, N.
     fn forces<T: Real>(rest: [T; R], params: [T; P], x: [Vec3<T>; N], v: [Vec3<T>; N]) -> [Vec3<T>; N];
 
@@ -208,6 +211,22 @@ impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
             forces: vec![[zero; N]; packs],
             bars: vec![none; packs],
         }
+    }
+
+    /// Energy stored in all elements, J.
+    pub fn energy<T: Real, E: Element<N, P, R>>(&self, at: &Particles<T>) -> T {
+        let mut sum = T::zero();
+        for e in 0..self.len {
+            let x = self.corners[e]
+                .map(|c| Vec3::new(at.x[c as usize][0], at.x[c as usize][1], at.x[c as usize][2]));
+            let mut params = std::array::from_fn(|p| at.params[self.params + p * self.len + e]);
+            match self.controls.get(e) {
+                Some(c) if *c != NOT_DRIVEN => params[self.driven] += at.control[*c as usize],
+                _ => {}
+            }
+            sum += E::energy(self.rest[e].map(T::lit), params, x);
+        }
+        sum
     }
 
     /// Adds the forces of all elements to those of the particles.

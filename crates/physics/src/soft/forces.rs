@@ -95,8 +95,8 @@ impl Soft {
         let mass = next(n);
         for part in &body.parts {
             let masses = &body.masses[part.first..part.first + part.count];
-            builder =
-                builder.param(positive(Slice::new(format!("{}.mass", part.name), part.count, "kg")).default(masses));
+            builder = builder
+                .param(positive(Slice::new(format!("{}.mass", part.name), part.count, "kg")).default(masses));
         }
         let wind = next(3);
         builder = builder.param(Slice::new("wind", 3, "m/s"));
@@ -118,9 +118,11 @@ impl Soft {
             let slice = |name: &str, unit: &'static str, values: Vec<f64>| {
                 positive(Slice::new(name, values.len(), unit)).default(&values)
             };
-            builder = builder
-                .param(slice("attachment.stiffness", "N/m", of(|a| a.stiffness)))
-                .param(slice("attachment.damping", "N s/m", of(|a| a.damping)));
+            builder = builder.param(slice("attachment.stiffness", "N/m", of(|a| a.stiffness))).param(slice(
+                "attachment.damping",
+                "N s/m",
+                of(|a| a.damping),
+            ));
         }
 
         let springs = elements(&body, &body.springs, SPRING, None, controls, &mut next, &mut builder);
@@ -174,13 +176,20 @@ impl Soft {
         Vec3::read(&params[self.index.wind..])
     }
 
+    /// Energy stored in all elements, J.
+    pub fn energy<T: Real>(&self, at: &Particles<T>) -> T {
+        let mut sum = T::zero();
+        macro_rules! add {
+            ($field:ident, $kind:ty) => {
+                sum += self.$field.energy::<T, $kind>(at)
+            };
+        }
+        for_each_kind!(add);
+        sum
+    }
+
     /// Adds the forces of all elements to those of the particles.
-    pub fn add_forces<T: Real>(
-        &self,
-        scratch: &mut SoftScratch<T>,
-        at: &Particles<T>,
-        force: &mut [[T; 3]],
-    ) {
+    pub fn add_forces<T: Real>(&self, scratch: &mut SoftScratch<T>, at: &Particles<T>, force: &mut [[T; 3]]) {
         let still = Particles { wind: Vec3::zero(), ..*at };
         macro_rules! add {
             (air, $kind:ty) => {
@@ -252,7 +261,8 @@ fn elements<const N: usize, const P: usize, const R: usize>(
     let elements = Elements::new(&list.corners, list.rest.clone(), body.particles(), params);
     match driven {
         Some(driven) => {
-            let shift = |c: &u32| if *c == super::element::NOT_DRIVEN { *c } else { c + first_control as u32 };
+            let shift =
+                |c: &u32| if *c == super::element::NOT_DRIVEN { *c } else { c + first_control as u32 };
             elements.driven_by(driven, list.controls.iter().map(shift).collect())
         }
         None => elements,

@@ -79,6 +79,12 @@ pub fn hinge_forces<T: Real>(
 }
 
 impl Element<4, 3, 2> for Hinge {
+    /// 2 s kb (1 − cos((φ − φ₀)/2 + a))
+    fn energy<T: Real>([angle, scale]: [T; 2], [kb, _, a]: [T; 3], [x1, x2, x3, x4]: [Vec3<T>; 4]) -> T {
+        let half = (dihedral_angle(x1, x2, x3, x4) - angle) * T::lit(0.5) + a;
+        scale * kb * T::lit(2.0) * (T::one() - half.cos())
+    }
+
     #[inline(always)]
     fn forces<T: Real>(
         [angle, scale]: [T; 2],

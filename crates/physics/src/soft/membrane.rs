@@ -71,6 +71,17 @@ fn deform_vjp<T: Real>((c0, c1): Columns<T>, [b00, b01, b10, b11, _]: [T; 5]) ->
 }
 
 impl Element<3, 4, 5> for Membrane {
+    /// A Ψ(F), less its value at rest.
+    fn energy<T: Real>(rest: [T; 5], [mu, lambda, _, a]: [T; 4], x: [Vec3<T>; 3]) -> T {
+        let (f0, f1) = deform(x, rest);
+        let (invariant, stretch) = (f0.norm_squared() + f1.norm_squared(), f0.cross(f1).norm() - T::one());
+        let shear = invariant - T::lit(2.0) - ((invariant + T::one()) * T::lit(1.0 / 3.0)).ln();
+        let half = T::lit(0.5);
+        let density = mu * shear * half + lambda * (stretch + a) * (stretch + a) * half
+            - mu * stretch * T::lit(2.0 / 3.0);
+        rest[4] * density
+    }
+
     #[inline(always)]
     fn forces<T: Real>(
         rest: [T; 5],

@@ -20,6 +20,8 @@ use super::element::{Element, ElementBars, work};
 
 /// An elastic law with its parameters μ, λ, kd and activation.
 pub trait Law: Copy + Send + Sync + 'static {
+    /// Energy density Ψ(F), J/m³, zero at rest.
+    fn energy<T: Real>(f: Mat3<T>, params: [T; 4]) -> T;
     /// First Piola-Kirchhoff stress at F and Ḟ, Pa.
     fn stress<T: Real>(f: Mat3<T>, f_dot: Mat3<T>, params: [T; 4]) -> Mat3<T>;
     /// The pullback of [`Law::stress`].
@@ -104,9 +106,33 @@ pub fn corotated<T: Real>(
     (f - rotation(f)) * (T::lit(2.0) * mu) + cof * pressure + f_dot * damping
 }
 
+/// Ψ of [`NeoHookean`], less its value at rest.
+fn neo_hookean_energy<T: Real>(f: Mat3<T>, [mu, lambda, _, a]: [T; 4]) -> T {
+    let (invariant, volume) = (f.frobenius_squared(), f.determinant() - T::one());
+    let shear = invariant - T::lit(3.0) - ((invariant + T::one()) * T::lit(0.25)).ln();
+    // λ/2 (J − α + a)² = λ/2 (J − 1 + a)² − ¾ μ (J − 1) + constant
+    (mu * shear + lambda * (volume + a) * (volume + a)) * T::lit(0.5) - mu * volume * T::lit(0.75)
+}
+
+/// Ψ of [`StVenantKirchhoff`].
+fn st_venant_kirchhoff_energy<T: Real>(f: Mat3<T>, [mu, lambda, _, a]: [T; 4]) -> T {
+    let strain = (f.transpose() * f - Mat3::identity()) * T::lit(0.5);
+    let volume = strain.trace() + a;
+    mu * strain.frobenius_squared() + lambda * volume * volume * T::lit(0.5)
+}
+
+/// Ψ of [`Corotated`].
+fn corotated_energy<T: Real>(f: Mat3<T>, [mu, lambda, _, a]: [T; 4]) -> T {
+    let volume = f.determinant() - T::one() + a;
+    mu * (f - polar(f).rotation).frobenius_squared() + lambda * volume * volume * T::lit(0.5)
+}
+
 macro_rules! law {
-    ($name:ident, $stress:ident, $stress_vjp:ident) => {
+    ($name:ident, $energy:ident, $stress:ident, $stress_vjp:ident) => {
         impl Law for $name {
+            fn energy<T: Real>(f: Mat3<T>, params: [T; 4]) -> T {
+                $energy(f, params)
+            }
             #[inline(always)]
             fn stress<T: Real>(f: Mat3<T>, f_dot: Mat3<T>, [mu, lambda, kd, a]: [T; 4]) -> Mat3<T> {
                 $stress(f, f_dot, mu, lambda, kd, a)
@@ -124,9 +150,9 @@ macro_rules! law {
         }
     };
 }
-law!(NeoHookean, neo_hookean, neo_hookean_vjp);
-law!(StVenantKirchhoff, st_venant_kirchhoff, st_venant_kirchhoff_vjp);
-law!(Corotated, corotated, corotated_vjp);
+law!(NeoHookean, neo_hookean_energy, neo_hookean, neo_hookean_vjp);
+law!(StVenantKirchhoff, st_venant_kirchhoff_energy, st_venant_kirchhoff, st_venant_kirchhoff_vjp);
+law!(Corotated, corotated_energy, corotated, corotated_vjp);
 
 /// A tetrahedron; parameters μ (Pa), λ (Pa), damping (Pa s), activation (1); rest: D_m⁻¹ column by column, then V.
 #[derive(Clone, Copy, Debug)]
@@ -164,6 +190,12 @@ fn unpack<T: Real>(rest: [T; 10]) -> (Mat3<T>, T) {
 }
 
 impl<L: Law> Element<4, 4, 10> for Tetrahedron<L> {
+    /// V Ψ(F)
+    fn energy<T: Real>(rest: [T; 10], params: [T; 4], x: [Vec3<T>; 4]) -> T {
+        let (b, volume) = unpack(rest);
+        volume * L::energy(edges(x) * b, params)
+    }
+
     #[inline(always)]
     fn forces<T: Real>(rest: [T; 10], params: [T; 4], x: [Vec3<T>; 4], v: [Vec3<T>; 4]) -> [Vec3<T>; 4] {
         let (b, volume) = unpack(rest);

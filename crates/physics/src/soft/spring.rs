@@ -27,6 +27,12 @@ pub fn spring_force<T: Real>(
 }
 
 impl Element<2, 3, 0> for Spring {
+    /// ½ ke (l − l₀)²
+    fn energy<T: Real>(_rest: [T; 0], [rest, ke, _]: [T; 3], [xa, xb]: [Vec3<T>; 2]) -> T {
+        let stretch = (xa - xb).norm() - rest;
+        ke * stretch * stretch * T::lit(0.5)
+    }
+
     #[inline(always)]
     fn forces<T: Real>(
         _rest: [T; 0],
