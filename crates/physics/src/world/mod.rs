@@ -136,11 +136,11 @@ impl World {
     }
 
     /// Positions of the particles in a state.
-    pub fn positions<'a, T>(&self, state: &'a [T]) -> &'a [[T; 3]] {
+    pub fn particle_positions<'a, T>(&self, state: &'a [T]) -> &'a [[T; 3]] {
         self.split(state).1.as_chunks().0
     }
     /// Velocities of the particles in a state.
-    pub fn velocities<'a, T>(&self, state: &'a [T]) -> &'a [[T; 3]] {
+    pub fn particle_velocities<'a, T>(&self, state: &'a [T]) -> &'a [[T; 3]] {
         self.split(state).3.as_chunks().0
     }
 
@@ -179,8 +179,8 @@ impl World {
         Particles {
             params,
             control,
-            x: self.positions(state),
-            v: self.velocities(state),
+            x: self.particle_positions(state),
+            v: self.particle_velocities(state),
             wind: self.soft.wind(params),
             parallel: self.parallel,
         }
