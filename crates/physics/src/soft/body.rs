@@ -29,9 +29,9 @@ pub struct Solid {
     pub law: SolidLaw,
     /// Mass per volume, kg/m³.
     pub density: f64,
-    /// Lamé's μ, Pa.
+    /// μ of the law, Pa.
     pub mu: f64,
-    /// Lamé's λ, Pa.
+    /// λ of the law, Pa.
     pub lambda: f64,
     /// Damping, Pa s.
     pub damping: f64,
@@ -45,10 +45,16 @@ impl Default for Solid {
 }
 
 impl Solid {
-    /// Lamé's constants from Young's modulus (Pa) and Poisson's ratio.
+    /// Constants of the law that give a small strain this Young's modulus (Pa) and Poisson's ratio.
+    ///
+    /// With Lamé's μ_L and λ_L, the stable neo-Hookean law needs μ = 4/3 μ_L and λ = λ_L + 5/6 μ_L: its logarithm softens shear
+    /// and volume at rest (Smith et al. 2018, section 3.4).
     pub fn young(mut self, modulus: f64, poisson: f64) -> Self {
         self.mu = modulus / (2.0 * (1.0 + poisson));
         self.lambda = modulus * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson));
+        if self.law == SolidLaw::NeoHookean {
+            (self.mu, self.lambda) = (self.mu * 4.0 / 3.0, self.lambda + self.mu * 5.0 / 6.0);
+        }
         self
     }
 }
@@ -58,9 +64,9 @@ impl Solid {
 pub struct Cloth {
     /// Mass per area, kg/m².
     pub density: f64,
-    /// Lamé's μ in the plane, N/m.
+    /// μ of the law, N/m.
     pub mu: f64,
-    /// Lamé's λ in the plane, N/m.
+    /// λ of the law, N/m.
     pub lambda: f64,
     /// Damping in the plane, N s/m.
     pub damping: f64,
@@ -86,6 +92,17 @@ impl Default for Cloth {
             lift: 0.0,
             drag: 0.0,
         }
+    }
+}
+
+impl Cloth {
+    /// Constants that give a small strain in the plane this Young's modulus times thickness (N/m) and Poisson's ratio: with
+    /// Lamé's constants of plane stress μ = 3/2 μ_L and λ = λ_L + 2/3 μ_L, for the reason told at [`Solid::young`].
+    pub fn young(mut self, modulus: f64, poisson: f64) -> Self {
+        let mu = modulus / (2.0 * (1.0 + poisson));
+        let lambda = modulus * poisson / (1.0 - poisson * poisson);
+        (self.mu, self.lambda) = (1.5 * mu, lambda + mu * 2.0 / 3.0);
+        self
     }
 }
 

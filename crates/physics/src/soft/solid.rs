@@ -1,7 +1,7 @@
 //! Tetrahedra of constant strain: F = D_s D_m⁻¹, forces (f₁ f₂ f₃) = −V P(F) D_m⁻ᵀ, f₀ = −f₁ − f₂ − f₃.
 //!
 //! Three laws for the first Piola-Kirchhoff stress P. Each adds the same damping, kd Ḟ + kd J̇ ∂J/∂F (that of dFlex; the second
-//! part resists changes of volume), and each has an activation a per element, which enters as a change of volume: a > 0
+//! part resists changes of volume; the first resists turning too, so it takes away angular momentum), and each has an activation a per element, which enters as a change of volume: a > 0
 //! lets the element shrink until J = 1 − a costs no volumetric energy.
 //!
 //! | law | energy density Ψ |
