@@ -40,22 +40,27 @@ pub trait Packing: Sized + Copy {
 }
 
 macro_rules! packs_into {
-    ($t:ident, $pack:ident, $n:literal) => {
+    ($t:ident, $pack:ident, $n:literal, [$($i:literal)*]) => {
         impl Packing for $t {
             type Pack = $pack;
             const WIDTH: usize = $n;
             #[inline(always)]
-            fn pack(value: impl FnMut(usize) -> $t) -> $pack {
-                $pack::from(std::array::from_fn::<$t, $n, _>(value))
+            fn pack(mut value: impl FnMut(usize) -> $t) -> $pack {
+                let mut x = [0.0; $n];
+                for (i, x) in x.iter_mut().enumerate() {
+                    *x = value(i);
+                }
+                $pack::from(x)
             }
             #[inline(always)]
             fn pack_vectors(mut value: impl FnMut(usize) -> Vec3<$t>) -> Vec3<$pack> {
-                let (mut x, mut y, mut z) = ([0.0; $n], [0.0; $n], [0.0; $n]);
-                for i in 0..$n {
-                    let v = value(i);
-                    (x[i], y[i], z[i]) = (v.x, v.y, v.z);
+                // Written out: a loop would build the registers through memory.
+                let v = [$(value($i)),*];
+                Vec3 {
+                    x: $pack::from([$(v[$i].x),*]),
+                    y: $pack::from([$(v[$i].y),*]),
+                    z: $pack::from([$(v[$i].z),*]),
                 }
-                Vec3 { x: $pack::from(x), y: $pack::from(y), z: $pack::from(z) }
             }
             #[inline(always)]
             fn unpack(pack: &$pack, i: usize) -> $t {
@@ -64,8 +69,8 @@ macro_rules! packs_into {
         }
     };
 }
-packs_into!(f64, f64x8, 8);
-packs_into!(f32, f32x16, 16);
+packs_into!(f64, f64x8, 8, [0 1 2 3 4 5 6 7]);
+packs_into!(f32, f32x16, 16, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]);
 
 macro_rules! packs_into_itself {
     ($($t:ident),*) => {$(

@@ -348,24 +348,27 @@ impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
     #[inline(always)]
     fn gather_vectors<T: Real>(&self, pack: usize, from: &[[T; 3]]) -> [Vec3<T::Pack>; N] {
         let corners = &self.corners[pack * T::WIDTH..][..T::WIDTH];
-        std::array::from_fn(|c| {
-            T::pack_vectors(|i| {
+        let mut gathered = [Vec3::zero(); N];
+        for (c, gathered) in gathered.iter_mut().enumerate() {
+            *gathered = T::pack_vectors(|i| {
                 let [x, y, z] = from[corners[i][c] as usize];
                 Vec3 { x, y, z }
-            })
-        })
+            });
+        }
+        gathered
     }
 
     #[inline(always)]
     fn gather_params<T: Real>(&self, pack: usize, at: &Particles<T>) -> [T::Pack; P] {
         let first = pack * T::WIDTH;
-        let mut params = std::array::from_fn(|p| {
+        let mut params = [T::Pack::zero(); P];
+        for (p, param) in params.iter_mut().enumerate() {
             let run = &at.params[self.params + p * self.len..][..self.len];
-            match run.get(first..first + T::WIDTH) {
+            *param = match run.get(first..first + T::WIDTH) {
                 Some(whole) => T::pack(|i| whole[i]),
                 None => T::pack(|i| run[(first + i).min(self.len - 1)]),
-            }
-        });
+            };
+        }
         if !self.controls.is_empty() {
             params[self.driven] += T::pack(|i| {
                 let c = self.controls[(first + i).min(self.len - 1)];
