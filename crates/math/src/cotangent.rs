@@ -72,7 +72,7 @@ macro_rules! real_cotangents {
         impl Carrier for $t {}
     )*};
 }
-real_cotangents!(f64, f32, wide::f64x4, wide::f64x8, wide::f32x8, wide::f32x16);
+real_cotangents!(f64, f32, wide::f32x4, wide::f64x4, wide::f64x8, wide::f32x8, wide::f32x16);
 
 /// Discrete values: the cotangent of an index says nothing.
 macro_rules! discrete_cotangents {

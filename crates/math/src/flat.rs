@@ -48,6 +48,7 @@ macro_rules! scalar_is_flat {
 }
 scalar_is_flat!([] f64);
 scalar_is_flat!([] f32);
+scalar_is_flat!([] wide::f32x4);
 scalar_is_flat!([] wide::f64x4);
 scalar_is_flat!([] wide::f64x8);
 scalar_is_flat!([] wide::f32x8);

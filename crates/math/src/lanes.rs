@@ -5,7 +5,7 @@
 
 use std::ops::{BitAnd, BitOr, Not};
 
-pub use wide::{f32x8, f32x16, f64x4, f64x8};
+pub use wide::{f32x4, f32x8, f32x16, f64x4, f64x8};
 
 use crate::{Mask, Real, Select};
 
@@ -155,6 +155,7 @@ macro_rules! real_lanes {
     };
 }
 
+real_lanes!(f32x4, f32, u32, 4);
 real_lanes!(f64x4, f64, u64, 4);
 real_lanes!(f64x8, f64, u64, 8);
 real_lanes!(f32x8, f32, u32, 8);

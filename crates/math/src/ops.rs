@@ -76,6 +76,7 @@ macro_rules! scalar_operator_vjps {
 
 scalar_operator_vjps!([] f64);
 scalar_operator_vjps!([] f32);
+scalar_operator_vjps!([] wide::f32x4);
 scalar_operator_vjps!([] wide::f64x4);
 scalar_operator_vjps!([] wide::f64x8);
 scalar_operator_vjps!([] wide::f32x8);

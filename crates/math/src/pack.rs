@@ -12,7 +12,7 @@
 //! assert_eq!(f64::unpack(&squares(f64::WIDTH), 1), 81.0);
 //! ```
 
-use crate::lanes::{f32x8, f32x16, f64x4, f64x8};
+use crate::lanes::{f32x4, f32x8, f32x16, f64x4, f64x8};
 use crate::{Dual, Real, Vec3};
 
 /// A scalar of which `WIDTH` fit side by side in one register.
@@ -92,7 +92,7 @@ macro_rules! packs_into_itself {
         }
     )*};
 }
-packs_into_itself!(f64x4, f64x8, f32x8, f32x16);
+packs_into_itself!(f32x4, f64x4, f64x8, f32x8, f32x16);
 
 impl<T: Real> Packing for Dual<T> {
     type Pack = Dual<T::Pack>;
