@@ -6,6 +6,7 @@ mod args;
 mod bench;
 mod commands;
 mod memory;
+mod npz;
 mod output;
 mod progress;
 mod timing;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
 use pullback_core::{ConfigError, Described, VectorField};
-use pullback_physics::articulated::{Articulated, JointKind, Model};
+use pullback_physics::articulated::{Articulated, JointKind, Keyframe, Model};
 use pullback_scene::mesh::MeshFiles;
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use pullback_scene::urdf::{self, UrdfOptions};
@@ -35,9 +35,8 @@ pub fn read_model(file: &str) -> Result<Model, ConfigError> {
     }
 }
 
-/// The robot of a file as a scene, stepped as the file asks unless `options` say otherwise.
-pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, ConfigError> {
-    let model = read_model(file)?;
+/// A robot in motion, stepped as its model asks unless `options` say otherwise.
+pub fn system(model: Model, options: SceneOptions) -> Result<Integrated<Articulated>, ConfigError> {
     let dt = options.dt.unwrap_or(model.options.timestep);
     let asked = match model.options.integrator {
         pullback_physics::articulated::model::Integrator::Rk4 => Method::Rk4,
@@ -49,6 +48,13 @@ pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
     if implicit {
         robot = robot.with_implicit_damping(dt);
     }
+    Integrated::new(robot, dt, integrator)
+}
+
+/// The robot of a file as a scene.
+pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, ConfigError> {
+    let system = system(read_model(file)?, options)?;
+    let (robot, dt) = (system.field().clone(), system.dt());
     let probes = (0..2).map(|seed| (format!("at random state {seed}"), random_state(&robot, seed))).collect();
     let summary =
         format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.model().nv);
@@ -56,14 +62,34 @@ pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
     Ok(Box::new(BuiltIn {
         // Not from the pose in the file: a robot that just touches the ground at rest stands on a kink.
         rollout_from: ("random state 2".to_owned(), random_state(&robot, 2)),
+        keyframes: robot.model().keyframes.clone(),
         recorder: Some(Box::new(move |rows| recording::replay(&shown, rows))),
         name: Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy().into_owned()),
         summary,
-        system: Integrated::new(robot, dt, integrator)?,
+        system,
         dt,
         probes,
         difference_tolerance: 1e-5,
     }))
+}
+
+/// The keyframe called `wanted`, or the one with that number.
+pub fn find_keyframe<'a>(keyframes: &'a [Keyframe], wanted: &str) -> Result<&'a Keyframe, ConfigError> {
+    let named = keyframes.iter().find(|k| k.name == wanted);
+    let numbered = || wanted.parse().ok().and_then(|i: usize| keyframes.get(i));
+    named.or_else(numbered).ok_or_else(|| {
+        let there = match keyframes {
+            [] => "the model has none".to_owned(),
+            _ => format!("there is {}", keyframe_names(keyframes)),
+        };
+        ConfigError::new(format!("no keyframe is called `{wanted}`; {there}"))
+    })
+}
+
+/// Number and name of every keyframe.
+pub fn keyframe_names(keyframes: &[Keyframe]) -> String {
+    let names = keyframes.iter().enumerate().map(|(i, k)| format!("{i} `{}`", k.name));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// A configuration around the reference one, with moderate velocities.

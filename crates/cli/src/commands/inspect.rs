@@ -2,12 +2,12 @@
 
 use pullback_core::{ConfigError, Described, VectorField};
 use pullback_math::Quat;
-use pullback_physics::articulated::{Articulated, JointKind};
-use pullback_tasks::files::read_model;
+use pullback_physics::articulated::{Articulated, JointKind, Keyframe};
+use pullback_tasks::files::{find_keyframe, read_model};
 use serde::Serialize;
 
 use crate::args::InspectOptions;
-use crate::output::{CliError, Output};
+use crate::output::{CliError, Output, note_keyframes};
 
 #[derive(Serialize)]
 struct BodyReport {
@@ -73,9 +73,18 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     isolated.options.contact = false;
     let robot = Articulated::new(loaded)?;
     let model = robot.model();
-    let qpos = values("--qpos", &options.qpos, model.reference_configuration())?;
-    let qvel = values("--qvel", &options.qvel, vec![0.0; model.nv])?;
-    let ctrl = values("--ctrl", &options.ctrl, vec![0.0; model.actuators.len()])?;
+    let start = match &options.keyframe {
+        Some(wanted) => find_keyframe(&model.keyframes, wanted)?.clone(),
+        None => Keyframe {
+            name: String::new(),
+            q: model.reference_configuration(),
+            v: vec![0.0; model.nv],
+            control: vec![0.0; model.actuators.len()],
+        },
+    };
+    let qpos = values("--qpos", &options.qpos, start.q)?;
+    let qvel = values("--qvel", &options.qvel, start.v)?;
+    let ctrl = values("--ctrl", &options.ctrl, start.control)?;
     let params = robot.layout().params.defaults();
     let mut ws = VectorField::<f64>::workspace(&robot);
     let state = [&qpos[..], &qvel].concat();
@@ -149,6 +158,9 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         qvel,
         ctrl,
     };
+    if options.keyframe.is_none() && options.qpos.is_none() {
+        note_keyframes(&model.keyframes);
+    }
     output.print(&summary, || text(&summary))?;
     Ok(true)
 }
