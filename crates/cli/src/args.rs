@@ -135,8 +135,10 @@ pub enum Benchmark {
     Core,
     /// Memory and time of checkpoint schedules over a long rollout
     Checkpoint,
-    /// Forward and backward steps of an 18-dof quadruped beside Pinocchio's
+    /// Forward and backward steps of an 18-dof quadruped beside Pinocchio's, and robots standing
     Articulated,
+    /// Environment steps per second of the ant on the ground, with and without gradients, beside MuJoCo's
+    Ant,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -201,7 +201,7 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
         (&["landscape", "bounce", "--dims", "x"], "write two numbers, such as 0,1"),
         (&["simulate", "pendulum", "--tolerance", "-1"], "tolerance"),
         (&["fly"], "unrecognized subcommand 'fly'"),
-        (&["bench", "nothing"], "possible values: core, checkpoint, articulated"),
+        (&["bench", "nothing"], "possible values: core, checkpoint, articulated, ant"),
         (&["simulate", quadruped, "--keyframe", "sit"], "no keyframe is called `sit`; there is 0 `home`"),
         (&["simulate", "pendulum", "--keyframe", "0"], "the model has none"),
         (&["simulate"], "<SCENE>"),
