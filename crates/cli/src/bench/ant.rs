@@ -115,7 +115,8 @@ pub fn run(seed: u64, output: &Output) -> Result<Results, CliError> {
     }
     results.notes.push(format!(
         "{ENVS} environments, rollouts of {STEPS} steps of {} s from settled states; best of {ROUNDS} interleaved \
-         repetitions; contact laws differ (ours compliant, MuJoCo's a convex optimisation)",
+         repetitions, MuJoCo after ours; contact laws differ (ours compliant, MuJoCo's a convex optimisation), and each draws \
+         its own controls; mjd_transitionFD gives whole Jacobians of a step, ours the gradient of one loss",
         ant.dt()
     ));
     Ok(results)
