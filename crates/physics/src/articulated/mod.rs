@@ -6,16 +6,20 @@
 
 pub mod aba;
 pub mod contact;
+pub mod coordinates;
+pub mod coupling;
 mod field;
 pub mod joint_forces;
+pub mod kinematic_params;
 pub mod kinematics;
 pub mod mass_matrix;
 pub mod model;
+pub mod restitution;
 pub mod rnea;
 pub mod tree;
 
 pub use field::{Articulated, ArticulatedWorkspace};
 pub use model::{
-    Actuator, ActuatorTarget, Body, ContactSoftness, FrictionCone, Geom, Integrator, Joint, JointKind,
-    Keyframe, Mesh, Model, ModelOptions, Shape, Site,
+    Actuator, ActuatorTarget, Body, ContactDamping, ContactSoftness, FrictionCone, FrictionMixing, Geom,
+    Integrator, Joint, JointKind, Keyframe, Mesh, Model, ModelOptions, Shape, Site,
 };

@@ -291,6 +291,27 @@ pub enum FrictionCone {
     Elliptic,
 }
 
+/// How the damping of compliant contact sets in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ContactDamping {
+    /// In proportion to depth, with friction bounded by μ·ke·depth (dFlex): the force is continuous.
+    #[default]
+    ByDepth,
+    /// At once, with friction bounded by μ times the whole normal force (Warp): the force jumps at touch, so gradients of
+    /// fixed steps miss how the instant of touch moves.
+    Plain,
+}
+
+/// The friction coefficient of a contact, from those of its two geoms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FrictionMixing {
+    /// The larger one.
+    #[default]
+    Larger,
+    /// Their average.
+    Average,
+}
+
 /// Settings of the whole model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelOptions {
@@ -314,6 +335,10 @@ pub struct ModelOptions {
     pub filter_parent: bool,
     /// Whether the time constant of a soft contact is kept at two time steps or more.
     pub reference_safety: bool,
+    /// How the damping of compliant contact sets in.
+    pub contact_damping: ContactDamping,
+    /// The friction coefficient of two geoms in compliant contact.
+    pub friction_mixing: FrictionMixing,
 }
 
 impl Default for ModelOptions {
@@ -329,6 +354,8 @@ impl Default for ModelOptions {
             impedance_ratio: 1.0,
             filter_parent: true,
             reference_safety: true,
+            contact_damping: ContactDamping::default(),
+            friction_mixing: FrictionMixing::default(),
         }
     }
 }
