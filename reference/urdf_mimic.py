@@ -1,7 +1,7 @@
 """Dynamics of URDF models with mimic joints, by Pinocchio, as golden files for crates/scene/tests/mimic.rs.
 
 At a few random states: mass matrix, bias force and acceleration on the independent joints, stored by joint name.
-Pinocchio's ABA knows no mimic joints; the acceleration is M⁻¹ (τ − bias) with its own M and bias.
+Pinocchio's ABA knows no mimic joints; the acceleration is −M⁻¹ bias, without controls, with its own M and bias.
 """
 
 import json
@@ -29,7 +29,7 @@ def golden_of(name):
     random = np.random.default_rng(len(name))
     states = []
     for _ in range(STATES):
-        q, v, tau = (random.uniform(-0.8, 0.8, model.nv) for _ in range(3))
+        q, v = random.uniform(-0.8, 0.8, (2, model.nv))
         mass = pin.crba(model, data, q)
         mass = np.triu(mass) + np.triu(mass, 1).T
         bias = pin.rnea(model, data, q, v, np.zeros(model.nv))

@@ -23,19 +23,15 @@ pub fn is_file_name(name: &str) -> bool {
 /// Reads a model file by its ending.
 pub fn read_model(file: &str) -> Result<Model, ConfigError> {
     let path = Path::new(file);
-    let model = if file.ends_with(".urdf") {
-        urdf::load(path, &UrdfOptions::default()).map_err(|e| ConfigError::new(e.to_string()))?
+    if file.ends_with(".urdf") {
+        urdf::load(path, &UrdfOptions::default()).map_err(|e| ConfigError::new(e.to_string()))
     } else {
         let options = ImportOptions { mesh_loader: Some(Arc::new(MeshFiles)), ..ImportOptions::default() };
-        read_mjcf(path, &options).map_err(|e| ConfigError::new(e.to_string()))?
-    };
-    match model.mimics.first() {
-        None => Ok(model),
-        Some(_) => Err(ConfigError::new(format!("{file}: mimic joints cannot be simulated yet"))),
+        read_mjcf(path, &options).map_err(|e| ConfigError::new(e.to_string()))
     }
 }
 
-/// The robot of a file as a scene, stepped as the file asks unless `options` say otherwise.
+/// The robot of a file as a scene, stepped as the file asks unless `options` say otherwise, with every parameter.
 pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, ConfigError> {
     let model = read_model(file)?;
     let dt = options.dt.unwrap_or(model.options.timestep);
@@ -45,13 +41,13 @@ pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
     };
     let integrator = options.integrator.unwrap_or(Integrator::fixed(asked));
     let implicit = model.options.implicit_damping && integrator.method == Method::SemiImplicitEuler;
-    let mut robot = Articulated::new(model)?;
+    let mut robot = Articulated::new(model)?.with_kinematic_params()?;
     if implicit {
         robot = robot.with_implicit_damping(dt);
     }
     let probes = (0..2).map(|seed| (format!("at random state {seed}"), random_state(&robot, seed))).collect();
     let summary =
-        format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.model().nv);
+        format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.coordinates().nv);
     let shown = robot.clone();
     Ok(Box::new(BuiltIn {
         // Not from the pose in the file: a robot that just touches the ground at rest stands on a kink.
@@ -69,14 +65,14 @@ pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
 /// A configuration around the reference one, with moderate velocities.
 pub fn random_state(robot: &Articulated, seed: u64) -> Vec<f64> {
     let random = &mut Random::new(seed);
-    let model = robot.model();
     let state = robot.layout().state.defaults();
-    let mut rate: Vec<f64> = (0..2 * model.nv).map(|_| random.uniform(-0.5, 0.5)).collect();
+    let mut rate: Vec<f64> = (0..2 * robot.coordinates().nv).map(|_| random.uniform(-0.5, 0.5)).collect();
     // Keep limited joints inside their ranges, where the force is smooth.
-    for joint in model.joints.iter().filter(|j| matches!(j.kind, JointKind::Hinge | JointKind::Slide)) {
-        if let Some((low, high)) = joint.range {
+    for (joint, place) in robot.model().joints.iter().zip(&robot.coordinates().joints) {
+        let directed = matches!(joint.kind, JointKind::Hinge | JointKind::Slide);
+        if let (true, Some((low, high)), Some((q, v))) = (directed, joint.range, *place) {
             let target = low + (high - low) * random.uniform(0.3, 0.7);
-            rate[joint.v] = target - state[joint.q];
+            rate[v] = target - state[q];
         }
     }
     let mut moved = state.clone();

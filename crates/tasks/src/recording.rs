@@ -23,7 +23,7 @@ pub fn replay(robot: &Articulated, rows: &[(f64, Vec<f64>)]) -> Replay {
             continue;
         }
         due = time + 1.0 / FRAMES_PER_SECOND - 1e-9;
-        ws.kinematics.update(model, robot.tree(), robot.index(), &params, &state[..model.nq]);
+        robot.update_kinematics(&mut ws, &params, state);
         let mut contacts = Vec::new();
         robot.for_each_contact(&ws, &params, |_, contact| {
             if contact.distance < 0.0 {
