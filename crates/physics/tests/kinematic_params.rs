@@ -7,7 +7,8 @@ use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
 use pullback_core::step_check::check_step;
 use pullback_core::{Described, VectorField};
-use pullback_physics::articulated::{Articulated, ContactDamping, FrictionMixing, Model};
+use pullback_physics::articulated::contact::pair_law;
+use pullback_physics::articulated::{Articulated, ContactDamping, ContactMaterials, MaterialMixing, Model};
 use robots::{branching, random_state, touching};
 
 fn robot(model: Model) -> Articulated {
@@ -41,13 +42,34 @@ fn poses_axes_anchors_and_ranges_have_exact_pullbacks() {
 #[test]
 fn they_have_through_contact_of_both_forms() {
     for damping in [ContactDamping::ByDepth, ContactDamping::Plain] {
-        for mixing in [FrictionMixing::Larger, FrictionMixing::Average] {
+        for (mixing, materials) in [
+            (MaterialMixing::Larger, ContactMaterials::Shared),
+            (MaterialMixing::Average, ContactMaterials::PerGeom),
+        ] {
             for seed in [1, 4] {
                 let mut model = touching(seed);
-                (model.options.contact_damping, model.options.friction_mixing) = (damping, mixing);
+                (model.options.contact_damping, model.options.contact_materials) = (damping, materials);
+                model.options.material_mixing = mixing;
                 check(robot(model), seed, 1e-4);
             }
         }
+    }
+}
+
+#[test]
+fn materials_of_geoms_are_mixed() {
+    for (mixing, expected) in [(MaterialMixing::Larger, 3e4), (MaterialMixing::Average, 2e4)] {
+        let mut model = touching(1);
+        model.options.contact_materials = ContactMaterials::PerGeom;
+        model.options.material_mixing = mixing;
+        let robot = Articulated::new(model).unwrap();
+        let section = &robot.layout().params;
+        assert!(section.select("contact.stiffness").is_err());
+        let mut params = section.defaults();
+        params[section.select("ground.stiffness").unwrap()[0]] = 1e4;
+        params[section.select("shape0.stiffness").unwrap()[0]] = 3e4;
+        let law = pair_law(robot.model(), robot.index(), &params, (0, 1));
+        assert_eq!(law.stiffness, expected);
     }
 }
 

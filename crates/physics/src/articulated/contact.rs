@@ -9,7 +9,7 @@
 use pullback_math::{Cotangent, Flat, Force, MulVjp, Quat, Real, Transform, Vec3, differentiable, select};
 
 use super::kinematics::Kinematics;
-use super::model::{ContactDamping, FrictionMixing, Geom, Model};
+use super::model::{ContactDamping, ContactMaterials, Geom, MaterialMixing, Model};
 use super::rnea::{Push, Sweep};
 use super::tree::ParamIndex;
 use crate::collision::{Collider, Contact, MAX_CONTACTS, ShapeBar, collide, collide_vjp};
@@ -54,15 +54,35 @@ pub fn penalty_force<T: Real>(
     normal * press - slide.normalize() * grip
 }
 
-/// μ of a contact from those of its two geoms.
+/// A constant of a contact from those of its two geoms.
 #[differentiable]
 #[inline(always)]
-fn mixed_friction<T: Real>(a: T, b: T, #[constant] mixing: FrictionMixing) -> T {
-    if mixing == FrictionMixing::Larger { a.max(b) } else { (a + b) * T::lit(0.5) }
+fn mixed<T: Real>(a: T, b: T, #[constant] mixing: MaterialMixing) -> T {
+    if mixing == MaterialMixing::Larger { a.max(b) } else { (a + b) * T::lit(0.5) }
 }
 
-/// A geom's block of parameters: size, position, orientation (normalised where it is used), friction.
+/// The law of a contact from those of its two geoms.
+#[differentiable]
+#[inline(always)]
+fn mixed_law<T: Real>(
+    a: PenaltyLaw<T>,
+    b: PenaltyLaw<T>,
+    #[constant] mixing: MaterialMixing,
+) -> PenaltyLaw<T> {
+    PenaltyLaw {
+        stiffness: mixed(a.stiffness, b.stiffness, mixing),
+        damping: mixed(a.damping, b.damping, mixing),
+        friction_slope: mixed(a.friction_slope, b.friction_slope, mixing),
+    }
+}
+
+/// A geom's block of parameters: size, position, orientation (normalised where it is used), friction; then the law, where
+/// every geom has its own.
 type GeomParams<T> = (Vec3<T>, Vec3<T>, Quat<T>, T);
+
+/// Where friction and law begin in a geom's block.
+const GEOM_FRICTION: usize = 10;
+const GEOM_LAW: usize = 11;
 
 /// A geom in the world.
 struct Placed<'m, T> {
@@ -85,6 +105,20 @@ impl<'m, T: Real> Placed<'m, T> {
     }
 }
 
+/// The law of a contact between two geoms.
+pub fn pair_law<T: Real>(
+    model: &Model,
+    index: &ParamIndex,
+    params: &[T],
+    (a, b): (usize, usize),
+) -> PenaltyLaw<T> {
+    let of = |geom: usize| PenaltyLaw::read(&params[index.geom[geom] + GEOM_LAW..]);
+    match model.options.contact_materials {
+        ContactMaterials::Shared => PenaltyLaw::read(&params[index.contact..]),
+        ContactMaterials::PerGeom => mixed_law(of(a), of(b), model.options.material_mixing),
+    }
+}
+
 /// Everything contact forces depend on.
 pub(super) struct Scene<'a, T> {
     pub model: &'a Model,
@@ -95,8 +129,25 @@ pub(super) struct Scene<'a, T> {
 }
 
 impl<'a, T: Real> Scene<'a, T> {
-    fn law(&self) -> PenaltyLaw<T> {
-        PenaltyLaw::read(&self.params[self.index.contact..])
+    fn law(&self, a: usize, b: usize) -> PenaltyLaw<T> {
+        pair_law(self.model, self.index, self.params, (a, b))
+    }
+
+    fn law_of(&self, geom: usize) -> PenaltyLaw<T> {
+        PenaltyLaw::read(&self.params[self.index.geom[geom] + GEOM_LAW..])
+    }
+
+    /// The pullback of [`Scene::law`].
+    fn law_vjp(&self, a: usize, b: usize, bar: PenaltyLaw<T>, params_bar: &mut [T]) {
+        match self.model.options.contact_materials {
+            ContactMaterials::Shared => bar.add_to(&mut params_bar[self.index.contact..]),
+            ContactMaterials::PerGeom => {
+                let mixing = self.model.options.material_mixing;
+                let (first, second, ()) = mixed_law_vjp(self.law_of(a), self.law_of(b), mixing, bar);
+                first.add_to(&mut params_bar[self.index.geom[a] + GEOM_LAW..]);
+                second.add_to(&mut params_bar[self.index.geom[b] + GEOM_LAW..]);
+            }
+        }
     }
 
     fn placed(&self, geom: usize) -> Placed<'a, T> {
@@ -129,9 +180,8 @@ impl<'a, T: Real> Scene<'a, T> {
 
     /// Adds the forces of all contacts to the pushes; `sweep` has the velocities.
     pub fn add_forces(&self, sweep: &Sweep<T>, pushes: &mut [Push<T>]) {
-        let law = self.law();
         self.for_each_contact(|(a, b), contact| {
-            let friction = self.friction(a, b);
+            let (friction, law) = (self.friction(a, b), self.law(a, b));
             let form = self.model.options.contact_damping;
             let (a, b) = (self.model.geoms[a].body, self.model.geoms[b].body);
             let velocity = self.sliding(sweep, a, b, contact.position);
@@ -146,8 +196,8 @@ impl<'a, T: Real> Scene<'a, T> {
 
     /// μ of a pair.
     fn friction(&self, a: usize, b: usize) -> T {
-        let of = |g: usize| self.params[self.index.geom[g] + 10];
-        mixed_friction(of(a), of(b), self.model.options.friction_mixing)
+        let of = |g: usize| self.params[self.index.geom[g] + GEOM_FRICTION];
+        mixed(of(a), of(b), self.model.options.material_mixing)
     }
 
     /// The pullback of [`Scene::add_forces`]: *adds* to the cotangents of body velocities (as forces about the trees' points), to
@@ -160,8 +210,7 @@ impl<'a, T: Real> Scene<'a, T> {
         wrenches: &mut [Force<T>],
         params_bar: &mut [T],
     ) {
-        let (law, form) = (self.law(), self.model.options.contact_damping);
-        let mixing = self.model.options.friction_mixing;
+        let (form, mixing) = (self.model.options.contact_damping, self.model.options.material_mixing);
         let origins = &self.kinematics.origins;
         for &(a, b) in self.pairs {
             let (first, second) = (self.placed(a), self.placed(b));
@@ -172,8 +221,8 @@ impl<'a, T: Real> Scene<'a, T> {
             let slots = collide(&first.collider, first.pose, &second.collider, second.pose, &mut contacts);
             let mut bars =
                 [Contact { position: Vec3::zero(), normal: Vec3::zero(), distance: T::zero() }; MAX_CONTACTS];
-            let friction = mixed_friction(first.friction, second.friction, mixing);
-            let mut friction_bar = T::zero();
+            let (friction, law) = (mixed(first.friction, second.friction, mixing), self.law(a, b));
+            let (mut friction_bar, mut law_bar) = (T::zero(), PenaltyLaw::default());
             for (contact, bar) in contacts[..slots].iter().zip(&mut bars) {
                 let point = contact.position;
                 let velocity = self.sliding(sweep, first.body, second.body, point);
@@ -190,12 +239,12 @@ impl<'a, T: Real> Scene<'a, T> {
                     wrenches[body] += Force::at_point(-arm_bar, origin - origins[body]);
                 }
                 let (distance, normal) = (contact.distance, contact.normal);
-                let (distance_bar, normal_bar, velocity_bar, friction, law_bar, ()) =
+                let (distance_bar, normal_bar, velocity_bar, friction, law_part, ()) =
                     penalty_force_vjp(distance, normal, velocity, friction, law, form, force_bar);
                 bar.distance += distance_bar;
                 bar.normal += normal_bar;
                 friction_bar += friction;
-                law_bar.add_to(&mut params_bar[self.index.contact..]);
+                law_bar.accumulate(law_part);
 
                 // velocity of b minus velocity of a, at x
                 for (body, sign) in [(first.body, -T::one()), (second.body, T::one())] {
@@ -207,7 +256,9 @@ impl<'a, T: Real> Scene<'a, T> {
                 }
             }
             let (first_friction, second_friction, ()) =
-                mixed_friction_vjp(first.friction, second.friction, mixing, friction_bar);
+                mixed_vjp(first.friction, second.friction, mixing, friction_bar);
+
+            self.law_vjp(a, b, law_bar, params_bar);
 
             // Contacts to the poses and sizes of both geoms, and on to their bodies.
             let zero = ShapeBar { pose: Transform::identity() - Transform::identity(), size: Vec3::zero() };

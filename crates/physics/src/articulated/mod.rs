@@ -20,6 +20,6 @@ pub mod tree;
 
 pub use field::{Articulated, ArticulatedWorkspace};
 pub use model::{
-    Actuator, ActuatorTarget, Body, ContactDamping, ContactSoftness, FrictionCone, FrictionMixing, Geom,
-    Integrator, Joint, JointKind, Keyframe, Mesh, Model, ModelOptions, Shape, Site,
+    Actuator, ActuatorTarget, Body, ContactDamping, ContactMaterials, ContactSoftness, FrictionCone, Geom,
+    Integrator, Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model, ModelOptions, Shape, Site,
 };

@@ -302,13 +302,23 @@ pub enum ContactDamping {
     Plain,
 }
 
-/// The friction coefficient of a contact, from those of its two geoms.
+/// Who owns stiffness, damping and friction slope of compliant contact. Friction coefficients are the geoms' in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FrictionMixing {
+pub enum ContactMaterials {
+    /// All contacts share them: `contact.stiffness` and so on.
+    #[default]
+    Shared,
+    /// Every geom has its own, `GEOM.stiffness` and so on, and two geoms that touch mix theirs.
+    PerGeom,
+}
+
+/// A constant of a contact, from those of its two geoms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MaterialMixing {
     /// The larger one.
     #[default]
     Larger,
-    /// Their average.
+    /// Their average (Warp).
     Average,
 }
 
@@ -337,8 +347,10 @@ pub struct ModelOptions {
     pub reference_safety: bool,
     /// How the damping of compliant contact sets in.
     pub contact_damping: ContactDamping,
-    /// The friction coefficient of two geoms in compliant contact.
-    pub friction_mixing: FrictionMixing,
+    /// Who owns the constants of compliant contact.
+    pub contact_materials: ContactMaterials,
+    /// How two geoms in compliant contact mix friction and what else is theirs.
+    pub material_mixing: MaterialMixing,
 }
 
 impl Default for ModelOptions {
@@ -355,7 +367,8 @@ impl Default for ModelOptions {
             filter_parent: true,
             reference_safety: true,
             contact_damping: ContactDamping::default(),
-            friction_mixing: FrictionMixing::default(),
+            contact_materials: ContactMaterials::default(),
+            material_mixing: MaterialMixing::default(),
         }
     }
 }

@@ -6,13 +6,13 @@
 use std::ops::Range;
 
 use pullback_core::ConfigError;
-use pullback_core::layout::{Layout, Slice};
+use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 
 use super::contact::PENALTY_DEFAULTS;
 use super::coupling::ties;
 use super::joint_forces::has_range;
 use super::kinematic_params::KinematicIndex;
-use super::model::{ActuatorTarget, ContactDamping, Joint, JointKind, Model};
+use super::model::{ActuatorTarget, ContactDamping, ContactMaterials, Joint, JointKind, Model};
 use crate::collision::Collider;
 
 /// How a group moves.
@@ -128,9 +128,10 @@ pub struct ParamIndex {
     /// First entry of each joint: damping, stiffness, armature, spring reference, limit stiffness, limit damping; then, of a
     /// limited hinge or slide, lower and upper end of the range.
     pub joint: Vec<usize>,
-    /// Stiffness, damping and friction slope of contacts, 3 entries.
+    /// Stiffness, damping and friction slope of contacts, 3 entries, where all contacts share them.
     pub contact: usize,
-    /// First entry of each geom: sizes (3), position (3), orientation (4), friction.
+    /// First entry of each geom: sizes (3), position (3), orientation (4), friction; then, where geoms have their own,
+    /// stiffness, damping and friction slope.
     pub geom: Vec<usize>,
     /// First entry of each actuator: gain, bias (3), then the gear of each velocity.
     pub actuator: Vec<usize>,
@@ -248,7 +249,7 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
             .param(Slice::new(format!("{}.bias", a.name), 3, "1").default(&a.bias))
             .param(Slice::new(format!("{}.gear", a.name), gears, "1").default(&a.gear[..gears]));
     }
-    let contact = next(3);
+    let mut contact = 0;
     let mut geom = Vec::new();
     if model.options.contact && !model.geoms.is_empty() {
         let [ke, kd, kf] = PENALTY_DEFAULTS;
@@ -256,14 +257,20 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
             ContactDamping::ByDepth => "N s/m^2",
             ContactDamping::Plain => "N s/m",
         };
-        builder = builder
-            .param(Slice::new("contact.stiffness", 1, "N/m").default(&[ke]).bounds(0.0, f64::INFINITY))
-            .param(Slice::new("contact.damping", 1, damping_unit).default(&[kd]).bounds(0.0, f64::INFINITY))
-            .param(
-                Slice::new("contact.friction_slope", 1, "N s/m").default(&[kf]).bounds(0.0, f64::INFINITY),
-            );
+        let law = |of: &str| {
+            let constants =
+                [("stiffness", "N/m", ke), ("damping", damping_unit, kd), ("friction_slope", "N s/m", kf)];
+            constants.map(|(what, unit, value)| {
+                Slice::new(format!("{of}.{what}"), 1, unit).default(&[value]).bounds(0.0, f64::INFINITY)
+            })
+        };
+        let shared = model.options.contact_materials == ContactMaterials::Shared;
+        if shared {
+            contact = next(3);
+            builder = law("contact").into_iter().fold(builder, LayoutBuilder::param);
+        }
         for g in &model.geoms {
-            geom.push(next(11));
+            geom.push(next(if shared { 11 } else { 14 }));
             let size = Collider::<f64>::of_shape(model, &g.shape).size;
             let (p, o, name) = (g.position, g.orientation, &g.name);
             builder = builder
@@ -271,6 +278,9 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
                 .param(Slice::new(format!("{name}.position"), 3, "m").default(&[p.x, p.y, p.z]))
                 .param(Slice::new(format!("{name}.orientation"), 4, "1").default(&[o.w, o.x, o.y, o.z]))
                 .param(Slice::new(format!("{name}.friction"), 1, "1").default(&[g.friction[0]]));
+            if !shared {
+                builder = law(name).into_iter().fold(builder, LayoutBuilder::param);
+            }
         }
     }
     let index = ParamIndex { gravity, body, joint, actuator, contact, geom, mimic, kinematics: None };
