@@ -28,6 +28,7 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
         .map_err(|e| ConfigError::new(e.to_string()))?;
     model.options.contact = false;
     let robot = Articulated::new(model)?;
+    let kinematic = robot.clone().with_kinematic_params()?;
     let mut results = Results::new("articulated");
 
     let bar = progress::bar(ROUNDS, "quadruped");
@@ -35,7 +36,6 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
     add::<f64>(&mut contenders, "f64", &robot);
     add::<f64x8>(&mut contenders, "f64x8", &robot);
     add::<f32x16>(&mut contenders, "f32x16", &robot);
-    let kinematic = robot.clone().with_kinematic_params()?;
     add::<f64>(&mut contenders, "f64 kinematic", &kinematic);
     race(&mut contenders, ROUNDS, || bar.inc(1));
     bar.finish_and_clear();
