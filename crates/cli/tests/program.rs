@@ -171,6 +171,19 @@ fn own_robots_pass_gradcheck() {
 }
 
 #[test]
+fn robots_with_mimic_joints_are_simulated_inspected_and_checked() {
+    let folder = Folder::new("mimic");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../scene/tests/models/gripper.urdf");
+    let (value, code) = json(&folder, &["gradcheck", file]);
+    assert_eq!((code, value["passed"].as_bool()), (0, Some(true)));
+    let (value, code) = json(&folder, &["simulate", file, "--time", "0.02"]);
+    assert_eq!((code, value["names"].as_array().unwrap().len()), (0, 4));
+    let (value, code) = json(&folder, &["inspect", file]);
+    assert_eq!((code, value["nv"].as_u64()), (0, Some(2)));
+    assert_eq!(value["joints"][2]["follows"], "left_slide");
+}
+
+#[test]
 fn a_broken_robot_file_is_one_line_with_its_place() {
     let folder = Folder::new("broken");
     let file = folder.0.join("broken.xml");

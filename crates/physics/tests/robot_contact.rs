@@ -9,24 +9,9 @@ use pullback_core::step_check::{check_rollout, check_step};
 use pullback_core::{Described, Rollout, Schedule};
 use pullback_math::{Quat, SymMat3, Vec3};
 use pullback_physics::articulated::contact::PENALTY_DEFAULTS;
-use pullback_physics::articulated::{Articulated, Body, Geom, Joint, JointKind, Model, Shape};
-use robots::{branching, random_state};
-
-fn geom(name: &str, body: usize, shape: Shape, position: Vec3<f64>, orientation: Quat<f64>) -> Geom {
-    Geom {
-        name: name.into(),
-        body,
-        shape,
-        position,
-        orientation,
-        collision_bits: 1,
-        collides_with: 1,
-        friction: [0.6, 0.0, 0.0],
-        margin: 0.0,
-        softness: Default::default(),
-        rgba: [1.0; 4],
-    }
-}
+use pullback_physics::articulated::restitution::{Impact, damping_for_restitution};
+use pullback_physics::articulated::{Articulated, Body, ContactDamping, Joint, JointKind, Model, Shape};
+use robots::{geom, random_state, touching};
 
 /// A free body of 2 kg above a ground plane tilted by `slope` about y.
 fn free_body(shape: Shape, orientation: Quat<f64>, height: f64, slope: f64) -> Model {
@@ -128,30 +113,11 @@ fn a_block_sticks_or_slides_as_the_cone_says() {
     }
 }
 
-/// The branching robot with a shape on every body, sunk into the ground and into each other.
-fn touching(seed: u64) -> Articulated {
-    let mut model = branching(seed, true);
-    let shapes = [
-        Shape::Box { half: Vec3::new(0.2, 0.15, 0.1) },
-        Shape::Capsule { radius: 0.08, half_length: 0.15 },
-        Shape::Sphere { radius: 0.12 },
-        Shape::Cylinder { radius: 0.1, half_length: 0.12 },
-        Shape::Capsule { radius: 0.1, half_length: 0.1 },
-        Shape::Sphere { radius: 0.2 },
-    ];
-    model.geoms.push(geom("ground", 0, Shape::Plane, Vec3::new(0.0, 0.0, -0.3), Quat::identity()));
-    for (i, shape) in shapes.into_iter().enumerate() {
-        let tilt = Quat::from_axis_angle(Vec3::new(0.6, 0.0, 0.8), 0.3 * i as f64);
-        model.geoms.push(geom(&format!("shape{i}"), i + 1, shape, Vec3::new(0.02, -0.03, 0.01), tilt));
-    }
-    Articulated::new(model.compile().unwrap()).unwrap()
-}
-
 #[test]
 fn every_step_through_contact_has_the_exact_pullback() {
     let mut touched = 0;
     for seed in [1, 4] {
-        let robot = touching(seed);
+        let robot = Articulated::new(touching(seed)).unwrap();
         let state = random_state(robot.model(), seed + 30);
         let params = robot.layout().params.defaults();
         let mut ws = pullback_core::VectorField::<f64>::workspace(&robot);
@@ -178,4 +144,29 @@ fn a_bounce_has_the_exact_pullback() {
     let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-3, ..Options::default() };
     let report = check_rollout(&rollout, &state, &[], &params, &loss, &options);
     assert!(report.passed(), "{report}");
+}
+
+#[test]
+fn a_ball_bounces_with_the_restitution_its_damping_was_made_for() {
+    for form in [ContactDamping::ByDepth, ContactDamping::Plain] {
+        for wanted in [0.3, 0.8] {
+            let mut model = free_body(Shape::Sphere { radius: 0.1 }, Quat::identity(), 0.1 + 1e-4, 0.0);
+            model.options.gravity = Vec3::zero();
+            model.options.contact_damping = form;
+            let impact = Impact { mass: 2.0, stiffness: PENALTY_DEFAULTS[0], speed: 1.5 };
+            let robot = Articulated::new(model).unwrap();
+            let mut params = robot.layout().params.defaults();
+            params[robot.index().contact + 1] = damping_for_restitution(form, wanted, impact).unwrap();
+            let mut start = robot.layout().state.defaults();
+            start[9] = -impact.speed;
+            let system = Integrated::new(robot, 1e-5, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
+            let rollout = Rollout::new(&system, 10_000, Schedule::Revolve { slots: 1 }).unwrap();
+            let mut end = start.clone();
+            let mut ws = rollout.workspace::<f64>();
+            rollout.simulate(&mut ws, &params, &start, &[], |at| end.copy_from_slice(at.state)).unwrap();
+            assert!(end[2] > 0.1, "{form:?}: still touches");
+            let seen = end[9] / impact.speed;
+            assert!((seen - wanted).abs() < 0.01 * wanted, "{form:?}: {seen}, wanted {wanted}");
+        }
+    }
 }

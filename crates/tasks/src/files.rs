@@ -23,20 +23,17 @@ pub fn is_file_name(name: &str) -> bool {
 /// Reads a model file by its ending.
 pub fn read_model(file: &str) -> Result<Model, ConfigError> {
     let path = Path::new(file);
-    let model = if file.ends_with(".urdf") {
-        urdf::load(path, &UrdfOptions::default()).map_err(|e| ConfigError::new(e.to_string()))?
+    if file.ends_with(".urdf") {
+        urdf::load(path, &UrdfOptions::default()).map_err(|e| ConfigError::new(e.to_string()))
     } else {
         let options = ImportOptions { mesh_loader: Some(Arc::new(MeshFiles)), ..ImportOptions::default() };
-        read_mjcf(path, &options).map_err(|e| ConfigError::new(e.to_string()))?
-    };
-    match model.mimics.first() {
-        None => Ok(model),
-        Some(_) => Err(ConfigError::new(format!("{file}: mimic joints cannot be simulated yet"))),
+        read_mjcf(path, &options).map_err(|e| ConfigError::new(e.to_string()))
     }
 }
 
 /// A robot in motion, stepped as its model asks unless `options` say otherwise.
-pub fn system(model: Model, options: SceneOptions) -> Result<Integrated<Articulated>, ConfigError> {
+pub fn system(robot: Articulated, options: SceneOptions) -> Result<Integrated<Articulated>, ConfigError> {
+    let model = robot.model();
     let dt = options.dt.unwrap_or(model.options.timestep);
     let asked = match model.options.integrator {
         pullback_physics::articulated::model::Integrator::Rk4 => Method::Rk4,
@@ -44,20 +41,17 @@ pub fn system(model: Model, options: SceneOptions) -> Result<Integrated<Articula
     };
     let integrator = options.integrator.unwrap_or(Integrator::fixed(asked));
     let implicit = model.options.implicit_damping && integrator.method == Method::SemiImplicitEuler;
-    let mut robot = Articulated::new(model)?;
-    if implicit {
-        robot = robot.with_implicit_damping(dt);
-    }
+    let robot = if implicit { robot.with_implicit_damping(dt) } else { robot };
     Integrated::new(robot, dt, integrator)
 }
 
-/// The robot of a file as a scene.
+/// The robot of a file as a scene, with every parameter.
 pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, ConfigError> {
-    let system = system(read_model(file)?, options)?;
+    let system = system(Articulated::new(read_model(file)?)?.with_kinematic_params()?, options)?;
     let (robot, dt) = (system.field().clone(), system.dt());
     let probes = (0..2).map(|seed| (format!("at random state {seed}"), random_state(&robot, seed))).collect();
     let summary =
-        format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.model().nv);
+        format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.coordinates().nv);
     let shown = robot.clone();
     Ok(Box::new(BuiltIn {
         // Not from the pose in the file: a robot that just touches the ground at rest stands on a kink.
@@ -95,14 +89,14 @@ pub fn keyframe_names(keyframes: &[Keyframe]) -> String {
 /// A configuration around the reference one, with moderate velocities.
 pub fn random_state(robot: &Articulated, seed: u64) -> Vec<f64> {
     let random = &mut Random::new(seed);
-    let model = robot.model();
     let state = robot.layout().state.defaults();
-    let mut rate: Vec<f64> = (0..2 * model.nv).map(|_| random.uniform(-0.5, 0.5)).collect();
+    let mut rate: Vec<f64> = (0..2 * robot.coordinates().nv).map(|_| random.uniform(-0.5, 0.5)).collect();
     // Keep limited joints inside their ranges, where the force is smooth.
-    for joint in model.joints.iter().filter(|j| matches!(j.kind, JointKind::Hinge | JointKind::Slide)) {
-        if let Some((low, high)) = joint.range {
+    for (joint, place) in robot.model().joints.iter().zip(&robot.coordinates().joints) {
+        let directed = matches!(joint.kind, JointKind::Hinge | JointKind::Slide);
+        if let (true, Some((low, high)), Some((q, v))) = (directed, joint.range, *place) {
             let target = low + (high - low) * random.uniform(0.3, 0.7);
-            rate[joint.v] = target - state[joint.q];
+            rate[v] = target - state[q];
         }
     }
     let mut moved = state.clone();

@@ -2,6 +2,7 @@
 
 use pullback_core::{Described, VectorField};
 use pullback_math::{Quat, Vec3};
+use pullback_physics::articulated::contact::pair_law;
 use pullback_physics::articulated::{Articulated, Geom, Model, Shape};
 use pullback_replay::{ContactMark, Frame, Replay, ReplayGeom, ReplayShape};
 
@@ -23,14 +24,15 @@ pub fn replay(robot: &Articulated, rows: &[(f64, Vec<f64>)]) -> Replay {
             continue;
         }
         due = time + 1.0 / FRAMES_PER_SECOND - 1e-9;
-        ws.kinematics.update(model, robot.tree(), robot.index(), &params, &state[..model.nq]);
+        robot.update_kinematics(&mut ws, &params, state);
         let mut contacts = Vec::new();
-        robot.for_each_contact(&ws, &params, |_, contact| {
+        robot.for_each_contact(&ws, &params, |geoms, contact| {
             if contact.distance < 0.0 {
+                let stiffness = pair_law(model, robot.index(), &params, geoms).stiffness;
                 contacts.push(ContactMark {
                     position: array(contact.position),
                     normal: array(contact.normal),
-                    force: array(contact.normal * (-contact.distance * params[robot.index().contact])),
+                    force: array(contact.normal * (-contact.distance * stiffness)),
                     distance: contact.distance,
                 });
             }

@@ -23,7 +23,7 @@ fn robot(name: &str, contact: bool) -> Robot {
     let file = format!("{}/../../models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
     let mut model = read_model(&file).unwrap();
     model.options.contact = contact;
-    system(model, SceneOptions::default()).unwrap()
+    system(Articulated::new(model).unwrap(), SceneOptions::default()).unwrap()
 }
 
 /// Inputs of all environments, with one set of parameters or one each.

@@ -50,7 +50,7 @@ impl Start {
 }
 
 pub fn run(seed: u64, output: &Output) -> Result<Results, CliError> {
-    let ant = system(own_model(ANT)?, SceneOptions::default())?;
+    let ant = system(Articulated::new(own_model(ANT)?)?, SceneOptions::default())?;
     let start = settle(&ant, seed)?;
     let mut results = Results::new("ant");
     results.row("ours", "contacts per environment", contacts(&ant, &start), "1");

@@ -22,6 +22,7 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
     let mut model = on_the_ground.clone();
     model.options.contact = false;
     let robot = Articulated::new(model)?;
+    let kinematic = robot.clone().with_kinematic_params()?;
     let mut results = Results::new("articulated");
 
     let bar = progress::bar(ROUNDS, "quadruped");
@@ -29,6 +30,7 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
     add::<f64>(&mut contenders, "f64", &robot);
     add::<f64x8>(&mut contenders, "f64x8", &robot);
     add::<f32x16>(&mut contenders, "f32x16", &robot);
+    add::<f64>(&mut contenders, "f64 kinematic", &kinematic);
     race(&mut contenders, ROUNDS, || bar.inc(1));
     bar.finish_and_clear();
     let best = |name: &str| contenders.iter().find(|c| c.name == name).map_or(f64::NAN, |c| c.best);
@@ -39,6 +41,8 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
             results.row(&case, &format!("{what} per robot"), best(&name) / lanes / 1e3, "us");
         }
     }
+    let case = format!("{} dof, f64, kinematic parameters", robot.model().nv);
+    results.row(&case, "pullback per robot", best("f64 kinematic pullback") / 1e3, "us");
     let (forward, backward) = (best("f64 forward dynamics"), best("f64 pullback"));
     let gain = |what: &str| best(&format!("f64 {what}")) / (best(&format!("f64x8 {what}")) / 8.0);
     results.goals.push(Goal::at_least("lanes f64x8 over f64, forward", gain("forward dynamics"), 4.0));
@@ -68,8 +72,8 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
     }
     results.notes.push(
         "forward dynamics: accelerations without contact; pullback: of those, with respect to state, control and every \
-         parameter, the forward pass included; best of 60 interleaved repetitions; standing: time per step and robot, \
-         recomputed steps counted as backward"
+         parameter (body poses, joint axes and anchors only where named), the forward pass included; best of 60 \
+         interleaved repetitions; standing: time per step and robot, recomputed steps counted as backward"
             .into(),
     );
     Ok(results)

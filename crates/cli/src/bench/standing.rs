@@ -39,7 +39,7 @@ pub fn run(model: &Model, results: &mut Results) -> Result<(), CliError> {
     for contact in [false, true] {
         let mut model = model.clone();
         model.options.contact = contact;
-        let robot = system(model, SceneOptions::default())?;
+        let robot = system(Articulated::new(model)?, SceneOptions::default())?;
         let surroundings = if contact { "on the ground" } else { "without contact" };
         for steps in STEPS {
             let home = find_keyframe(&robot.field().model().keyframes, "home")?;

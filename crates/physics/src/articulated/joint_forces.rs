@@ -8,13 +8,14 @@
 
 use pullback_math::{Flat, Quat, Real, Vec3, differentiable};
 
+use super::kinematic_params::body_pose;
 use super::model::{Actuator, ActuatorTarget, Joint, JointKind, Model};
 use super::tree::ParamIndex;
 
 /// Force of a limited hinge or slide at `q`, moving with `v`.
 #[differentiable]
 #[inline(always)]
-fn limit_force<T: Real>(q: T, v: T, stiffness: T, damping: T, #[constant] low: T, #[constant] high: T) -> T {
+fn limit_force<T: Real>(q: T, v: T, stiffness: T, damping: T, low: T, high: T) -> T {
     let below = (low - q).max(T::zero());
     let above = (q - high).max(T::zero());
     stiffness * (below - above) - damping * (below + above) * v
@@ -40,8 +41,8 @@ fn actuator_force<T: Real>(
 /// The rotation vector that turns `rest` into `q`, in the frame of `rest`.
 #[differentiable]
 #[inline(always)]
-fn rotation_from<T: Real>(q: Quat<T>, #[constant] rest: Quat<T>) -> Vec3<T> {
-    let turn = rest * q.normalize();
+fn rotation_from<T: Real>(q: Quat<T>, rest: Quat<T>) -> Vec3<T> {
+    let turn = rest.normalize().conjugate() * q.normalize();
     turn.log()
 }
 
@@ -62,14 +63,13 @@ pub fn joint_forces<T: Real>(
         match joint.kind {
             JointKind::Hinge | JointKind::Slide => {
                 tau[joint.v] -= stiffness * (q[joint.q] - p[3]);
-                if let Some((low, high)) = active_range(model, joint) {
-                    tau[joint.v] +=
-                        limit_force(q[joint.q], v[joint.v], p[4], p[5], T::lit(low), T::lit(high));
+                if has_range(model, joint) {
+                    tau[joint.v] += limit_force(q[joint.q], v[joint.v], p[4], p[5], p[6], p[7]);
                 }
             }
             // Springs of ball and free joints are rare: skip their logarithm unless the model has one.
             JointKind::Ball | JointKind::Free if joint.stiffness > 0.0 => {
-                let (at, rest, displacement) = rest_of(model, joint, q);
+                let (at, rest, displacement) = rest_of(model, index, params, joint, q);
                 for (i, x) in displacement.into_iter().flat_map(|d| [d.x, d.y, d.z]).enumerate() {
                     tau[joint.v + i] -= stiffness * x;
                 }
@@ -116,18 +116,16 @@ pub fn joint_forces_vjp<T: Real>(
                 p_bar[1] -= bar * (q[joint.q] - p[3]);
                 q_bar[joint.q] -= bar * stiffness;
                 p_bar[3] += bar * stiffness;
-                if let Some((low, high)) = active_range(model, joint) {
-                    let (low, high) = (T::lit(low), T::lit(high));
-                    let (at, rate, ks, kd, (), ()) =
-                        limit_force_vjp(q[joint.q], v[joint.v], p[4], p[5], low, high, bar);
+                if has_range(model, joint) {
+                    let (at, rate, ks, kd, low, high) =
+                        limit_force_vjp(q[joint.q], v[joint.v], p[4], p[5], p[6], p[7], bar);
                     q_bar[joint.q] += at;
                     v_bar[joint.v] += rate;
-                    p_bar[4] += ks;
-                    p_bar[5] += kd;
+                    (ks, kd, low, high).add_to(&mut p_bar[4..8]);
                 }
             }
             JointKind::Ball | JointKind::Free if joint.stiffness > 0.0 => {
-                let (at, rest, displacement) = rest_of(model, joint, q);
+                let (at, rest, displacement) = rest_of(model, index, params, joint, q);
                 for (i, x) in displacement.into_iter().flat_map(|d| [d.x, d.y, d.z]).enumerate() {
                     p_bar[1] -= tau_bar[joint.v + i] * x;
                     q_bar[joint.q + i] -= tau_bar[joint.v + i] * stiffness;
@@ -136,8 +134,12 @@ pub fn joint_forces_vjp<T: Real>(
                 let first = joint.v + joint.kind.velocities() - 3;
                 let bar = Vec3::read(&tau_bar[first..]);
                 p_bar[1] -= bar.dot(turn);
-                let (at_bar, ()) = rotation_from_vjp(at, rest, -(bar * stiffness));
+                let (at_bar, rest_bar) = rotation_from_vjp(at, rest, -(bar * stiffness));
                 at_bar.add_to(&mut q_bar[joint.q + joint.kind.coordinates() - 4..]);
+                if let (Some(k), JointKind::Free) = (&index.kinematics, joint.kind) {
+                    let rest_position_bar = Vec3::read(&tau_bar[joint.v..]) * stiffness;
+                    (rest_position_bar, rest_bar).add_to(&mut params_bar[k.body[joint.body]..]);
+                }
             }
             JointKind::Ball | JointKind::Free => {}
         }
@@ -220,19 +222,24 @@ impl<'a, T: Real> Transmission<'a, T> {
     }
 }
 
-/// The range of a limited joint, where limits act.
-fn active_range(model: &Model, joint: &Joint) -> Option<(f64, f64)> {
-    joint.range.filter(|_| model.options.limits)
+/// Whether a hinge or slide has limits that act, and so a range among its parameters.
+pub(super) fn has_range(model: &Model, joint: &Joint) -> bool {
+    let directed = matches!(joint.kind, JointKind::Hinge | JointKind::Slide);
+    directed && model.options.limits && joint.range.is_some()
 }
 
-/// Orientation, conjugate of the orientation at rest, and displacement of a free joint.
-fn rest_of<T: Real>(model: &Model, joint: &Joint, q: &[T]) -> (Quat<T>, Quat<T>, Option<Vec3<T>>) {
+/// Orientation, orientation at rest, and displacement of a free joint.
+fn rest_of<T: Real>(
+    model: &Model,
+    index: &ParamIndex,
+    params: &[T],
+    joint: &Joint,
+    q: &[T],
+) -> (Quat<T>, Quat<T>, Option<Vec3<T>>) {
     let at = Quat::read(&q[joint.q + joint.kind.coordinates() - 4..]);
     if joint.kind == JointKind::Ball {
         return (at, Quat::identity(), None);
     }
-    let body = &model.bodies[joint.body];
-    let o = body.orientation.conjugate();
-    let rest = Quat::new(T::lit(o.w), T::lit(o.x), T::lit(o.y), T::lit(o.z));
-    (at, rest, Some(Vec3::read(&q[joint.q..]) - body.position.map(T::lit)))
+    let (position, rest) = body_pose(&model.bodies[joint.body], index, params, joint.body);
+    (at, rest, Some(Vec3::read(&q[joint.q..]) - position))
 }

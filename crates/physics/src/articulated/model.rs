@@ -291,6 +291,37 @@ pub enum FrictionCone {
     Elliptic,
 }
 
+/// How the damping of compliant contact sets in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ContactDamping {
+    /// In proportion to depth, with friction bounded by μ·ke·depth (dFlex): the force is continuous.
+    #[default]
+    ByDepth,
+    /// At once, with friction bounded by μ times the whole normal force (Warp): the force jumps at touch, so gradients of
+    /// fixed steps miss how the instant of touch moves.
+    Plain,
+}
+
+/// Who owns stiffness, damping and friction slope of compliant contact. Friction coefficients are the geoms' in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ContactMaterials {
+    /// All contacts share them: `contact.stiffness` and so on.
+    #[default]
+    Shared,
+    /// Every geom has its own, `GEOM.stiffness` and so on, and two geoms that touch mix theirs.
+    PerGeom,
+}
+
+/// A constant of a contact, from those of its two geoms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MaterialMixing {
+    /// The larger one.
+    #[default]
+    Larger,
+    /// Their average (Warp).
+    Average,
+}
+
 /// Settings of the whole model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelOptions {
@@ -314,6 +345,12 @@ pub struct ModelOptions {
     pub filter_parent: bool,
     /// Whether the time constant of a soft contact is kept at two time steps or more.
     pub reference_safety: bool,
+    /// How the damping of compliant contact sets in.
+    pub contact_damping: ContactDamping,
+    /// Who owns the constants of compliant contact.
+    pub contact_materials: ContactMaterials,
+    /// How two geoms in compliant contact mix friction and what else is theirs.
+    pub material_mixing: MaterialMixing,
 }
 
 impl Default for ModelOptions {
@@ -329,6 +366,9 @@ impl Default for ModelOptions {
             impedance_ratio: 1.0,
             filter_parent: true,
             reference_safety: true,
+            contact_damping: ContactDamping::default(),
+            contact_materials: ContactMaterials::default(),
+            material_mixing: MaterialMixing::default(),
         }
     }
 }
