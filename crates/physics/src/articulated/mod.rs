@@ -16,6 +16,6 @@ pub mod tree;
 
 pub use field::{Articulated, ArticulatedWorkspace};
 pub use model::{
-    Actuator, ActuatorTarget, Body, ContactSoftness, FrictionCone, Geom, Integrator, Joint, JointKind,
-    Keyframe, Mesh, Model, ModelOptions, Shape, Site,
+    Actuator, ActuatorTarget, Body, ContactSoftness, FrictionCone, Geom, Heightfield, Integrator, Joint,
+    JointKind, Keyframe, Mesh, Model, ModelOptions, Shape, Site,
 };

@@ -38,8 +38,9 @@ pub fn candidate_pairs(model: &Model) -> Vec<Pair> {
             let family = x != 0 && y != 0 && (above(a.body) == y || above(b.body) == x);
             let bits = a.collision_bits & b.collides_with | b.collision_bits & a.collides_with;
             let by_rule = bits != 0 && x != y && !family && !listed(&model.excludes, a.body, b.body);
-            let planes = a.shape == Shape::Plane && b.shape == Shape::Plane;
-            if !planes && (by_rule || listed(&model.pairs, i, j)) {
+            let ground = |shape: Shape| matches!(shape, Shape::Plane | Shape::Heightfield { .. });
+            let grounds = ground(a.shape) && ground(b.shape);
+            if !grounds && (by_rule || listed(&model.pairs, i, j)) {
                 pairs.push((i, j));
             }
         }
@@ -78,6 +79,9 @@ pub fn bounds<T: Real>(shape: &Collider<T>, pose: Transform<T>, margin: f64) -> 
                 Kind::Cylinder => size.x * row.x.hypot(row.y) + size.y * row.z.abs(),
                 Kind::Ellipsoid => row.zip(size, |r, s| r * s).norm(),
                 Kind::Box => size.x * row.x.abs() + size.y * row.y.abs() + size.z * row.z.abs(),
+                Kind::Heightfield => {
+                    size.x * row.x.abs() + size.y * row.y.abs() + size.z.max(shape.grid.base) * row.z.abs()
+                }
                 Kind::Mesh => shape.bounding_radius(),
             }
         };

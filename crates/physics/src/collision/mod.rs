@@ -14,6 +14,7 @@
 //! | [`sphere_solid`] | sphere against box and cylinder |
 //! | [`capsule_box`] | capsule against box |
 //! | [`box_box`] | box against box |
+//! | [`heightfield`] | terrain against everything solid |
 //! | [`convex`] | all other pairs, by GJK and EPA |
 //! | [`dispatch`] | any pair: [`collide`], [`collide_vjp`] |
 //! | [`broad_phase`] | which pairs to try |
@@ -28,7 +29,7 @@
 //!
 //! # Limits
 //!
-//! Heightfields are not here. Pairs of the convex solver have one slot. Switching features keeps distances
+//! Planes and heightfields do not collide with each other. Pairs of the convex solver have one slot. Switching features keeps distances
 //! continuous, except that a capsule whose axis pierces a box is measured by its deepest point; normals and
 //! positions may jump.
 
@@ -41,6 +42,9 @@ pub mod convex;
 pub mod dispatch;
 mod epa;
 mod gjk;
+mod height_features;
+mod height_grid;
+pub mod heightfield;
 mod lanes;
 pub mod plane;
 pub mod rounded;
@@ -48,6 +52,6 @@ pub mod sphere_solid;
 mod support;
 
 pub use broad_phase::{BroadPhase, candidate_pairs};
-pub use collider::{Collider, Kind};
+pub use collider::{Collider, HeightGrid, Kind};
 pub use contact::{Contact, INACTIVE, tangent_frame, tangent_frame_vjp};
 pub use dispatch::{MAX_CONTACTS, ShapeBar, collide, collide_vjp, max_contacts};
