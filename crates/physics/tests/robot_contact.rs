@@ -9,7 +9,9 @@ use pullback_core::step_check::{check_rollout, check_step};
 use pullback_core::{Described, Rollout, Schedule};
 use pullback_math::{Quat, SymMat3, Vec3};
 use pullback_physics::articulated::contact::PENALTY_DEFAULTS;
-use pullback_physics::articulated::{Articulated, Body, Geom, Joint, JointKind, Model, Shape};
+use pullback_physics::articulated::{
+    Articulated, Body, Geom, Heightfield, Joint, JointKind, Mesh, Model, Shape,
+};
 use robots::{branching, random_state};
 
 fn geom(name: &str, body: usize, shape: Shape, position: Vec3<f64>, orientation: Quat<f64>) -> Geom {
@@ -97,6 +99,80 @@ fn shapes_settle_at_the_analytic_depth() {
         assert!((end[2] - expected).abs() < 2e-6, "{shape:?}: at {}, expected {expected}", end[2]);
         let speed = end[7..].iter().map(|v| v.abs()).fold(0.0, f64::max);
         assert!(speed < 1e-4, "{shape:?} still moves at {speed}");
+    }
+}
+
+/// A frustum with five corners on its base, at z = −0.1.
+fn frustum() -> Mesh {
+    let corner = |i: usize| {
+        let angle = 0.3 + (i % 5) as f64 * std::f64::consts::TAU / 5.0;
+        let (radius, z) = if i < 5 { (0.15, -0.1) } else { (0.1, 0.1) };
+        Vec3::new(radius * angle.cos(), radius * angle.sin(), z)
+    };
+    Mesh {
+        name: "frustum".into(),
+        vertices: (0..10).map(corner).collect(),
+        triangles: vec![],
+        hull: (0..10).collect(),
+    }
+}
+
+/// Hills of no height but one far corner, so that the middle is flat.
+fn plain() -> Heightfield {
+    let mut values = vec![0.0; 35];
+    values[34] = 1.0;
+    Heightfield {
+        name: "plain".into(),
+        rows: 5,
+        columns: 7,
+        size: Vec3::new(1.0, 1.0, 0.1),
+        base: 0.2,
+        values,
+    }
+}
+
+/// Faces carry at every corner: stacks settle level at the depth of their weight over all of them.
+#[test]
+fn stacks_settle_level_at_the_analytic_depth() {
+    let table = Shape::Box { half: Vec3::new(0.5, 0.5, 0.1) };
+    let drum = Shape::Cylinder { radius: 0.3, half_length: 0.1 };
+    let can = Shape::Cylinder { radius: 0.1, half_length: 0.15 };
+    let (rock, brick) = (Shape::Mesh { mesh: 0 }, Shape::Box { half: Vec3::new(0.1, 0.1, 0.1) });
+    let field = Shape::Heightfield { field: 0 };
+    let weight = 2.0 * 9.81;
+    // What lies below with its top, what stands on it with its bottom, contacts that carry.
+    for (below, top, above, bottom, carriers) in [
+        (table, 0.1, can, 0.15, 8.0),
+        (table, 0.1, rock, 0.1, 5.0),
+        (drum, 0.1, can, 0.15, 8.0),
+        (drum, 0.1, rock, 0.1, 5.0),
+        (drum, 0.1, brick, 0.1, 4.0),
+        (field, 0.0, brick, 0.1, 4.0),
+        (field, 0.0, rock, 0.1, 5.0),
+        (field, 0.0, can, 0.15, 3.0),
+        (field, 0.0, Shape::Sphere { radius: 0.1 }, 0.1, 1.0),
+    ] {
+        let mut model = free_body(above, Quat::identity(), top + bottom + 0.005, 0.0);
+        model.meshes.push(frustum());
+        model.heightfields.push(plain());
+        model.geoms[0].shape = below;
+        let model = model.compile().unwrap();
+        // Not in the middle, and leaning by a few milliradians.
+        let mut start = model.reference_configuration();
+        let lean = Quat::from_axis_angle(Vec3::new(0.6, 0.8, 0.0), 0.003);
+        start[..2].copy_from_slice(&[0.05, -0.03]);
+        start[3..7].copy_from_slice(&[lean.w, lean.x, lean.y, lean.z]);
+        start.extend([0.0; 6]);
+        let end = after(model, 3.0, Some(&start));
+        let expected = top + bottom - weight / (carriers * PENALTY_DEFAULTS[0]);
+        assert!(
+            (end[2] - expected).abs() < 5e-6,
+            "{above:?} on {below:?}: at {}, expected {expected}",
+            end[2]
+        );
+        let up = Quat::new(end[3], end[4], end[5], end[6]).rotate(Vec3::new(0.0, 0.0, 1.0));
+        let round = matches!(above, Shape::Sphere { .. });
+        assert!(round || up.x.hypot(up.y) < 1e-5, "{above:?} on {below:?} leans: {up:?}");
     }
 }
 

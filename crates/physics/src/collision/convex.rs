@@ -148,7 +148,11 @@ fn refine(a: &Core, b: &Core, witness: &Witness, edge: Vec3<f64>) -> Option<(Vec
 
 /// The features of one environment.
 pub(super) fn features_of_lane(a: &Core, b: &Core) -> ConvexFeatures<f64> {
-    let found = witness(a, b);
+    features_at(a, b, witness(a, b))
+}
+
+/// The features of one environment whose nearest points are known.
+pub(super) fn features_at(a: &Core, b: &Core, found: Witness) -> ConvexFeatures<f64> {
     let unit = |core: &Core, x: Vec3<f64>| {
         x.zip(extents(core.collider.kind, core.collider.size), |x, e| if e > 0.0 { x / e } else { 0.0 })
     };

@@ -14,6 +14,7 @@ use super::collider::{Collider, Kind};
 use super::contact::Contact;
 use super::convex::{convex_convex, convex_convex_vjp};
 use super::heightfield::{heightfield_contacts, heightfield_contacts_vjp, heightfield_slots};
+use super::manifold::{manifold, manifold_slots, manifold_vjp};
 use super::plane::*;
 use super::rounded::*;
 use super::sphere_solid::*;
@@ -48,6 +49,7 @@ pub fn max_contacts(a: Kind, b: Kind) -> usize {
         (Kind::Plane, Kind::Mesh) => MESH_SLOTS,
         (Kind::Capsule, Kind::Capsule) | (Kind::Capsule, Kind::Box) => 2,
         (Kind::Box, Kind::Box) => BOX_SLOTS,
+        (a, b) if a >= Kind::Capsule => manifold_slots(a, b),
         _ => 1,
     }
 }
@@ -138,6 +140,7 @@ fn sorted<T: Real>(
         }
         (Kind::Capsule, Kind::Box) => out.copy_from_slice(&capsule_box(p, s.x, s.y, q, t)),
         (Kind::Box, Kind::Box) => out.copy_from_slice(&box_box(p, s, q, t)),
+        _ if out.len() > 1 => manifold(a, p, b, q, out),
         _ => out[0] = convex_convex(*a, p, *b, q),
     }
 }
@@ -216,7 +219,11 @@ fn sorted_vjp<T: Real>(
         }
         (Kind::Box, Kind::Box) => box_box_vjp(p, s, q, t, slots(bar)),
         _ => {
-            let (s, p, t, q) = convex_convex_vjp(*a, p, *b, q, bar[0]);
+            let (s, p, t, q) = if bar.len() > 1 {
+                manifold_vjp(a, p, b, q, bar)
+            } else {
+                convex_convex_vjp(*a, p, *b, q, bar[0])
+            };
             (p, s, q, t)
         }
     };

@@ -16,6 +16,7 @@
 //! | [`box_box`] | box against box |
 //! | [`heightfield`] | terrain against everything solid |
 //! | [`convex`] | all other pairs, by GJK and EPA |
+//! | [`manifold`] | the contacts of those that rest on a face |
 //! | [`dispatch`] | any pair: [`collide`], [`collide_vjp`] |
 //! | [`broad_phase`] | which pairs to try |
 //!
@@ -29,7 +30,7 @@
 //!
 //! # Limits
 //!
-//! Planes and heightfields do not collide with each other. Pairs of the convex solver have one slot. Switching features keeps distances
+//! Planes and heightfields do not collide with each other. Switching features keeps distances
 //! continuous, except that a capsule whose axis pierces a box is measured by its deepest point; normals and
 //! positions may jump.
 
@@ -41,11 +42,13 @@ pub mod contact;
 pub mod convex;
 pub mod dispatch;
 mod epa;
+mod face_polygon;
 mod gjk;
 mod height_features;
 mod height_grid;
 pub mod heightfield;
 mod lanes;
+pub mod manifold;
 pub mod plane;
 pub mod rounded;
 pub mod sphere_solid;
