@@ -4,10 +4,11 @@ mod robots;
 
 use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Integrated, Integrator, Method};
+use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout, check_step};
-use pullback_core::{Described, Rollout, Schedule};
-use pullback_math::{Quat, SymMat3, Vec3};
+use pullback_core::{Described, FieldShape, Rollout, Schedule, VectorField, Workspace};
+use pullback_math::{Quat, Real, SymMat3, Vec3, f64x4};
 use pullback_physics::articulated::contact::PENALTY_DEFAULTS;
 use pullback_physics::articulated::{
     Articulated, Body, Geom, Heightfield, Joint, JointKind, Mesh, Model, Shape,
@@ -254,4 +255,75 @@ fn a_bounce_has_the_exact_pullback() {
     let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-3, ..Options::default() };
     let report = check_rollout(&rollout, &state, &[], &params, &loss, &options);
     assert!(report.passed(), "{report}");
+}
+
+/// Sixty bodies in a heap over the ground: balls, bricks and capsules.
+fn heap() -> Model {
+    let mut random = Random::new(9);
+    let mut model = Model::new("heap");
+    model.geoms.push(geom("ground", 0, Shape::Plane, Vec3::zero(), Quat::identity()));
+    let pattern = free_body(Shape::Sphere { radius: 0.1 }, Quat::identity(), 0.0, 0.0);
+    for i in 1..=60 {
+        let mut at = |low: f64, high: f64| random.uniform(low, high);
+        let position = Vec3::new(at(-0.8, 0.8), at(-0.8, 0.8), at(0.05, 0.9));
+        let turn = Quat::new(at(-1.0, 1.0), at(-1.0, 1.0), at(-1.0, 1.0), at(-1.0, 1.0)).normalize();
+        let shape = match i % 3 {
+            0 => Shape::Sphere { radius: at(0.05, 0.12) },
+            1 => Shape::Box { half: Vec3::new(at(0.05, 0.12), at(0.05, 0.12), at(0.05, 0.12)) },
+            _ => Shape::Capsule { radius: 0.06, half_length: at(0.05, 0.1) },
+        };
+        model.bodies.push(Body {
+            name: format!("body {i}"),
+            position,
+            orientation: turn,
+            ..pattern.bodies[1].clone()
+        });
+        model.joints.push(Joint { name: format!("free {i}"), body: i, ..pattern.joints[0].clone() });
+        model.geoms.push(geom(&format!("shape {i}"), i, shape, Vec3::zero(), Quat::identity()));
+    }
+    model.compile().unwrap()
+}
+
+/// Rates and all cotangents at a state, as they come, and the memory held before and after.
+fn rates_and_cotangents<T: Real>(robot: &Articulated, states: &[Vec<f64>]) -> (Vec<T>, usize, usize) {
+    let n = robot.layout().state.len();
+    let lanes = |i: usize| T::from_lanes(|lane| states[lane % states.len()][i]);
+    let state: Vec<T> = (0..n).map(lanes).collect();
+    let params: Vec<T> = robot.layout().params.defaults().into_iter().map(T::lit).collect();
+    let mut ws = VectorField::<T>::workspace(robot);
+    let before = ws.heap_bytes();
+    let zeros = |n: usize| vec![T::zero(); n];
+    let rates = robot.rate_len();
+    let mut rate = zeros(rates);
+    robot.eval(&mut ws, &params, T::zero(), &state, &[], &mut rate);
+    let bar: Vec<T> = (0..rates).map(|i| T::lit((i as f64).sin())).collect();
+    let (mut state_bar, mut params_bar) = (zeros(n), zeros(params.len()));
+    robot.eval_vjp(&mut ws, &params, T::zero(), &state, &[], &bar, &mut state_bar, &mut [], &mut params_bar);
+    (rate.into_iter().chain(state_bar).chain(params_bar).collect(), before, ws.heap_bytes())
+}
+
+#[test]
+fn the_broad_phase_changes_no_bit_and_allocates_nothing() {
+    let model = heap();
+    let states: Vec<Vec<f64>> = (0..4)
+        .map(|seed| {
+            let mut random = Random::new(seed);
+            let mut q = model.reference_configuration();
+            q.iter_mut().for_each(|x| *x += 0.05 * random.normal());
+            q.extend((0..model.nv).map(|_| random.normal()));
+            q
+        })
+        .collect();
+    let swept = Articulated::new(model.clone()).unwrap().with_broad_phase_from(0);
+    let tried = Articulated::new(model).unwrap().with_broad_phase_from(usize::MAX);
+    let (all, ..) = rates_and_cotangents::<f64>(&tried, &states[..1]);
+    let (near, before, after) = rates_and_cotangents::<f64>(&swept, &states[..1]);
+    assert!(all.iter().zip(&near).all(|(x, y)| x.to_bits() == y.to_bits()));
+    assert_eq!(before, after);
+    let (all, ..) = rates_and_cotangents::<f64x4>(&tried, &states);
+    let (near, ..) = rates_and_cotangents::<f64x4>(&swept, &states);
+    let same = |x: &f64x4, y: &f64x4| (0..4).all(|i| x.lane(i).to_bits() == y.lane(i).to_bits());
+    assert!(all.iter().zip(&near).all(|(x, y)| same(x, y)));
+    let touching = all.iter().filter(|x| (0..4).any(|i| x.lane(i) != 0.0)).count();
+    assert!(touching > 100, "a heap without contacts proves nothing");
 }

@@ -10,7 +10,7 @@ use pullback_math::{
     rotation_vector_rate_vjp,
 };
 
-use super::contact::Scene;
+use super::contact::{MANY_PAIRS, Scene};
 use super::joint_forces::{joint_forces, joint_forces_vjp};
 use super::kinematics::{Kinematics, body_inertia};
 use super::mass_matrix::MassMatrix;
@@ -20,7 +20,7 @@ use super::rnea::{
     inverse_dynamics_vjp,
 };
 use super::tree::{ParamIndex, Tree, layout};
-use crate::collision::{Contact, candidate_pairs};
+use crate::collision::{BroadPhase, Contact, candidate_pairs};
 
 /// A robot: state (q, v), control per actuator, parameters by name.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct Articulated {
     pushed: Vec<usize>,
     /// Pairs of geoms that may touch.
     pairs: Vec<(usize, usize)>,
+    /// From how many pairs on they are culled by sort and sweep.
+    many: usize,
 }
 
 impl Articulated {
@@ -51,6 +53,7 @@ impl Articulated {
             straight: true,
             pushed: Vec::new(),
             pairs,
+            many: MANY_PAIRS,
         })
     }
 
@@ -64,6 +67,12 @@ impl Articulated {
     /// Advances orientations the way MuJoCo's RK4 does, without Munthe-Kaas' correction: second order, for comparison.
     pub fn with_plain_rotations(mut self) -> Self {
         self.straight = false;
+        self
+    }
+
+    /// Culls pairs of geoms by sort and sweep from this many on; [`MANY_PAIRS`] unless told. Results do not depend on it.
+    pub fn with_broad_phase_from(mut self, pairs: usize) -> Self {
+        self.many = pairs;
         self
     }
 
@@ -107,7 +116,7 @@ impl Articulated {
         control: &[T],
     ) {
         let (q, v) = state.split_at(self.model.nq);
-        let ArticulatedWorkspace { kinematics, sweep, mass, bias, tau, acceleration, pushes, .. } = ws;
+        let ArticulatedWorkspace { kinematics, sweep, mass, bias, tau, acceleration, pushes, broad, .. } = ws;
         kinematics.update(&self.model, &self.tree, &self.index, params, q);
 
         // bias = RNEA(q, v, 0), pushes from outside included
@@ -118,7 +127,11 @@ impl Articulated {
         }
         if !self.pairs.is_empty() {
             body_velocities(&self.inputs(kinematics, params, v, &[]), sweep);
-            self.contacts(kinematics, params).add_forces(sweep, pushes);
+            let mut contacts = self.contacts(kinematics, params);
+            if let Some(phase) = broad {
+                contacts.pairs = contacts.near(phase);
+            }
+            contacts.add_forces(sweep, pushes);
         }
         let at = self.inputs(kinematics, params, v, pushes);
         inverse_dynamics(&at, None, sweep, bias);
@@ -230,6 +243,8 @@ pub struct ArticulatedWorkspace<T> {
     /// Empty unless geoms may touch.
     velocity_bars: Vec<Force<T>>,
     wrenches: Vec<Force<T>>,
+    /// Nothing where pairs are few.
+    broad: Option<BroadPhase>,
 }
 
 impl<T: Real> Workspace for ArticulatedWorkspace<T> {
@@ -240,6 +255,7 @@ impl<T: Real> Workspace for ArticulatedWorkspace<T> {
             + self.inertia_bars.capacity() * size_of::<SpatialInertia<T>>()
             + (self.pushes.capacity() + self.push_bars.capacity()) * size_of::<Push<T>>()
             + (self.velocity_bars.capacity() + self.wrenches.capacity()) * size_of::<Force<T>>()
+            + self.broad.as_ref().map_or(0, BroadPhase::heap_bytes)
             + self.kinematics.heap_bytes()
             + self.sweep.heap_bytes()
             + self.mass.heap_bytes()
@@ -286,6 +302,8 @@ impl<T: Real> VectorField<T> for Articulated {
             push_bars: vec![Push::default(); pushed],
             velocity_bars: vec![Force::zero(); touching],
             wrenches: vec![Force::zero(); touching],
+            broad: (self.pairs.len() >= self.many)
+                .then(|| BroadPhase::with_candidates(self.pairs.clone()).reserved(self.model.geoms.len())),
         }
     }
 
@@ -360,6 +378,7 @@ impl<T: Real> VectorField<T> for Articulated {
             push_bars,
             velocity_bars,
             wrenches,
+            broad,
             ..
         } = ws;
         for (bar, λ) in tau_bar.iter_mut().zip(lambda.iter()) {
@@ -385,7 +404,10 @@ impl<T: Real> VectorField<T> for Articulated {
         if !self.pairs.is_empty() {
             velocity_bars.fill(Force::zero());
             wrenches.fill(Force::zero());
-            let contacts = self.contacts(kinematics, params);
+            let mut contacts = self.contacts(kinematics, params);
+            if let Some(phase) = broad {
+                contacts.pairs = phase.last();
+            }
             contacts.add_forces_vjp(sweep, push_bars, velocity_bars, wrenches, params_bar);
             body_velocities_vjp(&at, velocity_bars, wrenches, tangent_bar, v_bar);
         }
