@@ -7,6 +7,7 @@
 pub mod aba;
 pub mod contact;
 mod field;
+pub mod heightfield;
 pub mod joint_forces;
 pub mod kinematics;
 pub mod mass_matrix;
@@ -15,7 +16,8 @@ pub mod rnea;
 pub mod tree;
 
 pub use field::{Articulated, ArticulatedWorkspace};
+pub use heightfield::Heightfield;
 pub use model::{
-    Actuator, ActuatorTarget, Body, ContactSoftness, FrictionCone, Geom, Heightfield, Integrator, Joint,
-    JointKind, Keyframe, Mesh, Model, ModelOptions, Shape, Site,
+    Actuator, ActuatorTarget, Body, ContactSoftness, FrictionCone, Geom, Integrator, Joint, JointKind,
+    Keyframe, Mesh, Model, ModelOptions, Shape, Site,
 };

@@ -21,9 +21,10 @@ use pullback_math::{Cotangent, Real, Transform, Vec3, differentiable, select};
 use super::collider::{Collider, Kind};
 use super::contact::{Contact, INACTIVE};
 use super::convex::{ConvexFeatures, convex_at, convex_at_vjp, features_at, packed};
-use super::face_polygon::{CORNERS, FacePoint, STANDING, Side, face_near, facing, sides};
+use super::face_polygon::{STANDING, face_near};
 use super::gjk::witness;
 use super::lanes::{lane_of, pack};
+use super::overlap::{Line, Overlap, overlap};
 use super::support::{Core, Witness, difference, extents};
 
 /// Most contacts of a pair.
@@ -48,7 +49,7 @@ pub(super) fn manifold_slots(a: Kind, b: Kind) -> usize {
 /// One corner of the clipped face.
 #[derive(Clone, Copy, Debug)]
 struct Corner<T> {
-    /// On the other shape, in units of its extents, with its radius as [`FacePoint`] says.
+    /// On the other shape, in units of its extents, with its radius square to the axis (`rim`) or all around (`ball`).
     unit: Vec3<T>,
     rim: T,
     ball: T,
@@ -72,50 +73,6 @@ pub struct ManifoldFeatures<T> {
     corners: [Corner<T>; MANIFOLD_SLOTS],
 }
 
-/// A side of the clipped polygon: of the reference, or an edge of the other shape along `along`.
-#[derive(Clone, Copy, Default)]
-struct Line {
-    side: Option<usize>,
-    along: Vec3<f64>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct Vertex {
-    x: Vec3<f64>,
-    point: FacePoint,
-    before: Line,
-    after: Line,
-}
-
-const ROOM: usize = 2 * CORNERS;
-
-/// Cuts away what is beyond the side; lines keep their names.
-fn clip(polygon: &mut [Vertex; ROOM], count: usize, side: usize, beyond: impl Fn(Vec3<f64>) -> f64) -> usize {
-    let source = *polygon;
-    let cut = Line { side: Some(side), along: Vec3::zero() };
-    let mut kept = 0;
-    let mut keep = |v: Vertex| {
-        if kept < ROOM {
-            polygon[kept] = v;
-            kept += 1;
-        }
-    };
-    for i in 0..count {
-        let (v, next) = (source[i], source[(i + 1) % count]);
-        let (here, there) = (beyond(v.x), beyond(next.x));
-        if here <= 0.0 {
-            keep(v);
-        }
-        if (here <= 0.0) != (there <= 0.0) {
-            let t = here / (here - there);
-            let point = FacePoint { unit: v.point.unit + (next.point.unit - v.point.unit) * t, ..v.point };
-            let (before, after) = if here <= 0.0 { (v.after, cut) } else { (cut, v.after) };
-            keep(Vertex { x: v.x + (next.x - v.x) * t, point, before, after });
-        }
-    }
-    kept
-}
-
 fn single(a: &Core, b: &Core, nearest: Witness) -> ManifoldFeatures<f64> {
     let (o, up) = (Vec3::zero(), Vec3::new(0.0, 0.0, 1.0));
     let corner =
@@ -130,66 +87,10 @@ fn single(a: &Core, b: &Core, nearest: Witness) -> ManifoldFeatures<f64> {
     }
 }
 
-/// The world position of a point that faces the world direction d.
-fn place(core: &Core, p: &FacePoint, d: Vec3<f64>) -> Vec3<f64> {
-    let local = core.pose.inverse_direction(d);
-    let radial = Vec3::new(local.x, local.y, 0.0).normalize();
-    let unit = p.unit.zip(extents(core.collider.kind, core.collider.size), |u, e| u * e);
-    core.pose.point(unit + (radial * p.rim + local * p.ball) * core.collider.size.x)
-}
-
 /// Gap of two shapes between planes square to n.
 fn gap(a: &Core, b: &Core, n: Vec3<f64>) -> f64 {
     let round = |c: &Core| if c.collider.kind == Kind::Capsule { c.collider.size.x } else { 0.0 };
     -difference(a, b, n).w.dot(n) - round(a) - round(b)
-}
-
-/// The part of the other shape's face that is over a face of the first, without corners that fell together.
-struct Overlap {
-    polygon: [Vertex; ROOM],
-    count: usize,
-    sides: [Side; CORNERS],
-    /// Square to the other shape's face.
-    across: Vec3<f64>,
-    /// Sine of the angle between the faces.
-    lean: f64,
-    /// Smallest gap along the normal of the reference, m.
-    lowest: f64,
-}
-
-fn overlap(fixed: &Core, face: Vec3<f64>, other: &Core, scale: f64) -> Overlap {
-    let n = fixed.pose.direction(face);
-    let incident = facing(other, other.pose.inverse_direction(-n));
-    let corners = incident.count;
-    let at = |i: usize| place(other, &incident.points[i % corners.max(1)], -n);
-    let edge = |from: usize| Line { side: None, along: at(from + 1) - at(from) };
-    let mut polygon = [Vertex::default(); ROOM];
-    for (i, vertex) in polygon.iter_mut().enumerate().take(corners) {
-        let (before, after) = (edge(i + corners - 1), edge(i));
-        *vertex = Vertex { x: at(i), point: incident.points[i], before, after };
-    }
-    let mut clipped = corners;
-    let (sides, side_count) = sides(fixed, face);
-    let extent = extents(fixed.collider.kind, fixed.collider.size);
-    for (i, side) in sides.iter().enumerate().take(side_count) {
-        let on = side.unit.zip(extent, |u, e| u * e);
-        let beyond = |x: Vec3<f64>| side.normal.dot(fixed.pose.inverse_point(x) - on);
-        clipped = clip(&mut polygon, clipped, i, beyond);
-    }
-    let mut count = 0;
-    for i in 0..clipped {
-        let v = polygon[i];
-        if polygon[..count].iter().all(|p| (p.x - v.x).norm() > 1e-6 * scale) {
-            polygon[count] = v;
-            count += 1;
-        }
-    }
-    let top = fixed.pose.point(fixed.local_support(face));
-    let lowest = polygon[..count].iter().map(|v| n.dot(v.x - top)).fold(f64::INFINITY, f64::min);
-    let across = (at(1) - at(0)).cross(at(2) - at(0));
-    let lean =
-        if corners > 2 { across.normalize().cross(n).norm() } else { edge(0).along.normalize().dot(n).abs() };
-    Overlap { polygon, count, sides, across, lean, lowest }
 }
 
 /// The features of one environment.

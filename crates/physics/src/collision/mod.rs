@@ -49,6 +49,7 @@ mod height_grid;
 pub mod heightfield;
 mod lanes;
 pub mod manifold;
+mod overlap;
 pub mod plane;
 pub mod rounded;
 pub mod sphere_solid;
