@@ -72,7 +72,7 @@ fn stacked(seed: u64, ka: Kind, kb: Kind) -> Vec<Vec<f64>> {
                 Transform::from_quat(base, Vec3::new(random.normal(), random.normal(), random.normal()));
             let turn = Quat::from_axis_angle(Vec3::new(0.0, 0.0, 1.0), random.uniform(-3.0, 3.0));
             let axis = Vec3::new(random.normal(), random.normal(), 0.0).normalize();
-            let lying = Quat::from_axis_angle(Vec3::new(0.0, 1.0, 0.0), 1.5707963267948966);
+            let lying = Quat::from_axis_angle(Vec3::new(0.0, 1.0, 0.0), std::f64::consts::FRAC_PI_2);
             let up =
                 if ka == Kind::Capsule { half_height(kb, sb, false) } else { half_height(ka, sa, false) };
             let on = if ka == Kind::Capsule { half_height(ka, sa, true) } else { half_height(kb, sb, true) };

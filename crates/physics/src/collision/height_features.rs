@@ -178,6 +178,9 @@ fn faces(terrain: &Terrain, shape: &Collider<f64>, at: Transform<f64>, found: &m
     }
 }
 
+/// A poke and its distance.
+type Poke = (f64, (Contact<f64>, ConvexFeatures<f64>));
+
 /// Edges and peaks that poke into the shape: the deepest, each once.
 fn pokes(
     terrain: &Terrain,
@@ -190,7 +193,7 @@ fn pokes(
     let at = field.inverse() * pose;
     let around = bounds(shape, at, 0.0);
     let (_, limit) = slots(shape.kind);
-    let mut kept: [Option<(f64, (Contact<f64>, ConvexFeatures<f64>))>; POKES] = [None; POKES];
+    let mut kept: [Option<Poke>; POKES] = [None; POKES];
     terrain.for_each(around.min, around.max, |t| {
         let prism = terrain.prism(t);
         let top = prism[0].z.max(prism[1].z).max(prism[2].z);
@@ -212,7 +215,7 @@ fn pokes(
             return;
         }
         let near = 1e-6 * terrain.size.x.max(terrain.size.y);
-        let same = |k: &Option<(f64, (Contact<f64>, ConvexFeatures<f64>))>| {
+        let same = |k: &Option<Poke>| {
             k.is_some_and(|(_, (other, _))| {
                 (other.position - c.position).norm() < near && (other.normal - c.normal).norm() < 1e-4
             })
