@@ -4,13 +4,16 @@ mod robots;
 
 use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Integrated, Integrator, Method};
+use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout, check_step};
-use pullback_core::{Described, Rollout, Schedule};
-use pullback_math::{Quat, SymMat3, Vec3};
+use pullback_core::{Described, FieldShape, Rollout, Schedule, VectorField, Workspace};
+use pullback_math::{Quat, Real, SymMat3, Vec3, f64x4};
 use pullback_physics::articulated::contact::PENALTY_DEFAULTS;
 use pullback_physics::articulated::restitution::{Impact, damping_for_restitution};
-use pullback_physics::articulated::{Articulated, Body, ContactDamping, Joint, JointKind, Model, Shape};
+use pullback_physics::articulated::{
+    Articulated, Body, ContactDamping, Heightfield, Joint, JointKind, Mesh, Model, Shape,
+};
 use robots::{geom, random_state, touching};
 
 /// A free body of 2 kg above a ground plane tilted by `slope` about y.
@@ -82,6 +85,80 @@ fn shapes_settle_at_the_analytic_depth() {
         assert!((end[2] - expected).abs() < 2e-6, "{shape:?}: at {}, expected {expected}", end[2]);
         let speed = end[7..].iter().map(|v| v.abs()).fold(0.0, f64::max);
         assert!(speed < 1e-4, "{shape:?} still moves at {speed}");
+    }
+}
+
+/// A frustum with five corners on its base, at z = −0.1.
+fn frustum() -> Mesh {
+    let corner = |i: usize| {
+        let angle = 0.3 + (i % 5) as f64 * std::f64::consts::TAU / 5.0;
+        let (radius, z) = if i < 5 { (0.15, -0.1) } else { (0.1, 0.1) };
+        Vec3::new(radius * angle.cos(), radius * angle.sin(), z)
+    };
+    Mesh {
+        name: "frustum".into(),
+        vertices: (0..10).map(corner).collect(),
+        triangles: vec![],
+        hull: (0..10).collect(),
+    }
+}
+
+/// Hills of no height but one far corner, so that the middle is flat.
+fn plain() -> Heightfield {
+    let mut values = vec![0.0; 35];
+    values[34] = 1.0;
+    Heightfield {
+        name: "plain".into(),
+        rows: 5,
+        columns: 7,
+        size: Vec3::new(1.0, 1.0, 0.1),
+        base: 0.2,
+        values,
+    }
+}
+
+/// Faces carry at every corner: stacks settle level at the depth of their weight over all of them.
+#[test]
+fn stacks_settle_level_at_the_analytic_depth() {
+    let table = Shape::Box { half: Vec3::new(0.5, 0.5, 0.1) };
+    let drum = Shape::Cylinder { radius: 0.3, half_length: 0.1 };
+    let can = Shape::Cylinder { radius: 0.1, half_length: 0.15 };
+    let (rock, brick) = (Shape::Mesh { mesh: 0 }, Shape::Box { half: Vec3::new(0.1, 0.1, 0.1) });
+    let field = Shape::Heightfield { field: 0 };
+    let weight = 2.0 * 9.81;
+    // What lies below with its top, what stands on it with its bottom, contacts that carry.
+    for (below, top, above, bottom, carriers) in [
+        (table, 0.1, can, 0.15, 8.0),
+        (table, 0.1, rock, 0.1, 5.0),
+        (drum, 0.1, can, 0.15, 8.0),
+        (drum, 0.1, rock, 0.1, 5.0),
+        (drum, 0.1, brick, 0.1, 4.0),
+        (field, 0.0, brick, 0.1, 4.0),
+        (field, 0.0, rock, 0.1, 5.0),
+        (field, 0.0, can, 0.15, 3.0),
+        (field, 0.0, Shape::Sphere { radius: 0.1 }, 0.1, 1.0),
+    ] {
+        let mut model = free_body(above, Quat::identity(), top + bottom + 0.005, 0.0);
+        model.meshes.push(frustum());
+        model.heightfields.push(plain());
+        model.geoms[0].shape = below;
+        let model = model.compile().unwrap();
+        // Not in the middle, and leaning by a few milliradians.
+        let mut start = model.reference_configuration();
+        let lean = Quat::from_axis_angle(Vec3::new(0.6, 0.8, 0.0), 0.003);
+        start[..2].copy_from_slice(&[0.05, -0.03]);
+        start[3..7].copy_from_slice(&[lean.w, lean.x, lean.y, lean.z]);
+        start.extend([0.0; 6]);
+        let end = after(model, 3.0, Some(&start));
+        let expected = top + bottom - weight / (carriers * PENALTY_DEFAULTS[0]);
+        assert!(
+            (end[2] - expected).abs() < 5e-6,
+            "{above:?} on {below:?}: at {}, expected {expected}",
+            end[2]
+        );
+        let up = Quat::new(end[3], end[4], end[5], end[6]).rotate(Vec3::new(0.0, 0.0, 1.0));
+        let round = matches!(above, Shape::Sphere { .. });
+        assert!(round || up.x.hypot(up.y) < 1e-5, "{above:?} on {below:?} leans: {up:?}");
     }
 }
 
@@ -169,4 +246,75 @@ fn a_ball_bounces_with_the_restitution_its_damping_was_made_for() {
             assert!((seen - wanted).abs() < 0.01 * wanted, "{form:?}: {seen}, wanted {wanted}");
         }
     }
+}
+
+/// Sixty bodies in a heap over the ground: balls, bricks and capsules.
+fn heap() -> Model {
+    let mut random = Random::new(9);
+    let mut model = Model::new("heap");
+    model.geoms.push(geom("ground", 0, Shape::Plane, Vec3::zero(), Quat::identity()));
+    let pattern = free_body(Shape::Sphere { radius: 0.1 }, Quat::identity(), 0.0, 0.0);
+    for i in 1..=60 {
+        let mut at = |low: f64, high: f64| random.uniform(low, high);
+        let position = Vec3::new(at(-0.8, 0.8), at(-0.8, 0.8), at(0.05, 0.9));
+        let turn = Quat::new(at(-1.0, 1.0), at(-1.0, 1.0), at(-1.0, 1.0), at(-1.0, 1.0)).normalize();
+        let shape = match i % 3 {
+            0 => Shape::Sphere { radius: at(0.05, 0.12) },
+            1 => Shape::Box { half: Vec3::new(at(0.05, 0.12), at(0.05, 0.12), at(0.05, 0.12)) },
+            _ => Shape::Capsule { radius: 0.06, half_length: at(0.05, 0.1) },
+        };
+        model.bodies.push(Body {
+            name: format!("body {i}"),
+            position,
+            orientation: turn,
+            ..pattern.bodies[1].clone()
+        });
+        model.joints.push(Joint { name: format!("free {i}"), body: i, ..pattern.joints[0].clone() });
+        model.geoms.push(geom(&format!("shape {i}"), i, shape, Vec3::zero(), Quat::identity()));
+    }
+    model.compile().unwrap()
+}
+
+/// Rates and all cotangents at a state, as they come, and the memory held before and after.
+fn rates_and_cotangents<T: Real>(robot: &Articulated, states: &[Vec<f64>]) -> (Vec<T>, usize, usize) {
+    let n = robot.layout().state.len();
+    let lanes = |i: usize| T::from_lanes(|lane| states[lane % states.len()][i]);
+    let state: Vec<T> = (0..n).map(lanes).collect();
+    let params: Vec<T> = robot.layout().params.defaults().into_iter().map(T::lit).collect();
+    let mut ws = VectorField::<T>::workspace(robot);
+    let before = ws.heap_bytes();
+    let zeros = |n: usize| vec![T::zero(); n];
+    let rates = robot.rate_len();
+    let mut rate = zeros(rates);
+    robot.eval(&mut ws, &params, T::zero(), &state, &[], &mut rate);
+    let bar: Vec<T> = (0..rates).map(|i| T::lit((i as f64).sin())).collect();
+    let (mut state_bar, mut params_bar) = (zeros(n), zeros(params.len()));
+    robot.eval_vjp(&mut ws, &params, T::zero(), &state, &[], &bar, &mut state_bar, &mut [], &mut params_bar);
+    (rate.into_iter().chain(state_bar).chain(params_bar).collect(), before, ws.heap_bytes())
+}
+
+#[test]
+fn the_broad_phase_changes_no_bit_and_allocates_nothing() {
+    let model = heap();
+    let states: Vec<Vec<f64>> = (0..4)
+        .map(|seed| {
+            let mut random = Random::new(seed);
+            let mut q = model.reference_configuration();
+            q.iter_mut().for_each(|x| *x += 0.05 * random.normal());
+            q.extend((0..model.nv).map(|_| random.normal()));
+            q
+        })
+        .collect();
+    let swept = Articulated::new(model.clone()).unwrap().with_broad_phase_from(0);
+    let tried = Articulated::new(model).unwrap().with_broad_phase_from(usize::MAX);
+    let (all, ..) = rates_and_cotangents::<f64>(&tried, &states[..1]);
+    let (near, before, after) = rates_and_cotangents::<f64>(&swept, &states[..1]);
+    assert!(all.iter().zip(&near).all(|(x, y)| x.to_bits() == y.to_bits()));
+    assert_eq!(before, after);
+    let (all, ..) = rates_and_cotangents::<f64x4>(&tried, &states);
+    let (near, ..) = rates_and_cotangents::<f64x4>(&swept, &states);
+    let same = |x: &f64x4, y: &f64x4| (0..4).all(|i| x.lane(i).to_bits() == y.lane(i).to_bits());
+    assert!(all.iter().zip(&near).all(|(x, y)| same(x, y)));
+    let touching = all.iter().filter(|x| (0..4).any(|i| x.lane(i) != 0.0)).count();
+    assert!(touching > 100, "a heap without contacts proves nothing");
 }

@@ -66,7 +66,7 @@ fn shape(shape: Shape) -> (&'static str, Vec<f64>) {
         Shape::Cylinder { radius, half_length } => ("cylinder", vec![radius, half_length]),
         Shape::Ellipsoid { radii } => ("ellipsoid", xyz(radii).to_vec()),
         Shape::Box { half } => ("box", xyz(half).to_vec()),
-        Shape::Mesh { .. } => panic!("no model here has meshes"),
+        Shape::Mesh { .. } | Shape::Heightfield { .. } => panic!("no model here has meshes or terrain"),
     }
 }
 

@@ -52,12 +52,10 @@ fn geom(model: &Model, geom: &Geom) -> ReplayGeom {
         Shape::Cylinder { radius, half_length } => ReplayShape::Cylinder { radius, half_length },
         Shape::Ellipsoid { radii } => ReplayShape::Ellipsoid { radii: array(radii) },
         Shape::Box { half } => ReplayShape::Box { half: array(half) },
-        Shape::Mesh { mesh } => {
-            let mesh = &model.meshes[mesh];
-            ReplayShape::Mesh {
-                vertices: mesh.vertices.iter().map(|v| array(*v)).collect(),
-                triangles: mesh.triangles.iter().map(|t| t.map(|i| i as u32)).collect(),
-            }
+        Shape::Mesh { mesh } => triangles(&model.meshes[mesh].vertices, &model.meshes[mesh].triangles),
+        Shape::Heightfield { field } => {
+            let (corners, surface) = model.heightfields[field].surface();
+            triangles(&corners, &surface)
         }
     };
     ReplayGeom {
@@ -67,6 +65,13 @@ fn geom(model: &Model, geom: &Geom) -> ReplayGeom {
         position: array(geom.position),
         orientation: quaternion(geom.orientation),
         rgba: geom.rgba,
+    }
+}
+
+fn triangles(vertices: &[Vec3<f64>], triangles: &[[usize; 3]]) -> ReplayShape {
+    ReplayShape::Mesh {
+        vertices: vertices.iter().map(|v| array(*v)).collect(),
+        triangles: triangles.iter().map(|t| t.map(|i| i as u32)).collect(),
     }
 }
 

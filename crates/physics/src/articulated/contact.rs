@@ -5,6 +5,9 @@
 //! (dFlex), so that the force is continuous and gradients converge as the step shrinks; or damping at once and the bound
 //! μ times the normal force (Warp), whose force jumps by kd·v at touch, so that gradients of fixed steps miss how the
 //! instant of touch moves. Forces act on the bodies as pushes at their frames, so the sweeps know nothing of contacts.
+//!
+//! With [`MANY_PAIRS`] or more, sort and sweep lists the pairs to look at, in the same order; those left out have no contact, so
+//! that forces and gradients keep every bit.
 
 use pullback_math::{Cotangent, Flat, Force, MulVjp, Quat, Real, Transform, Vec3, differentiable, select};
 
@@ -12,7 +15,10 @@ use super::kinematics::Kinematics;
 use super::model::{ContactDamping, ContactMaterials, Geom, MaterialMixing, Model};
 use super::rnea::{Push, Sweep};
 use super::tree::ParamIndex;
-use crate::collision::{Collider, Contact, MAX_CONTACTS, ShapeBar, collide, collide_vjp};
+use crate::collision::{BroadPhase, Collider, Contact, MAX_CONTACTS, ShapeBar, collide, collide_vjp};
+
+/// Number of pairs from which a broad phase pays.
+pub const MANY_PAIRS: usize = 64;
 
 /// Constants of compliant contact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Cotangent)]
@@ -163,6 +169,18 @@ impl<'a, T: Real> Scene<'a, T> {
     fn sliding(&self, sweep: &Sweep<T>, a: usize, b: usize, point: Vec3<T>) -> Vec3<T> {
         let of = |body: usize| sweep.velocities[body].velocity_at(point - self.kinematics.origins[body]);
         of(b) - of(a)
+    }
+
+    /// Of the pairs of a broad phase, those whose bounds overlap in any lane; the others exert no force.
+    pub fn near<'p>(&self, phase: &'p mut BroadPhase) -> &'p [(usize, usize)] {
+        phase.near(self.model.geoms.len(), |geom| {
+            let placed = self.placed(geom);
+            // Contacts are computed to the round-off of T.
+            let far = placed.pose.translation.map(|x| x.abs().max_lane()).norm();
+            let radius = placed.collider.bounding_radius();
+            let margin = 64.0 * T::EPSILON * if radius.is_finite() { far + radius } else { far };
+            (placed.collider, placed.pose, margin)
+        })
     }
 
     /// Hands every contact of every pair that is near to `visit`, with the pair's geoms.

@@ -17,7 +17,7 @@ use super::rnea::{
     Inputs, InverseDynamicsBars, Push, Sweep, body_velocities, body_velocities_vjp, inverse_dynamics,
     inverse_dynamics_vjp,
 };
-use crate::collision::Contact;
+use crate::collision::{BroadPhase, Contact};
 
 /// Scratch, and what was computed last.
 #[derive(Clone, Debug)]
@@ -47,6 +47,8 @@ pub struct ArticulatedWorkspace<T> {
     /// Cotangents of joint axes; empty unless kinematic parameters were asked for.
     axis_bars: Vec<Force<T>>,
     pub(super) coupled: CoupledWorkspace<T>,
+    /// Nothing where pairs are few.
+    broad: Option<BroadPhase>,
 }
 
 impl<T: Real> ArticulatedWorkspace<T> {
@@ -73,6 +75,8 @@ impl<T: Real> ArticulatedWorkspace<T> {
             wrenches: vec![Force::zero(); touching],
             axis_bars: vec![Force::zero(); axes],
             coupled: robot.coupling.as_ref().map_or_else(CoupledWorkspace::default, |c| c.workspace()),
+            broad: (robot.pairs.len() >= robot.many)
+                .then(|| BroadPhase::with_candidates(robot.pairs.clone()).reserved(robot.model.geoms.len())),
         }
     }
 }
@@ -87,6 +91,7 @@ impl<T: Real> Workspace for ArticulatedWorkspace<T> {
             + (self.velocity_bars.capacity() + self.wrenches.capacity() + self.axis_bars.capacity())
                 * size_of::<Force<T>>()
             + self.coupled.heap_bytes()
+            + self.broad.as_ref().map_or(0, BroadPhase::heap_bytes)
             + self.kinematics.heap_bytes()
             + self.sweep.heap_bytes()
             + self.mass.heap_bytes()
@@ -151,7 +156,16 @@ impl Articulated {
     ) {
         let (q, v) = state.split_at(self.model.nq);
         let ArticulatedWorkspace {
-            kinematics, sweep, mass, bias, tau, acceleration, pushes, coupled, ..
+            kinematics,
+            sweep,
+            mass,
+            bias,
+            tau,
+            acceleration,
+            pushes,
+            coupled,
+            broad,
+            ..
         } = ws;
         kinematics.update(&self.model, &self.tree, &self.index, params, q);
 
@@ -163,7 +177,11 @@ impl Articulated {
         }
         if !self.pairs.is_empty() {
             body_velocities(&self.inputs(kinematics, params, v, &[]), sweep);
-            self.contacts(kinematics, params).add_forces(sweep, pushes);
+            let mut contacts = self.contacts(kinematics, params);
+            if let Some(phase) = broad {
+                contacts.pairs = contacts.near(phase);
+            }
+            contacts.add_forces(sweep, pushes);
         }
         let at = self.inputs(kinematics, params, v, pushes);
         inverse_dynamics(&at, None, sweep, bias);
@@ -275,6 +293,7 @@ impl Articulated {
             velocity_bars,
             wrenches,
             axis_bars,
+            broad,
             ..
         } = ws;
         for (bar, λ) in tau_bar.iter_mut().zip(lambda.iter()) {
@@ -302,7 +321,10 @@ impl Articulated {
         if !self.pairs.is_empty() {
             velocity_bars.fill(Force::zero());
             wrenches.fill(Force::zero());
-            let contacts = self.contacts(kinematics, params);
+            let mut contacts = self.contacts(kinematics, params);
+            if let Some(phase) = broad {
+                contacts.pairs = phase.last();
+            }
             contacts.add_forces_vjp(sweep, push_bars, velocity_bars, wrenches, params_bar);
             body_velocities_vjp(&at, velocity_bars, wrenches, tangent_bar, v_bar, axis_bars);
         }

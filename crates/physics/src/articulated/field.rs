@@ -7,6 +7,7 @@ use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 use pullback_core::{ConfigError, Described, FieldShape, VectorField};
 use pullback_math::{Flat, Real, Vec3, rotation_vector_rate, rotation_vector_rate_vjp};
 
+use super::contact::MANY_PAIRS;
 use super::coordinates::Coordinates;
 use super::coupling::Coupling;
 use super::dynamics::ArticulatedWorkspace;
@@ -32,6 +33,8 @@ pub struct Articulated {
     pub(super) pushed: Vec<usize>,
     /// Pairs of geoms that may touch.
     pub(super) pairs: Vec<(usize, usize)>,
+    /// From how many pairs on they are culled by sort and sweep.
+    pub(super) many: usize,
 }
 
 impl Articulated {
@@ -53,6 +56,7 @@ impl Articulated {
             straight: true,
             pushed: Vec::new(),
             pairs,
+            many: MANY_PAIRS,
         })
     }
 
@@ -66,6 +70,12 @@ impl Articulated {
     /// Advances orientations the way MuJoCo's RK4 does, without Munthe-Kaas' correction: second order, for comparison.
     pub fn with_plain_rotations(mut self) -> Self {
         self.straight = false;
+        self
+    }
+
+    /// Culls pairs of geoms by sort and sweep from this many on; [`MANY_PAIRS`] unless told. Results do not depend on it.
+    pub fn with_broad_phase_from(mut self, pairs: usize) -> Self {
+        self.many = pairs;
         self
     }
 

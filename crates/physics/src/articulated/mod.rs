@@ -10,6 +10,7 @@ pub mod coordinates;
 pub mod coupling;
 mod dynamics;
 mod field;
+pub mod heightfield;
 pub mod joint_forces;
 pub mod kinematic_params;
 pub mod kinematics;
@@ -21,6 +22,7 @@ pub mod tree;
 
 pub use dynamics::ArticulatedWorkspace;
 pub use field::Articulated;
+pub use heightfield::Heightfield;
 pub use model::{
     Actuator, ActuatorTarget, Body, ContactDamping, ContactMaterials, ContactSoftness, FrictionCone, Geom,
     Integrator, Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model, ModelOptions, Shape, Site,

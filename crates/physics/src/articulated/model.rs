@@ -8,6 +8,8 @@
 use pullback_core::ConfigError;
 use pullback_math::{Quat, SymMat3, Vec3};
 
+use super::heightfield::Heightfield;
+
 /// A rigid body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
@@ -128,6 +130,11 @@ pub enum Shape {
     Mesh {
         /// Index into [`Model::meshes`].
         mesh: usize,
+    },
+    /// Terrain; only on bodies fixed to the world.
+    Heightfield {
+        /// Index into [`Model::heightfields`].
+        field: usize,
     },
 }
 
@@ -390,6 +397,8 @@ pub struct Model {
     pub actuators: Vec<Actuator>,
     /// Meshes that geoms refer to.
     pub meshes: Vec<Mesh>,
+    /// Terrain that geoms refer to.
+    pub heightfields: Vec<Heightfield>,
     /// Joints that follow others.
     pub mimics: Vec<Mimic>,
     /// Pairs of geoms that always collide.
@@ -517,6 +526,25 @@ impl Model {
         Ok(())
     }
 
+    /// Terrain does not move.
+    fn check_terrain(&self) -> Result<(), ConfigError> {
+        for g in &self.geoms {
+            let Shape::Heightfield { field } = g.shape else { continue };
+            let refuse = |why: &str| Err(ConfigError::new(format!("geom `{}`: {why}", g.name)));
+            if field >= self.heightfields.len() {
+                return refuse("its heightfield does not exist");
+            }
+            let mut body = g.body;
+            while body != 0 {
+                if self.joints_of(body).next().is_some() {
+                    return refuse("a heightfield must be on a body that does not move; put it in the world");
+                }
+                body = self.bodies[body].parent;
+            }
+        }
+        Ok(())
+    }
+
     fn check_the_rest(&self) -> Result<(), ConfigError> {
         unique("actuator", self.actuators.iter().map(|a| a.name.as_str()))?;
         unique("geom", self.geoms.iter().map(|g| g.name.as_str()))?;
@@ -525,6 +553,9 @@ impl Model {
         if self.geoms.iter().any(|g| g.body >= bodies) || self.sites.iter().any(|s| s.body >= bodies) {
             return Err(ConfigError::new("a geom or site belongs to no body"));
         }
+        unique("heightfield", self.heightfields.iter().map(|f| f.name.as_str()))?;
+        self.heightfields.iter().try_for_each(Heightfield::check)?;
+        self.check_terrain()?;
         for actuator in &self.actuators {
             let ActuatorTarget::Joint(joint) = actuator.target;
             if joint >= self.joints.len() {

@@ -7,11 +7,11 @@ use pullback_math::Vec3;
 use pullback_physics::articulated::{Joint, JointKind, Site};
 
 use super::ImportOptions;
+use super::assets::Assets;
 use super::defaults::Defaults;
 use super::element::Element;
 use super::geom::BuiltGeom;
 use super::inertia::Inertial;
-use super::mesh::MeshTable;
 use super::names::Names;
 use super::pose::Pose;
 use super::settings::{Compiler, InertiaSource};
@@ -68,7 +68,7 @@ pub(super) struct BodyReader<'a> {
     pub compiler: &'a Compiler,
     pub defaults: &'a Defaults,
     pub options: &'a ImportOptions,
-    pub meshes: &'a mut MeshTable,
+    pub assets: &'a mut Assets,
     pub names: &'a mut Names,
     /// Bodies, parents before children; begins with the world.
     pub nodes: Vec<Node>,
@@ -148,7 +148,7 @@ impl BodyReader<'_> {
         let mut spec = self.defaults.of(e, class)?.geom.clone();
         self.names.claim("geom", e)?;
         spec.apply(e, self.compiler, self.options)?;
-        self.nodes[body].geoms.push(spec.build(e, frame, self.meshes, self.options)?);
+        self.nodes[body].geoms.push(spec.build(e, frame, self.assets, self.options)?);
         Ok(())
     }
 

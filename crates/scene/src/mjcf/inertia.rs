@@ -135,10 +135,10 @@ impl Inertial {
     }
 }
 
-/// Volume of a shape, m³; that of planes and meshes is 0 here.
+/// Volume of a shape, m³; that of planes, meshes and terrain is 0 here.
 pub(super) fn primitive_volume(shape: Shape) -> f64 {
     match shape {
-        Shape::Plane | Shape::Mesh { .. } => 0.0,
+        Shape::Plane | Shape::Mesh { .. } | Shape::Heightfield { .. } => 0.0,
         Shape::Sphere { radius: r } => 4.0 / 3.0 * PI * r * r * r,
         Shape::Capsule { radius: r, half_length: h } => PI * r * r * (4.0 / 3.0 * r + 2.0 * h),
         Shape::Cylinder { radius: r, half_length: h } => 2.0 * PI * r * r * h,
@@ -153,7 +153,7 @@ pub(super) fn primitive_inertia(shape: Shape) -> Vec3<f64> {
         Vec3::new(a.y * a.y + a.z * a.z, a.x * a.x + a.z * a.z, a.x * a.x + a.y * a.y) * (1.0 / divisor)
     };
     match shape {
-        Shape::Plane | Shape::Mesh { .. } => Vec3::zero(),
+        Shape::Plane | Shape::Mesh { .. } | Shape::Heightfield { .. } => Vec3::zero(),
         Shape::Sphere { radius: r } => Vec3::new(1.0, 1.0, 1.0) * (0.4 * r * r),
         Shape::Cylinder { radius: r, half_length: h } => {
             let across = (3.0 * r * r + 4.0 * h * h) / 12.0;

@@ -2,7 +2,7 @@
 //!
 //! Honoured: `include`, nested default classes, `compiler` (angle, eulerseq, inertiafromgeom, inertiagrouprange, autolimits,
 //! balanceinertia, boundmass, boundinertia, settotalmass, fusestatic, discardvisual, meshdir, assetdir, strippath), `option`
-//! (timestep, gravity, integrator, cone, impratio, flags), bodies, frames, joints, geoms, sites, `inertial`, the actuators
+//! (timestep, gravity, integrator, cone, impratio, flags), bodies, frames, joints, geoms (meshes and heightfields too), sites, `inertial`, the actuators
 //! `motor`, `position`, `velocity` and `general` on joints, contact pairs and excludes, keyframes.
 //!
 //! Strict: what would change the motion but is not honoured is an error that names the place, unless
@@ -15,11 +15,13 @@
 //! finite, and recursion follows the bounded depth.
 
 mod actuator;
+mod assets;
 mod body;
 mod defaults;
 mod element;
 mod fuse;
 mod geom;
+mod hfield;
 mod inertia;
 mod joint;
 mod mesh;

@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use pullback_math::Quat;
-use pullback_physics::articulated::{Body, JointKind, Keyframe, Model, ModelOptions};
+use pullback_physics::articulated::{Body, JointKind, Keyframe, Model, ModelOptions, Shape};
 
 use super::ImportOptions;
+use super::assets::Assets;
 use super::body::{BodyReader, Node, check_moving_mass, set_total_mass};
 use super::defaults::Defaults;
 use super::element::Element;
 use super::fuse::{fuse_static, in_order};
-use super::mesh::MeshTable;
 use super::names::Names;
 use super::settings::{Compiler, Flags, apply_option};
 use crate::ImportError;
@@ -43,8 +43,8 @@ pub(super) fn read(
     sections("option").try_for_each(|e| apply_option(e, &mut model_options, &mut flags, options))?;
     let mut defaults = Defaults::default();
     sections("default").try_for_each(|e| defaults.apply(e, &compiler, options))?;
-    let mut meshes = MeshTable::new(options);
-    sections("asset").try_for_each(|e| read_assets(e, &defaults, &compiler, folder, &mut meshes, options))?;
+    let mut assets = Assets::new(options);
+    sections("asset").try_for_each(|e| read_assets(e, &defaults, &compiler, folder, &mut assets, options))?;
 
     // Bodies with what they carry.
     let mut names = Names::new();
@@ -52,12 +52,13 @@ pub(super) fn read(
         compiler: &compiler,
         defaults: &defaults,
         options,
-        meshes: &mut meshes,
+        assets: &mut assets,
         names: &mut names,
         nodes: vec![Node::world(root)],
     };
     sections("worldbody").try_for_each(|e| reader.read_world(e))?;
     let mut nodes = reader.nodes;
+    check_terrain(&nodes)?;
     if compiler.fuse_static {
         fuse_static(&mut nodes, &referenced_bodies(root));
     }
@@ -67,7 +68,8 @@ pub(super) fn read(
     }
     check_moving_mass(&nodes)?;
     let mut model = assemble(name, nodes, root, &compiler, &mut names);
-    model.meshes = meshes.meshes;
+    model.meshes = assets.meshes.meshes;
+    model.heightfields = assets.heightfields.fields;
     model.options = model_options;
 
     // What refers to bodies, joints and geoms by name.
@@ -137,7 +139,7 @@ fn read_assets(
     defaults: &Defaults,
     compiler: &Compiler,
     folder: Option<&PathBuf>,
-    meshes: &mut MeshTable,
+    assets: &mut Assets,
     options: &ImportOptions,
 ) -> Result<(), ImportError> {
     e.finish(options, &[])?;
@@ -147,9 +149,25 @@ fn read_assets(
             "mesh" => {
                 let mut spec = defaults.of(asset, 0)?.mesh.clone();
                 spec.apply(asset)?;
-                meshes.add(spec.source(asset, compiler, folder, options)?)?;
+                assets.meshes.add(spec.source(asset, compiler, folder, options)?)?;
             }
+            "hfield" => assets.heightfields.add(asset, compiler, folder, options)?,
             _ => asset.refuse(options)?,
+        }
+    }
+    Ok(())
+}
+
+/// Terrain stands on bodies that do not move.
+fn check_terrain(nodes: &[Node]) -> Result<(), ImportError> {
+    let mut moves = vec![false; nodes.len()];
+    for (i, node) in nodes.iter().enumerate() {
+        moves[i] |= !node.joints.is_empty();
+        node.children.iter().for_each(|c| moves[*c] |= moves[i]);
+        let terrain = node.geoms.iter().find(|g| matches!(g.geom.shape, Shape::Heightfield { .. }));
+        if let Some(g) = terrain.filter(|_| moves[i]) {
+            let why = "<geom>: a heightfield must be on a body that does not move; put it in the world";
+            return Err(ImportError::new(&g.place, why));
         }
     }
     Ok(())
