@@ -126,8 +126,11 @@ impl<'a, T: Real> Scene<'a, T> {
         });
     }
 
-    /// μ of a pair: the larger of the two.
+    /// μ of a pair: its own, or else the larger of the two.
     fn friction(&self, a: usize, b: usize) -> T {
+        if let Some(own) = self.model.friction_of_pair(a, b) {
+            return T::lit(own);
+        }
         let of = |g: usize| self.params[self.index.geom[g] + 6];
         of(a).max(of(b))
     }
@@ -153,7 +156,7 @@ impl<'a, T: Real> Scene<'a, T> {
             let slots = collide(&first.collider, first.pose, &second.collider, second.pose, &mut contacts);
             let mut bars =
                 [Contact { position: Vec3::zero(), normal: Vec3::zero(), distance: T::zero() }; MAX_CONTACTS];
-            let friction = first.friction.max(second.friction);
+            let friction = self.friction(a, b);
             let mut friction_bar = T::zero();
             for (contact, bar) in contacts[..slots].iter().zip(&mut bars) {
                 let point = contact.position;
@@ -186,7 +189,10 @@ impl<'a, T: Real> Scene<'a, T> {
                     bar.position += point_bar;
                 }
             }
-            let (first_friction, second_friction) = first.friction.max_vjp(second.friction, friction_bar);
+            let (first_friction, second_friction) = match self.model.friction_of_pair(a, b) {
+                Some(_) => (T::zero(), T::zero()),
+                None => first.friction.max_vjp(second.friction, friction_bar),
+            };
 
             // Contacts to the poses and sizes of both geoms, and on to their bodies.
             let zero = ShapeBar { pose: Transform::identity() - Transform::identity(), size: Vec3::zero() };
