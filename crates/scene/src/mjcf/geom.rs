@@ -7,11 +7,13 @@ use pullback_math::{Quat, Vec3};
 use pullback_physics::articulated::{ContactSoftness, Geom, Shape, Site};
 
 use super::ImportOptions;
-use super::element::Element;
 use super::inertia::{Inertial, primitive_inertia, primitive_volume};
+
 use super::mesh::MeshTable;
 use super::pose::{Pose, from_z_axis, read_orientation};
 use super::settings::Compiler;
+use super::shell::shell;
+use crate::xml::Element;
 use crate::{ImportError, Place};
 
 /// The kinds of shape and how many sizes each has.
@@ -158,16 +160,7 @@ impl GeomSpec {
     }
 
     /// The geom in `frame` of its body, with its mass.
-    pub fn build(
-        &self,
-        e: &Element,
-        frame: Pose,
-        meshes: &mut MeshTable,
-        options: &ImportOptions,
-    ) -> Result<BuiltGeom, ImportError> {
-        if self.shell {
-            e.refuse_unless("shellinertia", false, options)?;
-        }
+    pub fn build(&self, e: &Element, frame: Pose, meshes: &mut MeshTable) -> Result<BuiltGeom, ImportError> {
         if self.density < 0.0 || self.mass.is_some_and(|m| m < 0.0) {
             return Err(e.error("its mass or density is negative"));
         }
@@ -177,6 +170,9 @@ impl GeomSpec {
             return Err(e.error_in("mesh", "fitting a shape to a mesh is not supported; use type=\"mesh\""));
         }
         check_size(e, kind, KINDS[self.shape.kind].1, size)?;
+        if self.shell && kind == "mesh" {
+            return Err(e.error("a mesh says itself how it is weighed; set `inertia` of the `<mesh>`"));
+        }
         let (mut inertial, mut weightless) = (Inertial::none(pose), None);
         let shape = if kind == "mesh" {
             let name = self.mesh.as_deref().ok_or_else(|| e.error("needs the name of a `mesh`"))?;
@@ -188,8 +184,10 @@ impl GeomSpec {
             Shape::Mesh { mesh: index }
         } else {
             let shape = primitive(kind, size);
-            inertial.mass = self.mass_of(primitive_volume(shape));
-            inertial.principal = primitive_inertia(shape) * inertial.mass;
+            let (amount, of_unit_mass) =
+                if self.shell { shell(shape) } else { (primitive_volume(shape), primitive_inertia(shape)) };
+            inertial.mass = self.mass_of(amount);
+            inertial.principal = of_unit_mass * inertial.mass;
             shape
         };
         let geom = Geom {

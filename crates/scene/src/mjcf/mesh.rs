@@ -10,8 +10,8 @@ use pullback_math::{Quat, SymMat3, Vec3};
 use pullback_physics::articulated::Mesh;
 
 use super::ImportOptions;
-use super::element::Element;
 use super::settings::Compiler;
+use crate::xml::Element;
 use crate::{ImportError, Place};
 
 /// A mesh as `<mesh>` describes it.
