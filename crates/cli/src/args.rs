@@ -82,6 +82,9 @@ pub struct InspectOptions {
     /// Controls, separated by commas [default: zero]
     #[arg(long, allow_hyphen_values = true)]
     pub ctrl: Option<String>,
+    /// Elements and attributes to overlook although they change the motion, such as `joint.frictionloss`
+    #[arg(long, value_delimiter = ',')]
+    pub allow_ignored: Vec<String>,
 }
 
 #[derive(Debug, Args)]

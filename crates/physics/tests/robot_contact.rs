@@ -318,3 +318,34 @@ fn the_broad_phase_changes_no_bit_and_allocates_nothing() {
     let touching = all.iter().filter(|x| (0..4).any(|i| x.lane(i) != 0.0)).count();
     assert!(touching > 100, "a heap without contacts proves nothing");
 }
+
+#[test]
+fn a_pair_brings_its_own_friction() {
+    // On a slope of 45° the geoms' own μ = 0.6 slides; a pair of μ = 1.2 sticks, and one of 0.1 slides faster.
+    let slope = std::f64::consts::FRAC_PI_4;
+    let tilt = Quat::from_axis_angle(Vec3::new(0.0, 1.0, 0.0), slope);
+    let block = Shape::Box { half: Vec3::new(0.2, 0.2, 0.02) };
+    let sunk = 0.02 - 2.0 * 9.81 * slope.cos() / (4.0 * PENALTY_DEFAULTS[0]);
+    let place = tilt.rotate(Vec3::new(0.0, 0.0, sunk));
+    let start = [place.x, place.y, place.z, tilt.w, tilt.x, tilt.y, tilt.z, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+    let with = |friction: f64| {
+        let mut model = free_body(block, Quat::identity(), 0.0, slope);
+        (model.pairs, model.pair_friction) = (vec![(1, 0)], vec![friction]);
+        model
+    };
+    let speed = |friction: f64| {
+        let end = after(with(friction), 0.5, Some(&start));
+        tilt.inverse_rotate(Vec3::new(end[7], end[8], end[9])).x
+    };
+    let free = 0.5 * 9.81 * slope.sin();
+    assert!(speed(1.2) < 0.1 * free && (speed(0.1) / (0.9 * free) - 1.0).abs() < 0.02, "{}", speed(0.1));
+
+    let robot = Articulated::new(with(0.1)).unwrap();
+    let params = robot.layout().params.defaults();
+    let system = Integrated::new(robot, 1e-3, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
+    let sliding: Vec<f64> =
+        start.iter().enumerate().map(|(i, x)| x + if i == 7 { 0.7 } else { 0.0 }).collect();
+    let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-4, ..Options::default() };
+    let report = check_step(&system, &sliding, &[], &params, &options);
+    assert!(report.passed(), "{report}");
+}

@@ -172,7 +172,7 @@ fn mistakes_are_named() {
         ("<geom size='1' name='a'/><geom size='1' name='a'/>", "another geom"),
         ("<body name='world'/>", "another body"),
         ("<joint/>", "the world has no joints"),
-        ("<replicate count='3'/>", "not supported"),
+        ("<attach model='m'/>", "not supported"),
         ("<body mocap='true'/>", "mocap"),
         ("<body gravcomp='1'/>", "gravcomp"),
         ("<body><joint/></body>", "has no mass"),

@@ -22,11 +22,18 @@ pub fn is_file_name(name: &str) -> bool {
 
 /// Reads a model file by its ending.
 pub fn read_model(file: &str) -> Result<Model, ConfigError> {
+    read_model_ignoring(file, &[])
+}
+
+/// Reads a model file, overlooking the elements (`equality`) and attributes (`joint.frictionloss`) in `allowed`.
+pub fn read_model_ignoring(file: &str, allowed: &[String]) -> Result<Model, ConfigError> {
     let path = Path::new(file);
+    let allow = allowed.to_vec();
     if file.ends_with(".urdf") {
-        urdf::load(path, &UrdfOptions::default()).map_err(|e| ConfigError::new(e.to_string()))
+        let options = UrdfOptions { allow, ..UrdfOptions::default() };
+        urdf::load(path, &options).map_err(|e| ConfigError::new(e.to_string()))
     } else {
-        let options = ImportOptions { mesh_loader: Some(Arc::new(MeshFiles)), ..ImportOptions::default() };
+        let options = ImportOptions { allow_ignored: allow, mesh_loader: Some(Arc::new(MeshFiles)) };
         read_mjcf(path, &options).map_err(|e| ConfigError::new(e.to_string()))
     }
 }

@@ -3,7 +3,7 @@
 use pullback_core::{ConfigError, Described, VectorField};
 use pullback_math::Quat;
 use pullback_physics::articulated::{Articulated, JointKind, Keyframe};
-use pullback_tasks::files::{find_keyframe, read_model};
+use pullback_tasks::files::{find_keyframe, read_model_ignoring};
 use serde::Serialize;
 
 use crate::args::InspectOptions;
@@ -73,7 +73,7 @@ struct Summary {
 }
 
 pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> {
-    let loaded = read_model(&options.file)?;
+    let loaded = read_model_ignoring(&options.file, &options.allow_ignored)?;
     let mut isolated = loaded.clone();
     isolated.options.contact = false;
     let robot = Articulated::new(loaded)?;

@@ -212,8 +212,11 @@ impl<'a, T: Real> Scene<'a, T> {
         });
     }
 
-    /// μ of a pair.
+    /// μ of a pair: its own, or else that of the two geoms.
     fn friction(&self, a: usize, b: usize) -> T {
+        if let Some(own) = self.model.friction_of_pair(a, b) {
+            return T::lit(own);
+        }
         let of = |g: usize| self.params[self.index.geom[g] + GEOM_FRICTION];
         mixed(of(a), of(b), self.model.options.material_mixing)
     }
@@ -239,7 +242,7 @@ impl<'a, T: Real> Scene<'a, T> {
             let slots = collide(&first.collider, first.pose, &second.collider, second.pose, &mut contacts);
             let mut bars =
                 [Contact { position: Vec3::zero(), normal: Vec3::zero(), distance: T::zero() }; MAX_CONTACTS];
-            let (friction, law) = (mixed(first.friction, second.friction, mixing), self.law(a, b));
+            let (friction, law) = (self.friction(a, b), self.law(a, b));
             let (mut friction_bar, mut law_bar) = (T::zero(), PenaltyLaw::default());
             for (contact, bar) in contacts[..slots].iter().zip(&mut bars) {
                 let point = contact.position;
@@ -273,9 +276,10 @@ impl<'a, T: Real> Scene<'a, T> {
                     bar.position += point_bar;
                 }
             }
-            let (first_friction, second_friction, ()) =
-                mixed_vjp(first.friction, second.friction, mixing, friction_bar);
-
+            let (first_friction, second_friction, ()) = match self.model.friction_of_pair(a, b) {
+                Some(_) => (T::zero(), T::zero(), ()),
+                None => mixed_vjp(first.friction, second.friction, mixing, friction_bar),
+            };
             self.law_vjp(a, b, law_bar, params_bar);
 
             // Contacts to the poses and sizes of both geoms, and on to their bodies.

@@ -4,7 +4,8 @@
 //! - Springs: −k (q − q_rest); for ball and free joints, −k times the rotation vector from rest and the displacement.
 //! - Limits: k·d − c·d·v where a coordinate is d beyond its range. MuJoCo's limits are constraints; this is ours. The force
 //!   is continuous, so gradients converge.
-//! - Actuators: gear·(gain·u + bias₀ + bias₁·length + bias₂·velocity), control and force clamped to their ranges.
+//! - Actuators: gear·(gain·u + bias₀ + bias₁·length + bias₂·velocity), control and force clamped to their ranges. The
+//!   length is gear·q of a hinge or slide, gear·(rotation vector) of a ball joint, and 0 of a free joint, as in MuJoCo.
 
 use pullback_math::{Flat, Quat, Real, Vec3, differentiable};
 
@@ -43,6 +44,14 @@ fn actuator_force<T: Real>(
 #[inline(always)]
 fn rotation_from<T: Real>(q: Quat<T>, rest: Quat<T>) -> Vec3<T> {
     let turn = rest.normalize().conjugate() * q.normalize();
+    turn.log()
+}
+
+/// The rotation vector of a ball joint, by which actuators measure its length.
+#[differentiable]
+#[inline(always)]
+fn rotation_of<T: Real>(q: Quat<T>) -> Vec3<T> {
+    let turn = q.normalize();
     turn.log()
 }
 
@@ -161,18 +170,37 @@ pub fn joint_forces_vjp<T: Real>(
             v_bar[k] += velocity * at.gear[i];
             params_bar[start + 4 + i] += velocity * v[k];
         }
-        if let Some(x) = at.coordinate {
-            q_bar[x] += length * at.gear[0];
-            params_bar[start + 4] += length * q[x];
+        match at.measured {
+            Measured::Nothing => {}
+            Measured::Coordinate(x) => {
+                q_bar[x] += length * at.gear[0];
+                params_bar[start + 4] += length * q[x];
+            }
+            Measured::Rotation(x) => {
+                // length = gear · log q
+                let ball = Quat::read(&q[x..]);
+                (rotation_of(ball) * length).add_to(&mut params_bar[start + 4..]);
+                rotation_of_vjp(ball, Vec3::read(at.gear) * length).add_to(&mut q_bar[x..]);
+            }
         }
     }
+}
+
+/// What the length of an actuator is measured by, and where that begins among the coordinates.
+#[derive(Clone, Copy)]
+enum Measured {
+    /// The coordinate of a hinge or slide.
+    Coordinate(usize),
+    /// The rotation vector of a ball joint.
+    Rotation(usize),
+    /// A free joint has no length.
+    Nothing,
 }
 
 /// An actuator at work: where it acts, and with what.
 struct Transmission<'a, T> {
     dofs: std::ops::Range<usize>,
-    /// The coordinate its length is measured by, for hinge and slide.
-    coordinate: Option<usize>,
+    measured: Measured,
     gear: &'a [T],
     gain: T,
     bias: [T; 3],
@@ -188,7 +216,14 @@ impl<'a, T: Real> Transmission<'a, T> {
         let joint = &model.joints[target];
         let dofs = joint.v..joint.v + joint.kind.velocities();
         let gear = &p[4..4 + dofs.len()];
-        let coordinate = matches!(joint.kind, JointKind::Hinge | JointKind::Slide).then_some(joint.q);
+        let (measured, length) = match joint.kind {
+            JointKind::Hinge | JointKind::Slide => (Measured::Coordinate(joint.q), gear[0] * q[joint.q]),
+            JointKind::Ball => {
+                let turn = rotation_of(Quat::read(&q[joint.q..]));
+                (Measured::Rotation(joint.q), Vec3::read(gear).dot(turn))
+            }
+            JointKind::Free => (Measured::Nothing, T::zero()),
+        };
         let mut velocity = T::zero();
         for (k, gear) in dofs.clone().zip(gear) {
             velocity += *gear * v[k];
@@ -198,11 +233,11 @@ impl<'a, T: Real> Transmission<'a, T> {
             (T::lit(low), T::lit(high))
         };
         Transmission {
-            coordinate,
+            measured,
             gear,
             gain: p[0],
             bias: [p[1], p[2], p[3]],
-            length: coordinate.map_or(T::zero(), |x| gear[0] * q[x]),
+            length,
             velocity,
             control_range: range(actuator.control_range),
             force_range: range(actuator.force_range),

@@ -132,18 +132,24 @@ impl<T: Real> Kinematics<T> {
 
     /// Total mass and its centre, world frame.
     pub fn centre_of_mass(&self) -> (T, Vec3<T>) {
+        let (mass, moment) = self.first_moment();
+        (mass, moment * mass.recip())
+    }
+
+    /// Total mass and Σ m c.
+    fn first_moment(&self) -> (T, Vec3<T>) {
         let (mut mass, mut moment) = (T::zero(), Vec3::zero());
         for (inertia, origin) in self.inertias.iter().zip(&self.origins) {
             mass += inertia.mass;
             moment += inertia.first_moment + *origin * inertia.mass;
         }
-        (mass, moment * mass.recip())
+        (mass, moment)
     }
 
     /// Potential energy in a uniform gravity field, zero at height zero.
     pub fn potential_energy(&self, gravity: Vec3<T>) -> T {
-        let (mass, com) = self.centre_of_mass();
-        -(gravity.dot(com) * mass)
+        // −g · Σ m c, which is zero where nothing has mass
+        -gravity.dot(self.first_moment().1)
     }
 
     /// Kinetic energy of bodies that move with `velocities`.

@@ -403,6 +403,8 @@ pub struct Model {
     pub mimics: Vec<Mimic>,
     /// Pairs of geoms that always collide.
     pub pairs: Vec<(usize, usize)>,
+    /// Sliding friction of each of `pairs`, in place of that of their geoms; may end early.
+    pub pair_friction: Vec<f64>,
     /// Pairs of bodies that never collide.
     pub excludes: Vec<(usize, usize)>,
     /// Named configurations.
@@ -463,6 +465,12 @@ impl Model {
             }
         }
         q
+    }
+
+    /// Sliding friction that a pair of geoms brings itself.
+    pub fn friction_of_pair(&self, a: usize, b: usize) -> Option<f64> {
+        let listed = self.pairs.iter().zip(&self.pair_friction);
+        listed.rev().find(|(pair, _)| **pair == (a, b) || **pair == (b, a)).map(|(_, friction)| *friction)
     }
 
     /// Joints of a body, in order.

@@ -2,7 +2,7 @@
 //!
 //! [`candidate_pairs`] applies MuJoCo's rules once (`mj_collision`, "Collision detection" in its documentation):
 //! explicit pairs always collide; others need matching bits, must not be on the same body, nor on parent and child
-//! unless the parent is the world, nor on excluded bodies. Bodies without joints count as part of the body they are
+//! unless the parent is the world or the model says so, nor on excluded bodies. Bodies without joints count as part of the body they are
 //! fixed to.
 //!
 //! [`BroadPhase::near`] keeps the candidates whose boxes along the world's axes overlap, by sort and sweep along x
@@ -35,7 +35,8 @@ pub fn candidate_pairs(model: &Model) -> Vec<Pair> {
     for (i, a) in model.geoms.iter().enumerate() {
         for (j, b) in model.geoms.iter().enumerate().skip(i + 1) {
             let (x, y) = (fixed_to[a.body], fixed_to[b.body]);
-            let family = x != 0 && y != 0 && (above(a.body) == y || above(b.body) == x);
+            let related = above(a.body) == y || above(b.body) == x;
+            let family = model.options.filter_parent && x != 0 && y != 0 && related;
             let bits = a.collision_bits & b.collides_with | b.collision_bits & a.collides_with;
             let by_rule = bits != 0 && x != y && !family && !listed(&model.excludes, a.body, b.body);
             let ground = |shape: Shape| matches!(shape, Shape::Plane | Shape::Heightfield { .. });
@@ -268,6 +269,11 @@ mod tests {
         model.geoms[4].collision_bits = 2;
         model.pairs.push((2, 1));
         assert_eq!(candidate_pairs(&model), [(0, 1), (0, 2), (0, 3), (1, 2)]);
+        // Without the filter of parents only geoms that are fixed to each other stay apart.
+        let mut model = chain();
+        model.options.filter_parent = false;
+        let all = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4), (2, 3), (2, 4)];
+        assert_eq!(candidate_pairs(&model), all);
     }
 
     #[test]

@@ -27,7 +27,7 @@ mod orient;
 pub mod primitive;
 mod stl;
 
-pub use frame::{InertialMesh, to_inertial_frame};
+pub use frame::{InertialMesh, principal_axes, to_inertial_frame};
 pub use hull::{Hull, convex_hull};
 pub use loader::MeshFiles;
 pub use mass::{MassProperties, MeshInertia, mass_properties};

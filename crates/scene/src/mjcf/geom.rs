@@ -8,10 +8,11 @@ use pullback_physics::articulated::{ContactSoftness, Geom, Shape, Site};
 
 use super::ImportOptions;
 use super::assets::Assets;
-use super::element::Element;
 use super::inertia::{Inertial, primitive_inertia, primitive_volume};
 use super::pose::{Pose, from_z_axis, read_orientation};
 use super::settings::Compiler;
+use super::shell::shell;
+use crate::xml::Element;
 use crate::{ImportError, Place};
 
 /// The kinds of shape and how many sizes each has.
@@ -169,16 +170,7 @@ impl GeomSpec {
     }
 
     /// The geom in `frame` of its body, with its mass.
-    pub fn build(
-        &self,
-        e: &Element,
-        frame: Pose,
-        assets: &mut Assets,
-        options: &ImportOptions,
-    ) -> Result<BuiltGeom, ImportError> {
-        if self.shell {
-            e.refuse_unless("shellinertia", false, options)?;
-        }
+    pub fn build(&self, e: &Element, frame: Pose, assets: &mut Assets) -> Result<BuiltGeom, ImportError> {
         if self.density < 0.0 || self.mass.is_some_and(|m| m < 0.0) {
             return Err(e.error("its mass or density is negative"));
         }
@@ -188,6 +180,9 @@ impl GeomSpec {
             return Err(e.error_in("mesh", "fitting a shape to a mesh is not supported; use type=\"mesh\""));
         }
         check_size(e, kind, KINDS[self.shape.kind].1, size)?;
+        if self.shell && kind == "mesh" {
+            return Err(e.error("a mesh says itself how it is weighed; set `inertia` of the `<mesh>`"));
+        }
         let (mut inertial, mut weightless) = (Inertial::none(pose), None);
         let shape = if kind == "mesh" {
             let name = self.mesh.as_deref().ok_or_else(|| e.error("needs the name of a `mesh`"))?;
@@ -202,8 +197,10 @@ impl GeomSpec {
             Shape::Heightfield { field: assets.heightfields.get(name, e)? }
         } else {
             let shape = primitive(kind, size);
-            inertial.mass = self.mass_of(primitive_volume(shape));
-            inertial.principal = primitive_inertia(shape) * inertial.mass;
+            let (amount, of_unit_mass) =
+                if self.shell { shell(shape) } else { (primitive_volume(shape), primitive_inertia(shape)) };
+            inertial.mass = self.mass_of(amount);
+            inertial.principal = of_unit_mass * inertial.mass;
             shape
         };
         let geom = Geom {

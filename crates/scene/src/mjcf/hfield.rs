@@ -12,8 +12,8 @@ use pullback_physics::articulated::Heightfield;
 
 use super::ImportOptions;
 use super::assets::locate;
-use super::element::Element;
 use super::settings::Compiler;
+use crate::xml::Element;
 use crate::{ImportError, Place};
 
 /// Most values of one field, so that a damaged header cannot ask for all memory.

@@ -11,8 +11,8 @@ use pullback_physics::articulated::Mesh;
 
 use super::ImportOptions;
 use super::assets::locate;
-use super::element::Element;
 use super::settings::Compiler;
+use crate::xml::Element;
 use crate::{ImportError, Place};
 
 /// A mesh as `<mesh>` describes it.
