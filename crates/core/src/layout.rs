@@ -219,7 +219,7 @@ impl From<Layout> for LayoutBuilder {
 }
 
 /// Collects slices; the first mistake is reported by [`LayoutBuilder::build`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LayoutBuilder {
     layout: Layout,
     error: Option<ConfigError>,

@@ -20,7 +20,7 @@ use std::fmt::Debug;
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign};
 
 use crate::cotangent::Carrier;
-use crate::{AddVjp, Cotangent, DivVjp, Flat, MulVjp, NegVjp, SubVjp};
+use crate::{AddVjp, Cotangent, DivVjp, Flat, MulVjp, NegVjp, Packing, SubVjp};
 
 /// One truth value per lane.
 pub trait Mask: Copy + Debug + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
@@ -71,6 +71,7 @@ pub fn select_vjp<V: Select + Cotangent>(mask: V::Mask, if_true: V, if_false: V,
 pub trait Real:
     Select
     + Carrier
+    + Packing
     + Flat<Self>
     + Debug
     + Default

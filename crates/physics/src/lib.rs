@@ -6,8 +6,12 @@
 //! | [`articulated`] | robots: trees of rigid bodies | 1, 2, 3 |
 //! | [`collision`] | nothing: where shapes touch, for the contact models | 1, 2, 3, 4 |
 //! | [`pendulum`] | simple and double pendulum | 1, C.3 |
+//! | [`soft`] | particles: springs, elastic solids, cloth | 1, 2 |
+//! | [`world`] | robots and soft bodies together | 1, 2 |
 
 pub mod articulated;
 pub mod collision;
 pub mod pendulum;
 pub mod point_mass;
+pub mod soft;
+pub mod world;

@@ -91,13 +91,13 @@ const GEOM_FRICTION: usize = 10;
 const GEOM_LAW: usize = 11;
 
 /// A geom in the world.
-struct Placed<'m, T> {
-    body: usize,
+pub(crate) struct Placed<'m, T> {
+    pub body: usize,
     orientation: Quat<T>,
     local: Transform<T>,
-    pose: Transform<T>,
-    collider: Collider<'m, T>,
-    friction: T,
+    pub pose: Transform<T>,
+    pub collider: Collider<'m, T>,
+    pub friction: T,
 }
 
 impl<'m, T: Real> Placed<'m, T> {
@@ -126,7 +126,7 @@ pub fn pair_law<T: Real>(
 }
 
 /// Everything contact forces depend on.
-pub(super) struct Scene<'a, T> {
+pub(crate) struct Scene<'a, T> {
     pub model: &'a Model,
     pub pairs: &'a [(usize, usize)],
     pub index: &'a ParamIndex,
@@ -156,7 +156,7 @@ impl<'a, T: Real> Scene<'a, T> {
         }
     }
 
-    fn placed(&self, geom: usize) -> Placed<'a, T> {
+    pub fn placed(&self, geom: usize) -> Placed<'a, T> {
         Placed::new(
             self.model,
             &self.model.geoms[geom],
@@ -290,17 +290,29 @@ impl<'a, T: Real> Scene<'a, T> {
             for (geom, placed, bar, friction) in
                 [(a, &first, a_bar, first_friction), (b, &second, b_bar, second_friction)]
             {
-                let body_pose = self.kinematics.world_from_body[placed.body];
-                let (body_bar, local_bar) = body_pose.mul_vjp(placed.local, bar.pose);
-                wrenches[placed.body] += pose_wrench(body_pose, body_bar, origins[placed.body]);
-                let unit = placed.orientation.normalize();
-                let (unit_bar, position) =
-                    Transform::from_quat_vjp(unit, placed.local.translation, local_bar);
-                let orientation = placed.orientation.normalize_vjp(unit_bar);
-                let at = self.index.geom[geom];
-                (bar.size, position, orientation, friction).add_to(&mut params_bar[at..at + 11]);
+                self.placed_vjp(geom, placed, bar, friction, wrenches, params_bar);
             }
         }
+    }
+
+    /// The pullback of [`Scene::placed`]: *adds* to the wrenches on displacements of the bodies and to the parameters.
+    pub fn placed_vjp(
+        &self,
+        geom: usize,
+        placed: &Placed<'_, T>,
+        bar: ShapeBar<T>,
+        friction_bar: T,
+        wrenches: &mut [Force<T>],
+        params_bar: &mut [T],
+    ) {
+        let body_pose = self.kinematics.world_from_body[placed.body];
+        let (body_bar, local_bar) = body_pose.mul_vjp(placed.local, bar.pose);
+        wrenches[placed.body] += pose_wrench(body_pose, body_bar, self.kinematics.origins[placed.body]);
+        let unit = placed.orientation.normalize();
+        let (unit_bar, position) = Transform::from_quat_vjp(unit, placed.local.translation, local_bar);
+        let orientation = placed.orientation.normalize_vjp(unit_bar);
+        let at = self.index.geom[geom];
+        (bar.size, position, orientation, friction_bar).add_to(&mut params_bar[at..at + GEOM_LAW]);
     }
 }
 
@@ -318,7 +330,7 @@ fn apart<T: Real>(a: &Placed<'_, T>, b: &Placed<'_, T>) -> bool {
 }
 
 /// The wrench that the cotangent of a pose exerts on small motions of it.
-fn pose_wrench<T: Real>(pose: Transform<T>, bar: Transform<T>, origin: Vec3<T>) -> Force<T> {
+pub(crate) fn pose_wrench<T: Real>(pose: Transform<T>, bar: Transform<T>, origin: Vec3<T>) -> Force<T> {
     let mut wrench = Force::at_point(bar.translation, pose.translation - origin);
     for i in 0..3 {
         wrench.moment += pose.rotation.col(i).cross(bar.rotation.col(i));

@@ -52,14 +52,19 @@ impl Coordinates {
 
     /// Moves the state (q, v) along a rate for `h`.
     pub fn advance<T: Real>(&self, state: &[T], rate: &[T], h: T, next: &mut [T]) {
-        for &(q, v) in &self.straight {
-            next[q] = state[q] + h * rate[v];
-        }
-        for &(q, v) in &self.rotations {
-            Quat::read(&state[q..]).integrate(Vec3::read(&rate[v..]), h).write(&mut next[q..]);
-        }
+        self.advance_positions(state, rate, h, next);
         for k in 0..self.nv {
             next[self.nq + k] = state[self.nq + k] + h * rate[self.nv + k];
+        }
+    }
+
+    /// q′ = q ⊕ h v; reads and writes only the first entries of its arguments.
+    pub fn advance_positions<T: Real>(&self, at: &[T], rate: &[T], h: T, next: &mut [T]) {
+        for &(q, v) in &self.straight {
+            next[q] = at[q] + h * rate[v];
+        }
+        for &(q, v) in &self.rotations {
+            Quat::read(&at[q..]).integrate(Vec3::read(&rate[v..]), h).write(&mut next[q..]);
         }
     }
 
@@ -73,19 +78,32 @@ impl Coordinates {
         state_bar: &mut [T],
         rate_bar: &mut [T],
     ) {
-        for &(q, v) in &self.straight {
-            state_bar[q] += next_bar[q];
-            rate_bar[v] += h * next_bar[q];
-        }
-        for &(q, v) in &self.rotations {
-            let (at, turn) = (Quat::read(&state[q..]), Vec3::read(&rate[v..]));
-            let (q_bar, turn_bar, _) = at.integrate_vjp(turn, h, Quat::read(&next_bar[q..]));
-            q_bar.add_to(&mut state_bar[q..]);
-            turn_bar.add_to(&mut rate_bar[v..]);
-        }
+        self.advance_positions_vjp(state, rate, h, next_bar, state_bar, rate_bar);
         for k in 0..self.nv {
             state_bar[self.nq + k] += next_bar[self.nq + k];
             rate_bar[self.nv + k] += h * next_bar[self.nq + k];
+        }
+    }
+
+    /// The pullback of [`Coordinates::advance_positions`]: *adds* to the cotangents of q and v.
+    pub fn advance_positions_vjp<T: Real>(
+        &self,
+        at: &[T],
+        rate: &[T],
+        h: T,
+        next_bar: &[T],
+        at_bar: &mut [T],
+        rate_bar: &mut [T],
+    ) {
+        for &(q, v) in &self.straight {
+            at_bar[q] += next_bar[q];
+            rate_bar[v] += h * next_bar[q];
+        }
+        for &(q, v) in &self.rotations {
+            let (orientation, turn) = (Quat::read(&at[q..]), Vec3::read(&rate[v..]));
+            let (q_bar, turn_bar, _) = orientation.integrate_vjp(turn, h, Quat::read(&next_bar[q..]));
+            q_bar.add_to(&mut at_bar[q..]);
+            turn_bar.add_to(&mut rate_bar[v..]);
         }
     }
 

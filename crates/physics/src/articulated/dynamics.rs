@@ -231,7 +231,11 @@ impl Articulated {
         Inputs { tree: &self.tree, kinematics, v, gravity, external }
     }
 
-    fn contacts<'a, T: Real>(&'a self, kinematics: &'a Kinematics<T>, params: &'a [T]) -> Scene<'a, T> {
+    pub(crate) fn contacts<'a, T: Real>(
+        &'a self,
+        kinematics: &'a Kinematics<T>,
+        params: &'a [T],
+    ) -> Scene<'a, T> {
         Scene { model: &self.model, pairs: &self.pairs, index: &self.index, params, kinematics }
     }
 
@@ -344,6 +348,69 @@ impl Articulated {
             inputs.add_bars(slots, |b| sweep.wrench(b) + touch(b), params_bar);
         }
         self.body_params_vjp(ws, params, params_bar);
+    }
+
+    /// Poses and velocities of all bodies at a state, left in the workspace.
+    pub(crate) fn motion<T: Real>(&self, ws: &mut ArticulatedWorkspace<T>, params: &[T], state: &[T]) {
+        self.update_kinematics(ws, params, state);
+        let full = if self.coupling.is_some() { &ws.coupled.state } else { state };
+        let at = self.inputs(&ws.kinematics, params, &full[self.model.nq..], &[]);
+        body_velocities(&at, &mut ws.sweep);
+    }
+
+    /// The pullback of [`Articulated::motion`] at the state last computed: *adds* what cotangents of body velocities (forces
+    /// about the trees' points) and wrenches on displacements of the bodies give.
+    pub(crate) fn motion_vjp<T: Real>(
+        &self,
+        ws: &mut ArticulatedWorkspace<T>,
+        params: &[T],
+        state: &[T],
+        velocity_bars: &mut [Force<T>],
+        wrenches: &mut [Force<T>],
+        state_bar: &mut [T],
+        params_bar: &mut [T],
+    ) {
+        let Some(coupling) = &self.coupling else {
+            return self.full_motion_vjp(ws, params, state, velocity_bars, wrenches, state_bar, params_bar);
+        };
+        let full = std::mem::take(&mut ws.coupled.state);
+        let mut full_bar = std::mem::take(&mut ws.coupled.state_bar);
+        full_bar.fill(T::zero());
+        self.full_motion_vjp(ws, params, &full, velocity_bars, wrenches, &mut full_bar, params_bar);
+        (ws.coupled.state, ws.coupled.state_bar) = (full, full_bar);
+        coupling.expand_state_vjp(&ws.coupled, params, state, state_bar, params_bar);
+    }
+
+    fn full_motion_vjp<T: Real>(
+        &self,
+        ws: &mut ArticulatedWorkspace<T>,
+        params: &[T],
+        state: &[T],
+        velocity_bars: &mut [Force<T>],
+        wrenches: &mut [Force<T>],
+        state_bar: &mut [T],
+        params_bar: &mut [T],
+    ) {
+        let (q, v) = state.split_at(self.model.nq);
+        let (q_bar, v_bar) = state_bar.split_at_mut(self.model.nq);
+        let ArticulatedWorkspace { kinematics, tangent_bar, axis_bars, .. } = ws;
+        tangent_bar.fill(T::zero());
+        axis_bars.fill(Force::zero());
+        let at = self.inputs(kinematics, params, v, &[]);
+        body_velocities_vjp(&at, velocity_bars, wrenches, tangent_bar, v_bar, axis_bars);
+        self.all_coordinates.add_tangent(q, tangent_bar, q_bar);
+        if let Some(slots) = &self.index.kinematics {
+            let inputs = KinematicInputs {
+                model: &self.model,
+                tree: &self.tree,
+                index: &self.index,
+                params,
+                kinematics,
+                q,
+                axis_bars,
+            };
+            inputs.add_bars(slots, |b| wrenches[b], params_bar);
+        }
     }
 
     /// Cotangents of body parameters from those of the inertias in the world.

@@ -113,6 +113,10 @@ impl<'m, T: Real> Collider<'m, T> {
             }
         }
     }
+    /// The same shape with sizes of another scalar.
+    pub fn with_size<U: Real>(&self, size: Vec3<U>) -> Collider<'m, U> {
+        Collider { kind: self.kind, size, vertices: self.vertices, hull: self.hull, grid: self.grid }
+    }
     /// Radius of a ball around its origin that holds it, m; infinite for a plane.
     pub fn bounding_radius(&self) -> f64 {
         let s = self.size.map(|x| x.max_lane());

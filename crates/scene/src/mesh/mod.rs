@@ -1,7 +1,8 @@
-//! Triangle meshes: reading them, weighing them, and their convex hulls.
+//! Triangle meshes: reading them, weighing them, and their convex hulls; and the meshes of soft bodies.
 //!
 //! [`read`] picks the reader by the file's extension: STL (binary or text), OBJ, or MuJoCo's legacy MSH. Each reader is
-//! also available on bytes, under the name that errors shall show.
+//! also available on bytes, under the name that errors shall show. [`read_soft`] reads cloth and elastic solids, from Gmsh
+//! files as well, and [`write_gmsh`] and [`write_obj`] write them.
 //!
 //! The readers are ours, although crates exist. `stl_io` takes any binary file whose header happens to begin with
 //! `solid` for text; `tobj` reads coordinates as `f32`, wraps a negative index that points before the first vertex, and
@@ -18,6 +19,8 @@ use pullback_math::{Quat, Vec3};
 use thiserror::Error;
 
 pub mod frame;
+mod gmsh;
+mod gmsh_cursor;
 pub mod hull;
 mod loader;
 pub mod mass;
@@ -25,16 +28,21 @@ mod msh;
 mod obj;
 mod orient;
 pub mod primitive;
+mod soft;
 mod stl;
+mod write;
 
 pub use frame::{InertialMesh, principal_axes, to_inertial_frame};
+pub use gmsh::parse_gmsh;
 pub use hull::{Hull, convex_hull};
 pub use loader::MeshFiles;
 pub use mass::{MassProperties, MeshInertia, mass_properties};
 pub use msh::parse_msh;
 pub use obj::parse_obj;
 pub use primitive::shape_mass_properties;
+pub use soft::{SoftMesh, parse_soft, read_soft};
 pub use stl::parse_stl;
+pub use write::{write_gmsh, write_obj};
 
 /// Largest mesh file that is read, bytes: 256 MiB, five million binary STL triangles.
 pub const MAX_BYTES: u64 = 256 << 20;
@@ -100,6 +108,12 @@ pub fn read(path: impl AsRef<Path>) -> Result<TriangleMesh, MeshError> {
             return Err(refuse(format!("mesh format `{other}` is not read; convert it to stl, obj or msh")));
         }
     };
+    parse(&read_bytes(path, &file)?, &file)
+}
+
+/// The contents of a mesh file, refused before reading if there is too much of it.
+fn read_bytes(path: &Path, file: &str) -> Result<Vec<u8>, MeshError> {
+    let refuse = |reason: String| MeshError::Read { file: file.into(), reason };
     let meta = std::fs::metadata(path).map_err(|e| refuse(e.to_string()))?;
     if !meta.is_file() {
         return Err(refuse("not a regular file".into()));
@@ -110,7 +124,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<TriangleMesh, MeshError> {
             meta.len()
         )));
     }
-    parse(&std::fs::read(path).map_err(|e| refuse(e.to_string()))?, &file)
+    std::fs::read(path).map_err(|e| refuse(e.to_string()))
 }
 
 impl TriangleMesh {

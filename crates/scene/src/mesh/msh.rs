@@ -12,6 +12,11 @@ const HEADER: usize = 16;
 
 /// Reads an MSH file from its bytes; `file` is the name that errors show.
 pub fn parse_msh(bytes: &[u8], file: &str) -> Result<TriangleMesh, MeshError> {
+    if bytes.starts_with(super::gmsh::HEADER) {
+        let reason =
+            "this is a mesh of Gmsh, for soft bodies; export the surface as stl or obj for a rigid one";
+        return Err(MeshError::line(file, 1, reason));
+    }
     let word = |at: usize| bytes.get(at..at + 4).map(|b| [b[0], b[1], b[2], b[3]]);
     let mut counts = [0usize; 4];
     for (i, count) in counts.iter_mut().enumerate() {

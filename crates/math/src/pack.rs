@@ -1,0 +1,145 @@
+//! [`Packing`]: the other use of SIMD lanes, across alike elements of one environment.
+//!
+//! Lanes of environments make a value wide from outside: `T` is then a register already. A loop over thousands of alike
+//! elements (tetrahedra, particles) of one environment can fill registers by itself: it gathers `T::WIDTH` scalars into a
+//! `T::Pack`, runs the same kernel on that, and takes the lanes out again. For a `T` that is a register already the pack
+//! is `T` itself, of width 1, so one loop serves both.
+//!
+//! ```
+//! use pullback_math::{Packing, Real};
+//! let x: Vec<f64> = (0..16).map(f64::from).collect();
+//! let squares = |first: usize| { let p = f64::pack(|i| x[first + i]); p * p };
+//! assert_eq!(f64::unpack(&squares(f64::WIDTH), 1), 81.0);
+//! ```
+
+use crate::lanes::{f32x8, f32x16, f64x4, f64x8};
+use crate::{Dual, Real, Vec3};
+
+/// A scalar of which `WIDTH` fit side by side in one register.
+pub trait Packing: Sized + Copy {
+    /// The register.
+    type Pack: Real;
+    /// How many scalars it holds.
+    const WIDTH: usize;
+    /// A register whose place `i` holds `value(i)`.
+    fn pack(value: impl FnMut(usize) -> Self) -> Self::Pack;
+    /// Registers of vectors: place `i` holds `value(i)`.
+    fn pack_vectors(value: impl FnMut(usize) -> Vec3<Self>) -> Vec3<Self::Pack>;
+    /// What place `i` holds.
+    fn unpack(pack: &Self::Pack, i: usize) -> Self;
+    /// The same scalar in every place.
+    #[inline(always)]
+    fn fill(self) -> Self::Pack {
+        Self::pack(|_| self)
+    }
+    /// Vector at place `i`.
+    #[inline(always)]
+    fn unpack_vector(pack: &Vec3<Self::Pack>, i: usize) -> Vec3<Self> {
+        Vec3 { x: Self::unpack(&pack.x, i), y: Self::unpack(&pack.y, i), z: Self::unpack(&pack.z, i) }
+    }
+}
+
+macro_rules! packs_into {
+    ($t:ident, $pack:ident, $n:literal, [$($i:literal)*]) => {
+        impl Packing for $t {
+            type Pack = $pack;
+            const WIDTH: usize = $n;
+            #[inline(always)]
+            fn pack(mut value: impl FnMut(usize) -> $t) -> $pack {
+                let mut x = [0.0; $n];
+                for (i, x) in x.iter_mut().enumerate() {
+                    *x = value(i);
+                }
+                $pack::from(x)
+            }
+            #[inline(always)]
+            fn pack_vectors(mut value: impl FnMut(usize) -> Vec3<$t>) -> Vec3<$pack> {
+                // Written out: a loop would build the registers through memory.
+                let v = [$(value($i)),*];
+                Vec3 {
+                    x: $pack::from([$(v[$i].x),*]),
+                    y: $pack::from([$(v[$i].y),*]),
+                    z: $pack::from([$(v[$i].z),*]),
+                }
+            }
+            #[inline(always)]
+            fn unpack(pack: &$pack, i: usize) -> $t {
+                pack.as_array()[i]
+            }
+        }
+    };
+}
+packs_into!(f64, f64x8, 8, [0 1 2 3 4 5 6 7]);
+packs_into!(f32, f32x16, 16, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]);
+
+macro_rules! packs_into_itself {
+    ($($t:ident),*) => {$(
+        impl Packing for $t {
+            type Pack = $t;
+            const WIDTH: usize = 1;
+            #[inline(always)]
+            fn pack(mut value: impl FnMut(usize) -> $t) -> $t {
+                value(0)
+            }
+            #[inline(always)]
+            fn pack_vectors(mut value: impl FnMut(usize) -> Vec3<$t>) -> Vec3<$t> {
+                value(0)
+            }
+            #[inline(always)]
+            fn unpack(pack: &$t, _i: usize) -> $t {
+                *pack
+            }
+        }
+    )*};
+}
+packs_into_itself!(f64x4, f64x8, f32x8, f32x16);
+
+impl<T: Real> Packing for Dual<T> {
+    type Pack = Dual<T::Pack>;
+    const WIDTH: usize = T::WIDTH;
+    #[inline(always)]
+    fn pack(mut value: impl FnMut(usize) -> Self) -> Self::Pack {
+        Dual::new(T::pack(|i| value(i).value), T::pack(|i| value(i).tangent))
+    }
+    #[inline(always)]
+    fn pack_vectors(mut value: impl FnMut(usize) -> Vec3<Self>) -> Vec3<Self::Pack> {
+        let primal = T::pack_vectors(|i| value(i).map(|c| c.value));
+        let tangent = T::pack_vectors(|i| value(i).map(|c| c.tangent));
+        Vec3 {
+            x: Dual::new(primal.x, tangent.x),
+            y: Dual::new(primal.y, tangent.y),
+            z: Dual::new(primal.z, tangent.z),
+        }
+    }
+    #[inline(always)]
+    fn unpack(pack: &Self::Pack, i: usize) -> Self {
+        Dual::new(T::unpack(&pack.value, i), T::unpack(&pack.tangent, i))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip<T: Real>() {
+        let scalar = |i: usize| T::lit(i as f64 + 0.5);
+        let pack = T::pack(scalar);
+        let vectors = T::pack_vectors(|i| Vec3::new(scalar(i), -scalar(i), scalar(2 * i)));
+        for i in 0..T::WIDTH {
+            assert_eq!(T::unpack(&pack, i).lane(0), i as f64 + 0.5);
+            let v = T::unpack_vector(&vectors, i).map(|c| c.lane(0));
+            assert_eq!((v.x, v.y, v.z), (i as f64 + 0.5, -(i as f64) - 0.5, 2.0 * i as f64 + 0.5));
+        }
+    }
+
+    #[test]
+    fn what_goes_in_comes_out() {
+        round_trip::<f64>();
+        round_trip::<f32>();
+        round_trip::<f64x8>();
+        round_trip::<f32x16>();
+        round_trip::<Dual<f64>>();
+        let pack = Dual::<f64>::pack(|i| Dual::new(1.0, i as f64));
+        assert_eq!(Dual::<f64>::unpack(&pack, 3), Dual::new(1.0, 3.0));
+    }
+}

@@ -1,0 +1,403 @@
+//! [`Element`]: a force between a few particles; [`Elements`]: thousands of one kind, evaluated in registers.
+//!
+//! Each element reads the positions and velocities of its N corners, P parameters that carry gradients and R constants of its
+//! rest shape. [`Elements::add_forces`] gathers `T::WIDTH` elements at a time into packs, evaluates them, and then every
+//! particle collects the forces of the elements it belongs to, in a fixed order. So the sum has the same bits for any number
+//! of threads. The pullback does the same with cotangents: it gathers those of the forces and collects those of positions and
+//! velocities.
+//!
+//! Newton's law divides by the mass, so its cotangent wants f·f̄ of every particle; elements hand that out on the way back
+//! (`work`) and no second forward pass is needed.
+
+use pullback_math::{Packing, Real, Vec3};
+use rayon::prelude::*;
+
+/// Packs handled by one task of a parallel loop.
+const TASK: usize = 8;
+/// Particles handled by one task of a parallel loop.
+const PARTICLES: usize = 256;
+
+/// Cotangents of one element, and the work f·f̄ at each corner.
+#[derive(Clone, Copy, Debug)]
+pub struct ElementBars<T, const N: usize, const P: usize> {
+    /// Of the positions.
+    pub x: [Vec3<T>; N],
+    /// Of the velocities.
+    pub v: [Vec3<T>; N],
+    /// Of the parameters.
+    pub params: [T; P],
+    /// f·f̄ at each corner.
+    pub work: [T; N],
+}
+
+/// A kind of element with N corners, P parameters and R constants of the rest shape.
+pub trait Element<const N: usize, const P: usize, const R: usize>: Copy + Send + Sync {
+    /// Energy stored, J; at v = 0 the forces are its negative gradient.
+    fn energy<T: Real>(rest: [T; R], params: [T; P], x: [Vec3<T>; N]) -> T;
+
+    /// Force on each corner, N.
+    fn forces<T: Real>(rest: [T; R], params: [T; P], x: [Vec3<T>; N], v: [Vec3<T>; N]) -> [Vec3<T>; N];
+
+    /// The pullback of [`Element::forces`].
+    fn forces_vjp<T: Real>(
+        rest: [T; R],
+        params: [T; P],
+        x: [Vec3<T>; N],
+        v: [Vec3<T>; N],
+        f_bar: [Vec3<T>; N],
+    ) -> ElementBars<T, N, P>;
+}
+
+/// The work f·f̄ of every corner.
+#[inline(always)]
+pub fn work<T: Real, const N: usize>(f: [Vec3<T>; N], f_bar: [Vec3<T>; N]) -> [T; N] {
+    std::array::from_fn(|c| f[c].dot(f_bar[c]))
+}
+
+/// Many elements of one kind.
+#[derive(Clone, Debug)]
+pub struct Elements<const N: usize, const P: usize, const R: usize> {
+    /// Number of elements.
+    len: usize,
+    /// Corners; the last element is repeated up to a whole number of the widest packs.
+    corners: Vec<[u32; N]>,
+    rest: Vec<[f64; R]>,
+    /// Where the parameters start: P runs of one entry per element.
+    params: usize,
+    /// Which parameter controls add to.
+    driven: usize,
+    /// The control of each element, [`NOT_DRIVEN`] for none; empty if none is driven.
+    controls: Vec<u32>,
+    incidence: Incidence,
+}
+
+/// An element that no control drives.
+pub const NOT_DRIVEN: u32 = u32::MAX;
+
+/// The elements each particle belongs to.
+#[derive(Clone, Debug, Default)]
+struct Incidence {
+    /// Particle i has `slots[start[i]..start[i + 1]]`.
+    start: Vec<u32>,
+    /// Element (upper bits) and corner (lower two bits).
+    slots: Vec<u32>,
+}
+
+impl Incidence {
+    fn new<const N: usize>(corners: &[[u32; N]], particles: usize) -> Self {
+        let mut start = vec![0u32; particles + 1];
+        for c in corners.iter().flatten() {
+            start[*c as usize + 1] += 1;
+        }
+        for i in 0..particles {
+            start[i + 1] += start[i];
+        }
+        let mut next = start.clone();
+        let mut slots = vec![0; corners.len() * N];
+        for (e, corners) in corners.iter().enumerate() {
+            for (c, i) in corners.iter().enumerate() {
+                slots[next[*i as usize] as usize] = (e as u32) << 2 | c as u32;
+                next[*i as usize] += 1;
+            }
+        }
+        Incidence { start, slots }
+    }
+
+    /// Hands (element, corner) of particle `i` to `visit`.
+    #[inline(always)]
+    fn of(&self, i: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let slots = &self.slots[self.start[i] as usize..self.start[i + 1] as usize];
+        slots.iter().map(|s| ((s >> 2) as usize, (s & 3) as usize))
+    }
+}
+
+/// Scratch of [`Elements`] on scalars `T`.
+#[derive(Clone, Debug)]
+pub struct ElementScratch<T: Real, const N: usize, const P: usize, const R: usize> {
+    rest: Vec<[T::Pack; R]>,
+    forces: Vec<[Vec3<T::Pack>; N]>,
+    bars: Vec<ElementBars<T::Pack, N, P>>,
+}
+
+impl<T: Real, const N: usize, const P: usize, const R: usize> ElementScratch<T, N, P, R> {
+    /// Heap bytes held.
+    pub fn heap_bytes(&self) -> usize {
+        self.rest.capacity() * size_of::<[T::Pack; R]>()
+            + self.forces.capacity() * size_of::<[Vec3<T::Pack>; N]>()
+            + self.bars.capacity() * size_of::<ElementBars<T::Pack, N, P>>()
+    }
+}
+
+/// What elements read.
+#[derive(Clone, Copy, Debug)]
+pub struct Particles<'a, T> {
+    /// All parameters of the system.
+    pub params: &'a [T],
+    /// All controls of the system.
+    pub control: &'a [T],
+    /// Positions, m.
+    pub x: &'a [[T; 3]],
+    /// Velocities, m/s.
+    pub v: &'a [[T; 3]],
+    /// Velocity that those of the particles are measured against, m/s: the wind, or zero.
+    pub wind: Vec3<T>,
+    /// Whether to use all threads of the pool that calls.
+    pub parallel: bool,
+}
+
+/// Cotangents that the pullback of elements adds to.
+#[derive(Debug)]
+pub struct ParticleBars<'a, T> {
+    /// Of all parameters.
+    pub params: &'a mut [T],
+    /// Of all controls.
+    pub control: &'a mut [T],
+    /// Of the positions.
+    pub x: &'a mut [[T; 3]],
+    /// Of the velocities.
+    pub v: &'a mut [[T; 3]],
+    /// f·f̄ of each particle.
+    pub work: &'a mut [T],
+    /// Of the wind.
+    pub wind: &'a mut Vec3<T>,
+}
+
+impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
+    /// Elements with the corners and rest shapes given among `particles` particles; parameters start at `params`.
+    pub fn new(corners: &[[usize; N]], rest: Vec<[f64; R]>, particles: usize, params: usize) -> Self {
+        let len = corners.len();
+        let mut corners: Vec<[u32; N]> = corners.iter().map(|c| c.map(|i| i as u32)).collect();
+        let incidence = Incidence::new(&corners, particles);
+        if let Some(last) = corners.last().copied() {
+            corners.resize(len.next_multiple_of(f32::WIDTH), last);
+        }
+        Elements { len, corners, rest, params, driven: 0, controls: Vec::new(), incidence }
+    }
+
+    /// Lets controls add to parameter `driven` of elements; `controls` has one entry per element.
+    pub fn driven_by(mut self, driven: usize, controls: Vec<u32>) -> Self {
+        if controls.iter().any(|c| *c != NOT_DRIVEN) {
+            (self.driven, self.controls) = (driven, controls);
+        }
+        self
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Allocates the scratch.
+    pub fn scratch<T: Real>(&self) -> ElementScratch<T, N, P, R> {
+        let packs = self.len.div_ceil(T::WIDTH);
+        let rest = |pack: usize| {
+            std::array::from_fn(|r| {
+                T::pack(|i| T::lit(self.rest[(pack * T::WIDTH + i).min(self.len - 1)][r]))
+            })
+        };
+        let zero = Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
+        let none = ElementBars {
+            x: [zero; N],
+            v: [zero; N],
+            params: [T::Pack::zero(); P],
+            work: [T::Pack::zero(); N],
+        };
+        ElementScratch {
+            rest: (0..packs).map(rest).collect(),
+            forces: vec![[zero; N]; packs],
+            bars: vec![none; packs],
+        }
+    }
+
+    /// Energy stored in all elements, J.
+    pub fn energy<T: Real, E: Element<N, P, R>>(&self, at: &Particles<T>) -> T {
+        let mut sum = T::zero();
+        for e in 0..self.len {
+            let x = self.corners[e]
+                .map(|c| Vec3::new(at.x[c as usize][0], at.x[c as usize][1], at.x[c as usize][2]));
+            let mut params = std::array::from_fn(|p| at.params[self.params + p * self.len + e]);
+            match self.controls.get(e) {
+                Some(c) if *c != NOT_DRIVEN => params[self.driven] += at.control[*c as usize],
+                _ => {}
+            }
+            sum += E::energy(self.rest[e].map(T::lit), params, x);
+        }
+        sum
+    }
+
+    /// Adds the forces of all elements to those of the particles.
+    pub fn add_forces<T: Real, E: Element<N, P, R>>(
+        &self,
+        scratch: &mut ElementScratch<T, N, P, R>,
+        at: &Particles<T>,
+        force: &mut [[T; 3]],
+    ) {
+        if self.is_empty() {
+            return;
+        }
+        let rest = &scratch.rest;
+        for_each(at.parallel, &mut scratch.forces, TASK, |pack, forces| {
+            let (x, v) = self.gather(pack, at);
+            *forces = E::forces(rest[pack], self.gather_params(pack, at), x, v);
+        });
+        let forces = &scratch.forces;
+        for_each(at.parallel, force, PARTICLES, |i, force| {
+            let mut sum = Vec3::new(force[0], force[1], force[2]);
+            for (e, c) in self.incidence.of(i) {
+                sum += T::unpack_vector(&forces[e / T::WIDTH][c], e % T::WIDTH);
+            }
+            *force = [sum.x, sum.y, sum.z];
+        });
+    }
+
+    /// The pullback of [`Elements::add_forces`]: *adds* to all cotangents.
+    pub fn add_forces_vjp<T: Real, E: Element<N, P, R>>(
+        &self,
+        scratch: &mut ElementScratch<T, N, P, R>,
+        at: &Particles<T>,
+        force_bar: &[[T; 3]],
+        bars: &mut ParticleBars<T>,
+    ) {
+        if self.is_empty() {
+            return;
+        }
+        let rest = &scratch.rest;
+        for_each(at.parallel, &mut scratch.bars, TASK, |pack, bars| {
+            let (x, v) = self.gather(pack, at);
+            let f_bar = self.gather_vectors::<T>(pack, force_bar);
+            *bars = E::forces_vjp(rest[pack], self.gather_params(pack, at), x, v, f_bar);
+        });
+
+        // Every particle collects from its elements.
+        let packs = &scratch.bars;
+        let ParticleBars { x, v, work, wind, params, control } = bars;
+        let each = x.iter_mut().zip(v.iter_mut()).zip(work.iter_mut());
+        let collect = |i: usize, x_bar: &mut [T; 3], v_bar: &mut [T; 3], work: &mut T| {
+            let (mut x, mut v, mut w) = (Vec3::zero(), Vec3::zero(), T::zero());
+            for (e, c) in self.incidence.of(i) {
+                let (pack, place) = (&packs[e / T::WIDTH], e % T::WIDTH);
+                x += T::unpack_vector(&pack.x[c], place);
+                v += T::unpack_vector(&pack.v[c], place);
+                w += T::unpack(&pack.work[c], place);
+            }
+            add(x_bar, x);
+            add(v_bar, v);
+            *work += w;
+            v
+        };
+        if at.parallel {
+            x.par_chunks_mut(PARTICLES)
+                .zip(v.par_chunks_mut(PARTICLES))
+                .zip(work.par_chunks_mut(PARTICLES))
+                .enumerate()
+                .for_each(|(task, ((x, v), work))| {
+                    for (k, ((x, v), work)) in x.iter_mut().zip(v).zip(work).enumerate() {
+                        collect(task * PARTICLES + k, x, v, work);
+                    }
+                });
+        } else {
+            for (i, ((x, v), work)) in each.enumerate() {
+                collect(i, x, v, work);
+            }
+        }
+
+        // v is measured against the wind.
+        for (pack, bars) in packs.iter().enumerate() {
+            for place in 0..T::WIDTH.min(self.len - pack * T::WIDTH) {
+                for c in 0..N {
+                    **wind -= T::unpack_vector(&bars.v[c], place);
+                }
+            }
+        }
+        self.scatter_params(packs, params, control);
+    }
+
+    /// Cotangents of parameters go to their elements, those of driven ones to their controls as well.
+    fn scatter_params<T: Real>(
+        &self,
+        packs: &[ElementBars<T::Pack, N, P>],
+        params: &mut [T],
+        control: &mut [T],
+    ) {
+        for p in 0..P {
+            let run = &mut params[self.params + p * self.len..][..self.len];
+            for (run, bars) in run.chunks_mut(T::WIDTH).zip(packs) {
+                for (i, bar) in run.iter_mut().enumerate() {
+                    *bar += T::unpack(&bars.params[p], i);
+                }
+            }
+        }
+        for (e, c) in self.controls.iter().enumerate() {
+            if *c != NOT_DRIVEN {
+                control[*c as usize] += T::unpack(&packs[e / T::WIDTH].params[self.driven], e % T::WIDTH);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn gather<T: Real>(&self, pack: usize, at: &Particles<T>) -> ([Vec3<T::Pack>; N], [Vec3<T::Pack>; N]) {
+        let wind = at.wind.map(T::fill);
+        let v = self.gather_vectors::<T>(pack, at.v);
+        (self.gather_vectors::<T>(pack, at.x), v.map(|v| v - wind))
+    }
+
+    #[inline(always)]
+    fn gather_vectors<T: Real>(&self, pack: usize, from: &[[T; 3]]) -> [Vec3<T::Pack>; N] {
+        let corners = &self.corners[pack * T::WIDTH..][..T::WIDTH];
+        let mut gathered = [Vec3::zero(); N];
+        for (c, gathered) in gathered.iter_mut().enumerate() {
+            *gathered = T::pack_vectors(|i| {
+                let [x, y, z] = from[corners[i][c] as usize];
+                Vec3 { x, y, z }
+            });
+        }
+        gathered
+    }
+
+    #[inline(always)]
+    fn gather_params<T: Real>(&self, pack: usize, at: &Particles<T>) -> [T::Pack; P] {
+        let first = pack * T::WIDTH;
+        let mut params = [T::Pack::zero(); P];
+        for (p, param) in params.iter_mut().enumerate() {
+            let run = &at.params[self.params + p * self.len..][..self.len];
+            *param = match run.get(first..first + T::WIDTH) {
+                Some(whole) => T::pack(|i| whole[i]),
+                None => T::pack(|i| run[(first + i).min(self.len - 1)]),
+            };
+        }
+        if !self.controls.is_empty() {
+            params[self.driven] += T::pack(|i| {
+                let c = self.controls[(first + i).min(self.len - 1)];
+                if c == NOT_DRIVEN { T::zero() } else { at.control[c as usize] }
+            });
+        }
+        params
+    }
+}
+
+#[inline(always)]
+fn add<T: Real>(to: &mut [T; 3], x: Vec3<T>) {
+    to[0] += x.x;
+    to[1] += x.y;
+    to[2] += x.z;
+}
+
+/// Visits every item with its index, `grain` items to a task where tasks run in parallel.
+#[inline(always)]
+fn for_each<X: Send>(parallel: bool, items: &mut [X], grain: usize, visit: impl Fn(usize, &mut X) + Sync) {
+    if parallel {
+        items.par_chunks_mut(grain).enumerate().for_each(|(task, items)| {
+            for (k, item) in items.iter_mut().enumerate() {
+                visit(task * grain + k, item);
+            }
+        });
+    } else {
+        for (i, item) in items.iter_mut().enumerate() {
+            visit(i, item);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! [`Soft`]: a [`SoftBody`] compiled to flat arrays: all forces inside soft parts, and their pullback.
+
+use pullback_core::layout::{LayoutBuilder, Slice};
+use pullback_math::{Real, Vec3};
+
+use super::air::Air;
+use super::body::{List, SoftBody};
+use super::element::{ElementScratch, Elements, ParticleBars, Particles};
+use super::hinge::Hinge;
+use super::membrane::Membrane;
+use super::solid::{Corotated, NeoHookean, StVenantKirchhoff, Tetrahedron};
+use super::spring::Spring;
+
+/// Where the parameters of particles lie; those of elements are known to the elements.
+#[derive(Clone, Debug)]
+pub struct SoftIndex {
+    /// Mass of each particle.
+    pub mass: usize,
+    /// Wind, 3 entries.
+    pub wind: usize,
+    /// Stiffness, damping and friction slope of contact, then the particles' radius.
+    pub contact: usize,
+    /// Stiffness of each attachment, then damping of each.
+    pub attachments: usize,
+}
+
+/// All elements of the soft parts of a world.
+#[derive(Clone, Debug)]
+pub struct Soft {
+    body: SoftBody,
+    index: SoftIndex,
+    springs: Elements<2, 3, 0>,
+    neo_hookean: Elements<4, 4, 10>,
+    st_venant_kirchhoff: Elements<4, 4, 10>,
+    corotated: Elements<4, 4, 10>,
+    membranes: Elements<3, 4, 5>,
+    hinges: Elements<4, 3, 2>,
+    air: Elements<3, 2, 0>,
+}
+
+/// Scratch of [`Soft`].
+#[derive(Clone, Debug)]
+pub struct SoftScratch<T: Real> {
+    springs: ElementScratch<T, 2, 3, 0>,
+    neo_hookean: ElementScratch<T, 4, 4, 10>,
+    st_venant_kirchhoff: ElementScratch<T, 4, 4, 10>,
+    corotated: ElementScratch<T, 4, 4, 10>,
+    membranes: ElementScratch<T, 3, 4, 5>,
+    hinges: ElementScratch<T, 4, 3, 2>,
+    air: ElementScratch<T, 3, 2, 0>,
+}
+
+/// Runs `$do!(field, Kind)` for every kind of element.
+macro_rules! for_each_kind {
+    ($do:ident) => {
+        $do!(springs, Spring);
+        $do!(neo_hookean, Tetrahedron<NeoHookean>);
+        $do!(st_venant_kirchhoff, Tetrahedron<StVenantKirchhoff>);
+        $do!(corotated, Tetrahedron<Corotated>);
+        $do!(membranes, Membrane);
+        $do!(hinges, Hinge);
+        $do!(air, Air);
+    };
+}
+
+const SPRING: [(&str, &str); 3] =
+    [("spring.rest", "m"), ("spring.stiffness", "N/m"), ("spring.damping", "N s/m")];
+const SOLID: [(&str, &str); 4] =
+    [("solid.mu", "Pa"), ("solid.lambda", "Pa"), ("solid.damping", "Pa s"), ("solid.activation", "1")];
+const MEMBRANE: [(&str, &str); 4] = [
+    ("membrane.mu", "N/m"),
+    ("membrane.lambda", "N/m"),
+    ("membrane.damping", "N s/m"),
+    ("membrane.activation", "1"),
+];
+const HINGE: [(&str, &str); 3] =
+    [("hinge.stiffness", "N m"), ("hinge.damping", "N m s"), ("hinge.activation", "rad")];
+const AIR: [(&str, &str); 2] = [("air.lift", "kg/m^3"), ("air.drag", "kg/m^3")];
+
+impl Soft {
+    /// Compiles a body. Its parameters are appended to `builder`, of which `params` are taken already, its controls to those of
+    /// which `controls` are taken.
+    pub fn new(
+        body: SoftBody,
+        mut builder: LayoutBuilder,
+        mut params: usize,
+        controls: usize,
+    ) -> (Self, LayoutBuilder) {
+        let n = body.particles();
+        let mut next = |len: usize| {
+            params += len;
+            params - len
+        };
+        let positive = |s: Slice| s.bounds(0.0, f64::INFINITY);
+        let mass = next(n);
+        for part in &body.parts {
+            let masses = &body.masses[part.first..part.first + part.count];
+            builder = builder
+                .param(positive(Slice::new(format!("{}.mass", part.name), part.count, "kg")).default(masses));
+        }
+        let wind = next(3);
+        builder = builder.param(Slice::new("wind", 3, "m/s"));
+        let contact = next(4);
+        let c = body.contact;
+        for (name, unit, value) in [
+            ("soft_contact.stiffness", "N/m", c.stiffness),
+            ("soft_contact.damping", "N s/m^2", c.damping),
+            ("soft_contact.friction_slope", "N s/m", c.friction_slope),
+            ("soft_contact.radius", "m", c.radius),
+        ] {
+            builder = builder.param(positive(Slice::new(name, 1, unit)).default(&[value]));
+        }
+        let attachments = next(2 * body.attachments.len());
+        if !body.attachments.is_empty() {
+            let of = |value: fn(&super::body::Attachment) -> f64| -> Vec<f64> {
+                body.attachments.iter().map(value).collect()
+            };
+            let slice = |name: &str, unit: &'static str, values: Vec<f64>| {
+                positive(Slice::new(name, values.len(), unit)).default(&values)
+            };
+            builder = builder.param(slice("attachment.stiffness", "N/m", of(|a| a.stiffness))).param(slice(
+                "attachment.damping",
+                "N s/m",
+                of(|a| a.damping),
+            ));
+        }
+
+        let springs = elements(&body, &body.springs, SPRING, None, controls, &mut next, &mut builder);
+        let [neo, saint, corotated] = &body.solids;
+        let mut solid = |list| elements(&body, list, SOLID, Some(3), controls, &mut next, &mut builder);
+        let (neo_hookean, st_venant_kirchhoff, corotated) = (solid(neo), solid(saint), solid(corotated));
+        let membranes =
+            elements(&body, &body.membranes, MEMBRANE, Some(3), controls, &mut next, &mut builder);
+        let hinges = elements(&body, &body.hinges, HINGE, Some(2), controls, &mut next, &mut builder);
+        let air = elements(&body, &body.air, AIR, None, controls, &mut next, &mut builder);
+        let index = SoftIndex { mass, wind, contact, attachments };
+        let soft = Soft {
+            index,
+            springs,
+            neo_hookean,
+            st_venant_kirchhoff,
+            corotated,
+            membranes,
+            hinges,
+            air,
+            body,
+        };
+        (soft, builder)
+    }
+
+    /// What it was compiled from.
+    pub fn body(&self) -> &SoftBody {
+        &self.body
+    }
+    /// Where its parameters lie.
+    pub fn index(&self) -> &SoftIndex {
+        &self.index
+    }
+
+    /// Allocates the scratch.
+    pub fn scratch<T: Real>(&self) -> SoftScratch<T> {
+        SoftScratch {
+            springs: self.springs.scratch(),
+            neo_hookean: self.neo_hookean.scratch(),
+            st_venant_kirchhoff: self.st_venant_kirchhoff.scratch(),
+            corotated: self.corotated.scratch(),
+            membranes: self.membranes.scratch(),
+            hinges: self.hinges.scratch(),
+            air: self.air.scratch(),
+        }
+    }
+
+    /// The wind.
+    pub fn wind<T: Real>(&self, params: &[T]) -> Vec3<T> {
+        use pullback_math::Flat;
+        Vec3::read(&params[self.index.wind..])
+    }
+
+    /// Energy stored in all elements, J.
+    pub fn energy<T: Real>(&self, at: &Particles<T>) -> T {
+        let mut sum = T::zero();
+        macro_rules! add {
+            ($field:ident, $kind:ty) => {
+                sum += self.$field.energy::<T, $kind>(at)
+            };
+        }
+        for_each_kind!(add);
+        sum
+    }
+
+    /// Adds the forces of all elements to those of the particles.
+    pub fn add_forces<T: Real>(&self, scratch: &mut SoftScratch<T>, at: &Particles<T>, force: &mut [[T; 3]]) {
+        let still = Particles { wind: Vec3::zero(), ..*at };
+        macro_rules! add {
+            (air, $kind:ty) => {
+                self.air.add_forces::<T, $kind>(&mut scratch.air, at, force)
+            };
+            ($field:ident, $kind:ty) => {
+                self.$field.add_forces::<T, $kind>(&mut scratch.$field, &still, force)
+            };
+        }
+        for_each_kind!(add);
+    }
+
+    /// The pullback of [`Soft::add_forces`]: *adds* to all cotangents.
+    pub fn add_forces_vjp<T: Real>(
+        &self,
+        scratch: &mut SoftScratch<T>,
+        at: &Particles<T>,
+        force_bar: &[[T; 3]],
+        bars: &mut ParticleBars<T>,
+    ) {
+        let still = Particles { wind: Vec3::zero(), ..*at };
+        macro_rules! add {
+            (air, $kind:ty) => {
+                self.air.add_forces_vjp::<T, $kind>(&mut scratch.air, at, force_bar, bars)
+            };
+            ($field:ident, $kind:ty) => {
+                self.$field.add_forces_vjp::<T, $kind>(&mut scratch.$field, &still, force_bar, bars)
+            };
+        }
+        for_each_kind!(add);
+    }
+}
+
+impl<T: Real> SoftScratch<T> {
+    /// Heap bytes held.
+    pub fn heap_bytes(&self) -> usize {
+        let mut bytes = 0;
+        macro_rules! add {
+            ($field:ident, $kind:ty) => {
+                bytes += self.$field.heap_bytes()
+            };
+        }
+        for_each_kind!(add);
+        bytes
+    }
+}
+
+/// Compiles a list of elements; its parameters become slices of the layout, run by run, part by part.
+fn elements<const N: usize, const P: usize, const R: usize>(
+    body: &SoftBody,
+    list: &List<N, P, R>,
+    names: [(&'static str, &'static str); P],
+    driven: Option<usize>,
+    first_control: usize,
+    next: &mut impl FnMut(usize) -> usize,
+    builder: &mut LayoutBuilder,
+) -> Elements<N, P, R> {
+    let params = next(P * list.corners.len());
+    for (p, (name, unit)) in names.iter().enumerate() {
+        for (part, described) in body.parts.iter().enumerate() {
+            let own = list.parts.iter().zip(&list.values).filter(|(of, _)| **of == part);
+            let values: Vec<f64> = own.map(|(_, v)| v[p]).collect();
+            if !values.is_empty() {
+                let slice = Slice::new(format!("{}.{name}", described.name), values.len(), *unit);
+                *builder = std::mem::take(builder).param(slice.default(&values));
+            }
+        }
+    }
+    let elements = Elements::new(&list.corners, list.rest.clone(), body.particles(), params);
+    match driven {
+        Some(driven) => {
+            let shift =
+                |c: &u32| if *c == super::element::NOT_DRIVEN { *c } else { c + first_control as u32 };
+            elements.driven_by(driven, list.controls.iter().map(shift).collect())
+        }
+        None => elements,
+    }
+}
