@@ -71,7 +71,7 @@ fn bench() -> Result<(), String> {
     cargo(&["build", "--release", "--package", "pullback-cli"])?;
     let out = root().join("out/bench");
     std::fs::create_dir_all(&out).map_err(|e| format!("cannot create {}: {e}", out.display()))?;
-    for name in ["core", "checkpoint"] {
+    for name in ["core", "checkpoint", "fem"] {
         let program = root().join("target/release/pullback");
         let output = Command::new(&program)
             .args(["bench", name, "--json"])

@@ -131,6 +131,8 @@ pub enum Benchmark {
     Checkpoint,
     /// Forward and backward steps of an 18-dof quadruped beside Pinocchio's
     Articulated,
+    /// Steps of elastic blocks and a cloth, forward and backward, beside Warp's CPU device
+    Fem,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -3,6 +3,7 @@
 mod articulated;
 mod checkpoint;
 mod core;
+mod fem;
 
 pub use checkpoint::measure as measure_checkpoints;
 
@@ -14,6 +15,7 @@ pub fn run(options: &BenchOptions, output: &Output) -> Result<bool, CliError> {
         Benchmark::Core => core::run()?,
         Benchmark::Checkpoint => checkpoint::run(options.steps)?,
         Benchmark::Articulated => articulated::run(output)?,
+        Benchmark::Fem => fem::run(output)?,
     };
     output.print(&results, || results_text(&results))?;
     Ok(results.all_met())
