@@ -287,6 +287,9 @@ fn beside(
     }
     results.goals.push(Goal::at_most("largest difference of solids from Warp", worst, 1e-3));
     results.notes.push(
+        "Warp's seconds are those of its processor, without the turns of other programs; ours are those of the wall".into(),
+    );
+    results.notes.push(
         "differences from Warp: largest entry of the difference after all steps at f32, over the largest displacement or the \
          largest entry of the gradient; without damping, as Warp's damping of volumes brakes bodies that move as a whole; \
          the cloth is not compared, as Warp's membrane and bending are other laws"
