@@ -142,6 +142,8 @@ pub enum Benchmark {
     Articulated,
     /// Environment steps per second of the ant on the ground, with and without gradients, beside MuJoCo's
     Ant,
+    /// Steps of elastic blocks and a cloth, forward and backward, beside Warp's CPU device
+    Fem,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -4,6 +4,7 @@ mod ant;
 mod articulated;
 mod checkpoint;
 mod core;
+mod fem;
 mod peer;
 mod standing;
 
@@ -22,6 +23,7 @@ pub fn run(options: &BenchOptions, seed: u64, output: &Output) -> Result<bool, C
         Benchmark::Checkpoint => checkpoint::run(options.steps)?,
         Benchmark::Articulated => articulated::run(output)?,
         Benchmark::Ant => ant::run(seed, output)?,
+        Benchmark::Fem => fem::run(output)?,
     };
     output.print(&results, || results_text(&results))?;
     Ok(results.all_met())
