@@ -1,6 +1,6 @@
 //! Warp's CPU device on the same bodies: runs `bench/warp/run.py`, and says how far its results are from ours.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use pullback_core::rollout::{Gradient, Inputs};
@@ -8,12 +8,12 @@ use pullback_core::{Described, Rollout, Schedule};
 use serde_json::{Value, json};
 
 use super::{CLOTH, Case, STEPS, loss};
+use crate::bench::peer;
 use crate::output::{CliError, Output};
-
-const SCRIPT: &str = "bench/warp/run.py";
 
 /// Warp, run by its script, with what it last said and the best it did.
 pub(super) struct Peer {
+    script: PathBuf,
     bodies: PathBuf,
     build: PathBuf,
     pub(super) version: String,
@@ -23,26 +23,19 @@ pub(super) struct Peer {
 impl Peer {
     /// Writes the bodies for the script to read; needs python3 and the project's `bench/` folder.
     pub(super) fn new(cases: &[Case], output: &Output) -> Result<Self, String> {
-        if !Path::new(SCRIPT).exists() {
-            return Err(format!("run from the project's root, where {SCRIPT} is"));
-        }
+        let script = peer::script("warp")?;
         let folder = output.folder("bench-fem").map_err(|e| e.to_string())?;
         let bodies = folder.join("bodies.json");
         let text = Value::from(cases.iter().map(export).collect::<Vec<_>>()).to_string();
         output.write(&bodies, text.as_bytes()).map_err(|e| e.to_string())?;
-        Ok(Peer { bodies, build: folder.join("warp"), version: String::new(), said: Vec::new() })
+        Ok(Peer { script, bodies, build: folder.join("warp"), version: String::new(), said: Vec::new() })
     }
 
     /// One more measurement.
     pub(super) fn measured(mut self) -> Result<Self, String> {
         let mut command = Command::new("python3");
-        let done =
-            command.arg(SCRIPT).arg(&self.bodies).arg(&self.build).output().map_err(|e| e.to_string())?;
-        if !done.status.success() {
-            let errors = String::from_utf8_lossy(&done.stderr);
-            return Err(errors.lines().last().unwrap_or("it failed").to_owned());
-        }
-        let said: Value = serde_json::from_slice(&done.stdout).map_err(|e| e.to_string())?;
+        command.arg(&self.script).arg(&self.bodies).arg(&self.build);
+        let said = peer::call(command)?;
         self.version = said["version"].as_str().unwrap_or("Warp").to_owned();
         self.said.push(said);
         Ok(self)
