@@ -1,7 +1,8 @@
 """Golden files of the MJCF reader: what MuJoCo compiles from each of our own models.
 
 Inertia is written as a matrix in the body frame, so that the choice of principal axes does not matter. Ranges of joints and
-actuators without limits are written as null. Unnamed elements have empty names.
+actuators without limits are written as null. Flags that take forces away are applied, as our reader does. Unnamed elements
+have empty names.
 """
 
 import json
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+
+import dynamics
 
 TESTS = Path(__file__).resolve().parent.parent / "crates/scene/tests"
 JOINTS = ["free", "ball", "slide", "hinge"]
@@ -22,6 +25,10 @@ def rotation(quat):
     matrix = np.zeros(9)
     mujoco.mju_quat2Mat(matrix, quat)
     return matrix.reshape(3, 3)
+
+
+def enabled(m, bit):
+    return not int(m.opt.disableflags) & int(bit)
 
 
 def limited(flag, interval):
@@ -51,9 +58,9 @@ def joints(m):
             "pos": m.jnt_pos[i].tolist(),
             "axis": m.jnt_axis[i].tolist(),
             "range": limited(m.jnt_limited[i], m.jnt_range[i]),
-            "damping": float(m.dof_damping[m.jnt_dofadr[i]]),
+            "damping": float(m.dof_damping[m.jnt_dofadr[i]]) * enabled(m, DISABLED.mjDSBL_DAMPER),
             "armature": float(m.dof_armature[m.jnt_dofadr[i]]),
-            "stiffness": float(m.jnt_stiffness[i]),
+            "stiffness": float(m.jnt_stiffness[i]) * enabled(m, DISABLED.mjDSBL_SPRING),
             "springref": float(m.qpos_spring[m.jnt_qposadr[i]]),
         }
 
@@ -81,34 +88,35 @@ def geoms(m):
 
 
 def actuators(m):
+    clamped = enabled(m, DISABLED.mjDSBL_CLAMPCTRL)
     for i in range(m.nu):
-        bias = m.actuator_biasprm[i, :3] if m.actuator_biastype[i] else np.zeros(3)
+        on = enabled(m, DISABLED.mjDSBL_ACTUATION)
+        bias = m.actuator_biasprm[i, :3] if m.actuator_biastype[i] and on else np.zeros(3)
         yield {
             "name": m.actuator(i).name,
             "joint": int(m.actuator_trnid[i, 0]),
             "gear": m.actuator_gear[i].tolist(),
-            "gain": float(m.actuator_gainprm[i, 0]),
+            "gain": float(m.actuator_gainprm[i, 0]) * on,
             "bias": bias.tolist(),
-            "ctrlrange": limited(m.actuator_ctrllimited[i], m.actuator_ctrlrange[i]),
-            "forcerange": limited(m.actuator_forcelimited[i], m.actuator_forcerange[i]),
+            "ctrlrange": limited(m.actuator_ctrllimited[i] and clamped, m.actuator_ctrlrange[i]),
+            "forcerange": limited(m.actuator_forcelimited[i] and on, m.actuator_forcerange[i]),
         }
 
 
 def options(m):
-    def enabled(bit):
-        return not int(m.opt.disableflags) & int(bit)
+    constraints = enabled(m, DISABLED.mjDSBL_CONSTRAINT)
 
     return {
         "timestep": float(m.opt.timestep),
-        "gravity": m.opt.gravity.tolist() if enabled(DISABLED.mjDSBL_GRAVITY) else [0.0] * 3,
+        "gravity": m.opt.gravity.tolist() if enabled(m, DISABLED.mjDSBL_GRAVITY) else [0.0] * 3,
         "integrator": INTEGRATORS[m.opt.integrator],
         "cone": ["Pyramidal", "Elliptic"][m.opt.cone],
         "impratio": float(m.opt.impratio),
-        "contact": enabled(DISABLED.mjDSBL_CONTACT),
-        "limit": enabled(DISABLED.mjDSBL_LIMIT),
-        "eulerdamp": enabled(DISABLED.mjDSBL_EULERDAMP),
-        "filterparent": enabled(DISABLED.mjDSBL_FILTERPARENT),
-        "refsafe": enabled(DISABLED.mjDSBL_REFSAFE),
+        "contact": constraints and enabled(m, DISABLED.mjDSBL_CONTACT),
+        "limit": constraints and enabled(m, DISABLED.mjDSBL_LIMIT),
+        "eulerdamp": enabled(m, DISABLED.mjDSBL_EULERDAMP),
+        "filterparent": enabled(m, DISABLED.mjDSBL_FILTERPARENT),
+        "refsafe": enabled(m, DISABLED.mjDSBL_REFSAFE),
     }
 
 
@@ -133,15 +141,28 @@ def compile_model(path):
     }
 
 
+def state(path):
+    """The dynamics at one random state."""
+    model = mujoco.MjModel.from_xml_path(str(path))
+    dynamics.settings(model)
+    return dynamics.at(model, dynamics.random_state(model, np.random.default_rng(0)))
+
+
+def write(target, golden, indent):
+    target.parent.mkdir(exist_ok=True)
+    temporary = target.with_suffix(".tmp")
+    temporary.write_text(json.dumps(golden, indent=indent) + "\n")
+    os.replace(temporary, target)
+    print(target.name)
+
+
 def main():
-    folder = TESTS / "golden"
-    folder.mkdir(exist_ok=True)
     for path in sorted((TESTS / "models").glob("*.xml")):
-        target = folder / f"{path.stem}.json"
-        temporary = target.with_suffix(".tmp")
-        temporary.write_text(json.dumps(compile_model(path), indent=1) + "\n")
-        os.replace(temporary, target)
-        print(target.name)
+        write(TESTS / "golden" / f"{path.stem}.json", compile_model(path), 1)
+    # Models kept from the fuzzer and models in the style of public ones: also their dynamics.
+    for path in sorted((TESTS / "models/varied").glob("*.xml")):
+        golden = compile_model(path) | {"model": str(path.relative_to(dynamics.ROOT)), "states": [state(path)]}
+        write(TESTS / "golden/varied" / f"{path.stem}.json", golden, None)
 
 
 if __name__ == "__main__":

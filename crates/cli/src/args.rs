@@ -28,7 +28,7 @@ pub enum Command {
     List,
     /// A short tour that ends in an HTML page with pictures
     Demo,
-    /// Run a scene: trajectory as CSV, a picture of it, and for robots a page that plays it
+    /// Run a scene: trajectory as CSV and NPZ, a picture of it, and for robots a page that plays it
     Simulate(SimulateOptions),
     /// What a model file holds, and its mass matrix, bias force and accelerations at a state
     Inspect(InspectOptions),
@@ -58,6 +58,9 @@ pub struct SimulateOptions {
     /// Adaptive inner steps with this tolerance (tsit5 and dopri5)
     #[arg(long, allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
+    /// Start from this keyframe of the model file, by name or number [default: the pose in the file]
+    #[arg(long, value_name = "NAME|INDEX")]
+    pub keyframe: Option<String>,
     /// Set an initial state, a constant control or a parameter, such as state.rate=0.5 or params.*.mass=2
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
@@ -67,6 +70,9 @@ pub struct SimulateOptions {
 pub struct InspectOptions {
     /// An MJCF file
     pub file: String,
+    /// Look at this keyframe of the model file, by name or number [default: the pose in the file]
+    #[arg(long, value_name = "NAME|INDEX")]
+    pub keyframe: Option<String>,
     /// Coordinates, separated by commas [default: as described in the file]
     #[arg(long, allow_hyphen_values = true)]
     pub qpos: Option<String>,
@@ -76,6 +82,9 @@ pub struct InspectOptions {
     /// Controls, separated by commas [default: zero]
     #[arg(long, allow_hyphen_values = true)]
     pub ctrl: Option<String>,
+    /// Elements and attributes to overlook although they change the motion, such as `joint.frictionloss`
+    #[arg(long, value_delimiter = ',')]
+    pub allow_ignored: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -129,8 +138,12 @@ pub enum Benchmark {
     Core,
     /// Memory and time of checkpoint schedules over a long rollout
     Checkpoint,
-    /// Forward and backward steps of an 18-dof quadruped beside Pinocchio's
+    /// Forward and backward steps of an 18-dof quadruped beside Pinocchio's, and robots standing
     Articulated,
+    /// Environment steps per second of the ant on the ground, with and without gradients, beside MuJoCo's
+    Ant,
+    /// Steps of elastic blocks and a cloth, forward and backward, beside Warp's CPU device
+    Fem,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -6,6 +6,7 @@ mod args;
 mod bench;
 mod commands;
 mod memory;
+mod npz;
 mod output;
 mod progress;
 mod timing;
@@ -59,6 +60,6 @@ fn run(arguments: &Arguments, output: &Output) -> Result<bool, CliError> {
         Command::Gradcheck(options) => commands::gradcheck::run(options, seed, output),
         Command::Landscape(options) => commands::landscape::run(options, output),
         Command::Reproduce(options) => commands::reproduce::run(options, output),
-        Command::Bench(options) => bench::run(options, output),
+        Command::Bench(options) => bench::run(options, seed, output),
     }
 }

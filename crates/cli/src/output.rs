@@ -4,9 +4,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use pullback_core::{ConfigError, StepError};
+use pullback_physics::articulated::Keyframe;
 use pullback_plot::PlotError;
 use pullback_tasks::Results;
 use pullback_tasks::diffmjx_toy::ToyError;
+use pullback_tasks::files::keyframe_names;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -55,6 +57,14 @@ impl Output {
         let mut stdout = io::stdout().lock();
         let _ = stdout.write_all(line.trim_end().as_bytes()).and_then(|()| stdout.write_all(b"\n"));
         Ok(())
+    }
+}
+
+/// Says on standard error that a model has keyframes of which none was asked for.
+pub fn note_keyframes(keyframes: &[Keyframe]) {
+    if !keyframes.is_empty() {
+        let names = keyframe_names(keyframes);
+        eprintln!("note: this is the pose of the bodies in the file; --keyframe takes {names}");
     }
 }
 

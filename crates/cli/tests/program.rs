@@ -75,6 +75,13 @@ fn simulate_writes_what_it_says() {
     assert!(csv.lines().nth(1).unwrap().starts_with("0,0.3,"));
     let picture = std::fs::read(folder.0.join("trajectory.png")).unwrap();
     assert!(picture.starts_with(b"\x89PNG"));
+    let arrays = std::fs::read(folder.0.join("trajectory.npz")).unwrap();
+    assert!(arrays.starts_with(b"PK\x03\x04"));
+    for name in ["time", "state", "control", "names"] {
+        let name = format!("{name}.npy");
+        // In its local header and in the directory.
+        assert!(arrays.windows(name.len()).filter(|w| *w == name.as_bytes()).count() >= 2, "{name}");
+    }
 }
 
 #[test]
@@ -132,12 +139,48 @@ fn inspect_reports_a_robot() {
 }
 
 #[test]
+fn a_robot_starts_from_a_keyframe() {
+    let quadruped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/laikago.xml");
+    let folder = Folder::new("keyframe");
+    let (by_name, _) = json(&folder, &["inspect", quadruped, "--keyframe", "home"]);
+    let (by_index, _) = json(&folder, &["inspect", quadruped, "--keyframe", "0"]);
+    assert_eq!((&by_name["qpos"][9], &by_name["ctrl"][2]), (&(-0.7).into(), &(-0.7).into()));
+    assert_eq!(by_name["qpos"], by_index["qpos"]);
+
+    // One step from the keyframe; its controls hold the legs.
+    let arguments = ["simulate", quadruped, "--keyframe", "home", "--time", "0.001"];
+    let (value, code) = json(&folder, &arguments);
+    assert_eq!(code, 0);
+    assert!((value["final_state"][9].as_f64().unwrap() + 0.7).abs() < 1e-3);
+
+    // Nothing said: the pose in the file, and one line that says so.
+    let out = folder.0.to_str().unwrap();
+    let output = pullback(&["simulate", quadruped, "--time", "0.001", "--out", out]);
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), message.lines().count()), (Some(0), 1), "{message}");
+    assert!(message.starts_with("note: ") && message.contains("0 `home`"), "{message}");
+}
+
+#[test]
 fn own_robots_pass_gradcheck() {
     for name in ["cartpole", "hopper", "arm9"] {
         let file = format!("{}/../../models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
         let (value, code) = json(&Folder::new(name), &["gradcheck", &file]);
         assert_eq!((code, value["passed"].as_bool()), (0, Some(true)), "{name}");
     }
+}
+
+#[test]
+fn robots_with_mimic_joints_are_simulated_inspected_and_checked() {
+    let folder = Folder::new("mimic");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../scene/tests/models/gripper.urdf");
+    let (value, code) = json(&folder, &["gradcheck", file]);
+    assert_eq!((code, value["passed"].as_bool()), (0, Some(true)));
+    let (value, code) = json(&folder, &["simulate", file, "--time", "0.02"]);
+    assert_eq!((code, value["names"].as_array().unwrap().len()), (0, 4));
+    let (value, code) = json(&folder, &["inspect", file]);
+    assert_eq!((code, value["nv"].as_u64()), (0, Some(2)));
+    assert_eq!(value["joints"][2]["follows"], "left_slide");
 }
 
 #[test]
@@ -154,7 +197,8 @@ fn a_broken_robot_file_is_one_line_with_its_place() {
 
 #[test]
 fn bad_input_gets_one_clear_line_and_exit_code_2() {
-    let cases: [(&[&str], &str); 18] = [
+    let quadruped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/laikago.xml");
+    let cases: [(&[&str], &str); 20] = [
         (&["simulate", "triple-pendulum"], "no scene is called `triple-pendulum`"),
         (&["simulate", "pendulum", "--dt", "-1"], "the time step must be positive"),
         (&["simulate", "pendulum", "--dt", "NaN"], "the time step must be positive"),
@@ -170,7 +214,9 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
         (&["landscape", "bounce", "--dims", "x"], "write two numbers, such as 0,1"),
         (&["simulate", "pendulum", "--tolerance", "-1"], "tolerance"),
         (&["fly"], "unrecognized subcommand 'fly'"),
-        (&["bench", "nothing"], "possible values: core, checkpoint, articulated"),
+        (&["bench", "nothing"], "possible values: core, checkpoint, articulated, ant"),
+        (&["simulate", quadruped, "--keyframe", "sit"], "no keyframe is called `sit`; there is 0 `home`"),
+        (&["simulate", "pendulum", "--keyframe", "0"], "the model has none"),
         (&["simulate"], "<SCENE>"),
         (&["simulate", "pendulum", "--time", "soon"], "invalid value 'soon'"),
     ];

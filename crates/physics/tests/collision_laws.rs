@@ -177,16 +177,14 @@ fn lanes_agree_with_scalars() {
             Transform::new(Mat3::from_cols(col(0), col(1), col(2)), vector(&|i| f(i).translation))
         };
         let a = Collider {
-            kind: ka,
-            size: vector(&|i| pairs[i].0.size),
             vertices: pairs[0].0.vertices,
             hull: pairs[0].0.hull,
+            ..Collider::new(ka, vector(&|i| pairs[i].0.size))
         };
         let b = Collider {
-            kind: kb,
-            size: vector(&|i| pairs[i].2.size),
             vertices: pairs[0].2.vertices,
             hull: pairs[0].2.hull,
+            ..Collider::new(kb, vector(&|i| pairs[i].2.size))
         };
         let mut out = [Contact::inactive(); MAX_CONTACTS];
         let (pa, pb) = (transform(&|i| pairs[i].1), transform(&|i| pairs[i].3));

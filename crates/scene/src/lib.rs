@@ -4,5 +4,6 @@ mod error;
 pub mod mesh;
 pub mod mjcf;
 pub mod urdf;
+mod xml;
 
 pub use error::{ImportError, Place};

@@ -12,8 +12,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn goldens() -> Vec<Value> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/dynamics");
+fn goldens(folder: &str) -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(folder);
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     files.sort();
     assert!(files.len() >= 10, "at least ten models, found {}", files.len());
@@ -41,7 +41,8 @@ fn error(ours: &[f64], theirs: &[f64]) -> f64 {
 
 #[test]
 fn mass_matrix_bias_acceleration_poses_and_energies_are_mujocos() {
-    for golden in goldens() {
+    // Models with whole trajectories, then those of which only a state is kept.
+    for golden in goldens("dynamics").into_iter().chain(goldens("varied")) {
         let robot = robot(&golden);
         let name = golden["model"].as_str().unwrap();
         let params = robot.layout().params.defaults();
@@ -80,7 +81,7 @@ fn armature_energy(robot: &Articulated, state: &[f64]) -> f64 {
 
 #[test]
 fn one_second_by_euler_and_rk4_is_mujocos() {
-    for golden in goldens() {
+    for golden in goldens("dynamics") {
         let robot = robot(&golden);
         let name = golden["model"].as_str().unwrap();
         let params = robot.layout().params.defaults();

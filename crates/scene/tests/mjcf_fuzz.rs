@@ -1,16 +1,22 @@
 //! Damaged files: whatever happens to a model file, the reader answers and never panics.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use proptest::prelude::*;
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 
-fn models() -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models");
-    let mut paths: Vec<_> =
-        std::fs::read_dir(folder).expect("models").map(|f| f.expect("a file").path()).collect();
-    paths.sort();
-    paths.iter().map(|p| std::fs::read_to_string(p).expect("text")).collect()
+/// Our models and those kept from the fuzzer, read once.
+fn models() -> &'static [String] {
+    static MODELS: OnceLock<Vec<String>> = OnceLock::new();
+    MODELS.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models");
+        let listed = |folder: &Path| std::fs::read_dir(folder).expect("models");
+        let files = listed(&folder).chain(listed(&folder.join("varied")));
+        let mut paths: Vec<_> = files.map(|f| f.expect("a file").path()).filter(|p| p.is_file()).collect();
+        paths.sort();
+        paths.iter().map(|p| std::fs::read_to_string(p).expect("text")).collect()
+    })
 }
 
 /// Fragments that are likely to hit a rule.
@@ -50,7 +56,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn truncated_files_are_errors(which in 0usize..64, at in any::<usize>()) {
+    fn truncated_files_are_errors(which in 0usize..4096, at in any::<usize>()) {
         let models = models();
         let text = models[which % models.len()].trim_end();
         let cut = damage(text, at % text.len(), usize::MAX / 2, "");
@@ -59,7 +65,7 @@ proptest! {
 
     #[test]
     fn damaged_files_never_panic(
-        which in 0usize..64,
+        which in 0usize..4096,
         wounds in prop::collection::vec((any::<usize>(), 0usize..12, 0usize..FRAGMENTS.len()), 1..4),
     ) {
         let models = models();

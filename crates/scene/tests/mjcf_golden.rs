@@ -66,7 +66,7 @@ fn shape(shape: Shape) -> (&'static str, Vec<f64>) {
         Shape::Cylinder { radius, half_length } => ("cylinder", vec![radius, half_length]),
         Shape::Ellipsoid { radii } => ("ellipsoid", xyz(radii).to_vec()),
         Shape::Box { half } => ("box", xyz(half).to_vec()),
-        Shape::Mesh { .. } => panic!("no model here has meshes"),
+        Shape::Mesh { .. } | Shape::Heightfield { .. } => panic!("no model here has meshes or terrain"),
     }
 }
 
@@ -220,17 +220,18 @@ fn compare_rest(m: &Model, golden: &Value) -> f64 {
         .max(close("impratio", &[ours.impedance_ratio], &o["impratio"], 0.0))
 }
 
-#[test]
-fn models_compile_as_in_mujoco() {
+/// Every model of a folder below `models/` against the golden file of the same name.
+fn compare_folder(name: &str, least: usize) {
+    let models = folder("models").join(name);
     let mut paths: Vec<PathBuf> =
-        std::fs::read_dir(folder("models")).expect("models").map(|f| f.expect("a file").path()).collect();
+        std::fs::read_dir(models).expect("models").map(|f| f.expect("a file").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|e| e == "xml"));
     paths.sort();
-    assert!(paths.len() >= 12);
+    assert!(paths.len() >= least);
     for path in paths {
         let stem = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        let golden =
-            std::fs::read_to_string(folder("golden").join(format!("{stem}.json"))).expect("golden file");
+        let golden = folder("golden").join(name).join(format!("{stem}.json"));
+        let golden = std::fs::read_to_string(golden).expect("golden file");
         let golden: Value = serde_json::from_str(&golden).expect("JSON");
         let model = read_mjcf(&path, &ImportOptions::default()).unwrap_or_else(|e| panic!("{e}"));
         let worst = [
@@ -242,4 +243,15 @@ fn models_compile_as_in_mujoco() {
         ];
         println!("{stem}: largest relative difference {:.1e}", worst.into_iter().fold(0.0, f64::max));
     }
+}
+
+#[test]
+fn models_compile_as_in_mujoco() {
+    compare_folder("", 12);
+}
+
+/// What the fuzzer (`reference/fuzz_mjcf.py`) found worth keeping, and models in the style of public ones.
+#[test]
+fn varied_models_compile_as_in_mujoco() {
+    compare_folder("varied", 36);
 }

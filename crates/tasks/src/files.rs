@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
 use pullback_core::{ConfigError, Described, VectorField};
-use pullback_physics::articulated::{Articulated, JointKind, Model};
+use pullback_physics::articulated::{Articulated, JointKind, Keyframe, Model};
 use pullback_scene::mesh::MeshFiles;
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use pullback_scene::urdf::{self, UrdfOptions};
@@ -22,22 +22,25 @@ pub fn is_file_name(name: &str) -> bool {
 
 /// Reads a model file by its ending.
 pub fn read_model(file: &str) -> Result<Model, ConfigError> {
+    read_model_ignoring(file, &[])
+}
+
+/// Reads a model file, overlooking the elements (`equality`) and attributes (`joint.frictionloss`) in `allowed`.
+pub fn read_model_ignoring(file: &str, allowed: &[String]) -> Result<Model, ConfigError> {
     let path = Path::new(file);
-    let model = if file.ends_with(".urdf") {
-        urdf::load(path, &UrdfOptions::default()).map_err(|e| ConfigError::new(e.to_string()))?
+    let allow = allowed.to_vec();
+    if file.ends_with(".urdf") {
+        let options = UrdfOptions { allow, ..UrdfOptions::default() };
+        urdf::load(path, &options).map_err(|e| ConfigError::new(e.to_string()))
     } else {
-        let options = ImportOptions { mesh_loader: Some(Arc::new(MeshFiles)), ..ImportOptions::default() };
-        read_mjcf(path, &options).map_err(|e| ConfigError::new(e.to_string()))?
-    };
-    match model.mimics.first() {
-        None => Ok(model),
-        Some(_) => Err(ConfigError::new(format!("{file}: mimic joints cannot be simulated yet"))),
+        let options = ImportOptions { allow_ignored: allow, mesh_loader: Some(Arc::new(MeshFiles)) };
+        read_mjcf(path, &options).map_err(|e| ConfigError::new(e.to_string()))
     }
 }
 
-/// The robot of a file as a scene, stepped as the file asks unless `options` say otherwise.
-pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, ConfigError> {
-    let model = read_model(file)?;
+/// A robot in motion, stepped as its model asks unless `options` say otherwise.
+pub fn system(robot: Articulated, options: SceneOptions) -> Result<Integrated<Articulated>, ConfigError> {
+    let model = robot.model();
     let dt = options.dt.unwrap_or(model.options.timestep);
     let asked = match model.options.integrator {
         pullback_physics::articulated::model::Integrator::Rk4 => Method::Rk4,
@@ -45,38 +48,62 @@ pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
     };
     let integrator = options.integrator.unwrap_or(Integrator::fixed(asked));
     let implicit = model.options.implicit_damping && integrator.method == Method::SemiImplicitEuler;
-    let mut robot = Articulated::new(model)?;
-    if implicit {
-        robot = robot.with_implicit_damping(dt);
-    }
+    let robot = if implicit { robot.with_implicit_damping(dt) } else { robot };
+    Integrated::new(robot, dt, integrator)
+}
+
+/// The robot of a file as a scene, with every parameter.
+pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, ConfigError> {
+    let system = system(Articulated::new(read_model(file)?)?.with_kinematic_params()?, options)?;
+    let (robot, dt) = (system.field().clone(), system.dt());
     let probes = (0..2).map(|seed| (format!("at random state {seed}"), random_state(&robot, seed))).collect();
     let summary =
-        format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.model().nv);
+        format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.coordinates().nv);
     let shown = robot.clone();
     Ok(Box::new(BuiltIn {
         // Not from the pose in the file: a robot that just touches the ground at rest stands on a kink.
         rollout_from: ("random state 2".to_owned(), random_state(&robot, 2)),
+        keyframes: robot.model().keyframes.clone(),
         recorder: Some(Box::new(move |rows| recording::replay(&shown, rows))),
         name: Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy().into_owned()),
         summary,
-        system: Integrated::new(robot, dt, integrator)?,
+        system,
         dt,
         probes,
         difference_tolerance: 1e-5,
     }))
 }
 
+/// The keyframe called `wanted`, or the one with that number.
+pub fn find_keyframe<'a>(keyframes: &'a [Keyframe], wanted: &str) -> Result<&'a Keyframe, ConfigError> {
+    let named = keyframes.iter().find(|k| k.name == wanted);
+    let numbered = || wanted.parse().ok().and_then(|i: usize| keyframes.get(i));
+    named.or_else(numbered).ok_or_else(|| {
+        let there = match keyframes {
+            [] => "the model has none".to_owned(),
+            _ => format!("there is {}", keyframe_names(keyframes)),
+        };
+        ConfigError::new(format!("no keyframe is called `{wanted}`; {there}"))
+    })
+}
+
+/// Number and name of every keyframe.
+pub fn keyframe_names(keyframes: &[Keyframe]) -> String {
+    let names = keyframes.iter().enumerate().map(|(i, k)| format!("{i} `{}`", k.name));
+    names.collect::<Vec<_>>().join(", ")
+}
+
 /// A configuration around the reference one, with moderate velocities.
 pub fn random_state(robot: &Articulated, seed: u64) -> Vec<f64> {
     let random = &mut Random::new(seed);
-    let model = robot.model();
     let state = robot.layout().state.defaults();
-    let mut rate: Vec<f64> = (0..2 * model.nv).map(|_| random.uniform(-0.5, 0.5)).collect();
+    let mut rate: Vec<f64> = (0..2 * robot.coordinates().nv).map(|_| random.uniform(-0.5, 0.5)).collect();
     // Keep limited joints inside their ranges, where the force is smooth.
-    for joint in model.joints.iter().filter(|j| matches!(j.kind, JointKind::Hinge | JointKind::Slide)) {
-        if let Some((low, high)) = joint.range {
+    for (joint, place) in robot.model().joints.iter().zip(&robot.coordinates().joints) {
+        let directed = matches!(joint.kind, JointKind::Hinge | JointKind::Slide);
+        if let (true, Some((low, high)), Some((q, v))) = (directed, joint.range, *place) {
             let target = low + (high - low) * random.uniform(0.3, 0.7);
-            rate[joint.v] = target - state[joint.q];
+            rate[v] = target - state[q];
         }
     }
     let mut moved = state.clone();

@@ -2,6 +2,7 @@
 
 use pullback_core::{Described, VectorField};
 use pullback_math::{Quat, Vec3};
+use pullback_physics::articulated::contact::pair_law;
 use pullback_physics::articulated::{Articulated, Geom, Model, Shape};
 use pullback_replay::{ContactMark, Frame, Replay, ReplayGeom, ReplayShape};
 
@@ -23,14 +24,15 @@ pub fn replay(robot: &Articulated, rows: &[(f64, Vec<f64>)]) -> Replay {
             continue;
         }
         due = time + 1.0 / FRAMES_PER_SECOND - 1e-9;
-        ws.kinematics.update(model, robot.tree(), robot.index(), &params, &state[..model.nq]);
+        robot.update_kinematics(&mut ws, &params, state);
         let mut contacts = Vec::new();
-        robot.for_each_contact(&ws, &params, |_, contact| {
+        robot.for_each_contact(&ws, &params, |geoms, contact| {
             if contact.distance < 0.0 {
+                let stiffness = pair_law(model, robot.index(), &params, geoms).stiffness;
                 contacts.push(ContactMark {
                     position: array(contact.position),
                     normal: array(contact.normal),
-                    force: array(contact.normal * (-contact.distance * params[robot.index().contact])),
+                    force: array(contact.normal * (-contact.distance * stiffness)),
                     distance: contact.distance,
                 });
             }
@@ -50,12 +52,10 @@ fn geom(model: &Model, geom: &Geom) -> ReplayGeom {
         Shape::Cylinder { radius, half_length } => ReplayShape::Cylinder { radius, half_length },
         Shape::Ellipsoid { radii } => ReplayShape::Ellipsoid { radii: array(radii) },
         Shape::Box { half } => ReplayShape::Box { half: array(half) },
-        Shape::Mesh { mesh } => {
-            let mesh = &model.meshes[mesh];
-            ReplayShape::Mesh {
-                vertices: mesh.vertices.iter().map(|v| array(*v)).collect(),
-                triangles: mesh.triangles.iter().map(|t| t.map(|i| i as u32)).collect(),
-            }
+        Shape::Mesh { mesh } => triangles(&model.meshes[mesh].vertices, &model.meshes[mesh].triangles),
+        Shape::Heightfield { field } => {
+            let (corners, surface) = model.heightfields[field].surface();
+            triangles(&corners, &surface)
         }
     };
     ReplayGeom {
@@ -65,6 +65,13 @@ fn geom(model: &Model, geom: &Geom) -> ReplayGeom {
         position: array(geom.position),
         orientation: quaternion(geom.orientation),
         rgba: geom.rgba,
+    }
+}
+
+fn triangles(vertices: &[Vec3<f64>], triangles: &[[usize; 3]]) -> ReplayShape {
+    ReplayShape::Mesh {
+        vertices: vertices.iter().map(|v| array(*v)).collect(),
+        triangles: triangles.iter().map(|t| t.map(|i| i as u32)).collect(),
     }
 }
 

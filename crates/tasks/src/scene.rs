@@ -7,6 +7,7 @@ use pullback_core::rollout::{FinalState, Inputs, Moment, Rollout};
 use pullback_core::step_check::{check_rollout, check_step};
 use pullback_core::{ConfigError, Described, Info, Schedule, StepError, System};
 use pullback_math::Dual;
+use pullback_physics::articulated::Keyframe;
 use pullback_replay::Replay;
 
 /// A system with a name, a time step and states worth looking at.
@@ -19,6 +20,8 @@ pub trait Scene: Sync {
     fn layout(&self) -> &Layout;
     /// Seconds per step.
     fn dt(&self) -> f64;
+    /// Named starts that the scene's file gives.
+    fn keyframes(&self) -> &[Keyframe];
     /// Runs `steps` steps and hands every moment to `visit`.
     fn simulate(
         &self,
@@ -49,6 +52,8 @@ pub struct BuiltIn<S> {
     pub probes: Vec<(String, Vec<f64>)>,
     /// Where the rollout whose gradient is checked starts, with what is special about it.
     pub rollout_from: (String, Vec<f64>),
+    /// Named starts that a file gives.
+    pub keyframes: Vec<Keyframe>,
     /// Turns recorded states into a page, where there are bodies to show.
     pub recorder: Option<Recorder>,
     /// Largest accepted error against finite differences: an adaptive solve changes its steps with its inputs, and
@@ -88,6 +93,9 @@ impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
     }
     fn dt(&self) -> f64 {
         self.dt
+    }
+    fn keyframes(&self) -> &[Keyframe] {
+        &self.keyframes
     }
 
     fn simulate(

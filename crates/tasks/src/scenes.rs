@@ -90,6 +90,7 @@ pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
                 system,
                 dt,
                 probes: named(bounce_probes()),
+                keyframes: Vec::new(),
                 recorder: None,
                 difference_tolerance: 1e-6,
             }))
@@ -179,6 +180,7 @@ where
         system,
         dt,
         probes: named(probes),
+        keyframes: Vec::new(),
         recorder: None,
         difference_tolerance: 1e-6 + 1e5 * tolerance,
     }))

@@ -2,20 +2,14 @@
 
 use std::fmt::Write as _;
 use std::hint::black_box;
-use std::path::Path;
-use std::process::Command;
 
-use pullback_core::integrator::{Integrated, Integrator, Method};
-use pullback_core::rollout::{FinalState, Inputs};
-use pullback_core::{ConfigError, Described, Rollout, Schedule, VectorField};
+use pullback_core::{Described, VectorField};
 use pullback_math::{Real, f32x16, f64x8};
 use pullback_physics::articulated::{Articulated, JointKind, Model};
-use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 use pullback_tasks::files::random_state;
 use pullback_tasks::{Goal, Results};
-use serde_json::Value;
 
-use crate::memory::peak_of;
+use super::{own_model, peer, standing};
 use crate::output::{CliError, Output};
 use crate::progress;
 use crate::timing::{Contender, race};
@@ -24,10 +18,11 @@ const QUADRUPED: &str = include_str!("../../../../models/laikago.xml");
 const ROUNDS: usize = 60;
 
 pub fn run(output: &Output) -> Result<Results, CliError> {
-    let mut model = parse_mjcf(QUADRUPED, None, &ImportOptions::default())
-        .map_err(|e| ConfigError::new(e.to_string()))?;
+    let on_the_ground = own_model(QUADRUPED)?;
+    let mut model = on_the_ground.clone();
     model.options.contact = false;
     let robot = Articulated::new(model)?;
+    let kinematic = robot.clone().with_kinematic_params()?;
     let mut results = Results::new("articulated");
 
     let bar = progress::bar(ROUNDS, "quadruped");
@@ -35,6 +30,7 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
     add::<f64>(&mut contenders, "f64", &robot);
     add::<f64x8>(&mut contenders, "f64x8", &robot);
     add::<f32x16>(&mut contenders, "f32x16", &robot);
+    add::<f64>(&mut contenders, "f64 kinematic", &kinematic);
     race(&mut contenders, ROUNDS, || bar.inc(1));
     bar.finish_and_clear();
     let best = |name: &str| contenders.iter().find(|c| c.name == name).map_or(f64::NAN, |c| c.best);
@@ -45,14 +41,20 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
             results.row(&case, &format!("{what} per robot"), best(&name) / lanes / 1e3, "us");
         }
     }
+    let case = format!("{} dof, f64, kinematic parameters", robot.model().nv);
+    results.row(&case, "pullback per robot", best("f64 kinematic pullback") / 1e3, "us");
     let (forward, backward) = (best("f64 forward dynamics"), best("f64 pullback"));
     let gain = |what: &str| best(&format!("f64 {what}")) / (best(&format!("f64x8 {what}")) / 8.0);
     results.goals.push(Goal::at_least("lanes f64x8 over f64, forward", gain("forward dynamics"), 4.0));
     results.goals.push(Goal::at_least("lanes f64x8 over f64, pullback", gain("pullback"), 4.0));
 
-    memory(&robot, &mut results)?;
+    standing::run(&on_the_ground, &mut results)?;
 
-    match pinocchio(robot.model(), output) {
+    let exported = export(robot.model());
+    let peer = exported.and_then(|text| {
+        peer::run(output, ("bench-articulated", "pinocchio"), ("quadruped.txt", &text), &[])
+    });
+    match peer {
         Ok(peer) => {
             let name = peer["version"].as_str().unwrap_or("Pinocchio").to_owned();
             let seconds = |key: &str| peer[key].as_f64().unwrap_or(f64::NAN) * 1e9;
@@ -70,7 +72,8 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
     }
     results.notes.push(
         "forward dynamics: accelerations without contact; pullback: of those, with respect to state, control and every \
-         parameter, the forward pass included; best of 60 interleaved repetitions"
+         parameter (body poses, joint axes and anchors only where named), the forward pass included; best of 60 \
+         interleaved repetitions; standing: time per step and robot, recomputed steps counted as backward"
             .into(),
     );
     Ok(results)
@@ -112,62 +115,6 @@ fn add<'a, T: Real>(contenders: &mut Vec<Contender<'a>>, scalar: &str, robot: &'
             black_box(&mut state_bar);
         }
     }));
-}
-
-/// Peak memory of backward passes, store-all and revolve.
-fn memory(robot: &Articulated, results: &mut Results) -> Result<(), CliError> {
-    let system = Integrated::new(robot.clone(), 1e-3, Integrator::fixed(Method::SemiImplicitEuler))?;
-    let mut weights = vec![0.0; system.layout().state.len()];
-    weights[0] = 1.0;
-    let loss = FinalState { weights };
-    for steps in [50, 500, 5000] {
-        for (name, schedule) in
-            [("store-all", Schedule::StoreAll), ("revolve, 20 slots", Schedule::Revolve { slots: 20 })]
-        {
-            let rollout = Rollout::new(&system, steps, schedule)?;
-            let mut inputs = Inputs::<f64>::defaults(&system, steps);
-            inputs.state = random_state(robot, 1);
-            let (done, bytes) = peak_of(|| {
-                let mut ws = rollout.workspace::<f64>();
-                let start = std::time::Instant::now();
-                let done = rollout.gradient(&mut ws, &inputs.params, &inputs.state, &inputs.controls, &loss);
-                done.map(|()| start.elapsed().as_secs_f64())
-            });
-            let case = format!("{steps} steps, {name}");
-            // The gradient with respect to every control is an output, whatever the schedule.
-            let output_bytes = inputs.controls.len() * size_of::<f64>();
-            let megabytes = (bytes - output_bytes) as f64 / 1e6;
-            results.row(&case, "value and gradient per step", done? / steps as f64 * 1e6, "us");
-            results.row(&case, "peak memory without the gradient of the controls", megabytes, "MB");
-            results.row(&case, "gradient of the controls", output_bytes as f64 / 1e6, "MB");
-            if steps == 5000 {
-                let limit = if schedule == Schedule::StoreAll { 3.0 } else { 0.1 };
-                results.goals.push(Goal::at_most(format!("{case}: peak memory (MB)"), megabytes, limit));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Runs the peer's program on the same model; needs python3, g++ and the project's `bench/` folder.
-fn pinocchio(model: &Model, output: &Output) -> Result<Value, String> {
-    let script = Path::new("bench/pinocchio/run.py");
-    if !script.exists() {
-        return Err("run from the project's root, where bench/pinocchio/run.py is".into());
-    }
-    let folder = output.folder("bench-articulated").map_err(|e| e.to_string())?;
-    let file = folder.join("quadruped.txt");
-    output.write(&file, export(model)?.as_bytes()).map_err(|e| e.to_string())?;
-    let build = folder.join("pinocchio");
-    let spinner = progress::bar(1, "building Pinocchio's program");
-    let done =
-        Command::new("python3").arg(script).arg(&file).arg(&build).output().map_err(|e| e.to_string())?;
-    spinner.finish_and_clear();
-    if !done.status.success() {
-        let errors = String::from_utf8_lossy(&done.stderr);
-        return Err(errors.lines().last().unwrap_or("it failed").to_owned());
-    }
-    serde_json::from_slice(&done.stdout).map_err(|e| e.to_string())
 }
 
 /// The model in the plain format that `bench/pinocchio/main.cpp` reads.

@@ -2,12 +2,12 @@
 
 use pullback_core::{ConfigError, Described, VectorField};
 use pullback_math::Quat;
-use pullback_physics::articulated::{Articulated, JointKind};
-use pullback_tasks::files::read_model;
+use pullback_physics::articulated::{Articulated, JointKind, Keyframe};
+use pullback_tasks::files::{find_keyframe, read_model_ignoring};
 use serde::Serialize;
 
 use crate::args::InspectOptions;
-use crate::output::{CliError, Output};
+use crate::output::{CliError, Output, note_keyframes};
 
 #[derive(Serialize)]
 struct BodyReport {
@@ -32,8 +32,13 @@ struct JointReport {
     name: String,
     body: String,
     kind: &'static str,
-    qpos: usize,
-    qvel: usize,
+    /// Its place among the coordinates and velocities, unless it follows another joint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    qpos: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    qvel: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    follows: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     range: Option<(f64, f64)>,
 }
@@ -68,18 +73,29 @@ struct Summary {
 }
 
 pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> {
-    let loaded = read_model(&options.file)?;
+    let loaded = read_model_ignoring(&options.file, &options.allow_ignored)?;
     let mut isolated = loaded.clone();
     isolated.options.contact = false;
     let robot = Articulated::new(loaded)?;
     let model = robot.model();
-    let qpos = values("--qpos", &options.qpos, model.reference_configuration())?;
-    let qvel = values("--qvel", &options.qvel, vec![0.0; model.nv])?;
-    let ctrl = values("--ctrl", &options.ctrl, vec![0.0; model.actuators.len()])?;
+    let (nq, nv) = (robot.coordinates().nq, robot.coordinates().nv);
+    let start = match &options.keyframe {
+        Some(wanted) => find_keyframe(&model.keyframes, wanted)?.clone(),
+        None => Keyframe {
+            name: String::new(),
+            q: robot.layout().state.defaults()[..nq].to_vec(),
+            v: vec![0.0; nv],
+            control: vec![0.0; model.actuators.len()],
+        },
+    };
+    let qpos = values("--qpos", &options.qpos, start.q)?;
+    let qvel = values("--qvel", &options.qvel, start.v)?;
+    let ctrl = values("--ctrl", &options.ctrl, start.control)?;
     let params = robot.layout().params.defaults();
     let mut ws = VectorField::<f64>::workspace(&robot);
     let state = [&qpos[..], &qvel].concat();
-    robot.accelerations(&mut ws, &params, &state, &ctrl);
+    let mut rate = vec![0.0; 2 * nv];
+    robot.eval(&mut ws, &params, 0.0, &state, &ctrl, &mut rate);
 
     let mut contacts = Vec::new();
     robot.for_each_contact(&ws, &params, |(a, b), contact| {
@@ -95,7 +111,9 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     });
     let untouched = Articulated::new(isolated)?;
     let mut without = VectorField::<f64>::workspace(&untouched);
-    untouched.accelerations(&mut without, &untouched.layout().params.defaults(), &state, &ctrl);
+    let mut untouched_rate = vec![0.0; 2 * nv];
+    let untouched_params = untouched.layout().params.defaults();
+    untouched.eval(&mut without, &untouched_params, 0.0, &state, &ctrl, &mut untouched_rate);
 
     let body_name = |b: usize| model.bodies[b].name.clone();
     let poses = &ws.kinematics.world_from_body;
@@ -109,7 +127,8 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
             xquat: [q.w, q.x, q.y, q.z],
         }
     });
-    let joints = model.joints.iter().map(|j| JointReport {
+    let follows = |j: usize| model.mimics.iter().find(|m| m.joint == j);
+    let joints = model.joints.iter().enumerate().map(|(i, j)| JointReport {
         name: j.name.clone(),
         body: body_name(j.body),
         kind: match j.kind {
@@ -118,16 +137,17 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
             JointKind::Hinge => "hinge",
             JointKind::Slide => "slide",
         },
-        qpos: j.q,
-        qvel: j.v,
+        qpos: robot.coordinates().joints[i].map(|(q, _)| q),
+        qvel: robot.coordinates().joints[i].map(|(_, v)| v),
+        follows: follows(i).map(|m| model.joints[m.of].name.clone()),
         range: j.range,
     });
     let (total_mass, com) = ws.kinematics.centre_of_mass();
-    let dense = ws.mass.dense(robot.tree());
+    let dense = robot.mass_matrix(&ws, &params);
     let summary = Summary {
         file: options.file.clone(),
-        nq: model.nq,
-        nv: model.nv,
+        nq,
+        nv,
         nu: model.actuators.len(),
         bodies: bodies.collect(),
         joints: joints.collect(),
@@ -137,11 +157,11 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         keyframes: model.keyframes.iter().map(|k| k.name.clone()).collect(),
         total_mass,
         centre_of_mass: [com.x, com.y, com.z],
-        mass_matrix: dense.chunks(model.nv.max(1)).map(<[f64]>::to_vec).collect(),
-        qfrc_bias: without.bias.clone(),
-        qfrc_joint: ws.tau.clone(),
-        qacc: ws.acceleration.clone(),
-        qacc_without_contact: without.acceleration.clone(),
+        mass_matrix: dense.chunks(nv.max(1)).map(<[f64]>::to_vec).collect(),
+        qfrc_bias: untouched.generalised_force(&untouched_params, &without.bias),
+        qfrc_joint: robot.generalised_force(&params, &ws.tau),
+        qacc: rate[nv..].to_vec(),
+        qacc_without_contact: untouched_rate[nv..].to_vec(),
         contacts,
         potential_energy: ws.kinematics.potential_energy(model.options.gravity),
         kinetic_energy: ws.kinematics.kinetic_energy(&ws.sweep.velocities),
@@ -149,6 +169,9 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         qvel,
         ctrl,
     };
+    if options.keyframe.is_none() && options.qpos.is_none() {
+        note_keyframes(&model.keyframes);
+    }
     output.print(&summary, || text(&summary))?;
     Ok(true)
 }
@@ -182,15 +205,19 @@ fn text(s: &Summary) -> String {
     }
     text += "\njoint                kind   body                 acceleration\n";
     for j in &s.joints {
-        let accelerations: Vec<String> = (j.qvel..s.nv)
-            .take(match j.kind {
-                "free" => 6,
-                "ball" => 3,
-                _ => 1,
-            })
-            .map(|k| format!("{:.4}", s.qacc[k]))
-            .collect();
-        text += &format!("{:20} {:6} {:20} {}\n", j.name, j.kind, j.body, accelerations.join(" "));
+        let accelerations = match (j.qvel, &j.follows) {
+            (Some(first), _) => (first..s.nv)
+                .take(match j.kind {
+                    "free" => 6,
+                    "ball" => 3,
+                    _ => 1,
+                })
+                .map(|k| format!("{:.4}", s.qacc[k]))
+                .collect::<Vec<_>>()
+                .join(" "),
+            (None, leader) => format!("follows {}", leader.as_deref().unwrap_or_default()),
+        };
+        text += &format!("{:20} {:6} {:20} {accelerations}\n", j.name, j.kind, j.body);
     }
     for c in &s.contacts {
         text += &format!("\ncontact: {} and {}, {:.6} m deep", c.geoms.0, c.geoms.1, -c.distance);

@@ -1,5 +1,6 @@
-//! `pullback simulate`: a trajectory as CSV and as a picture.
+//! `pullback simulate`: a trajectory as CSV, as NumPy arrays and as a picture.
 
+use std::io;
 use std::path::PathBuf;
 
 use pullback_core::ConfigError;
@@ -7,11 +8,13 @@ use pullback_core::layout::Section;
 use pullback_core::rollout::Inputs;
 use pullback_plot::{Figure, LinePanel, Panel, Series};
 use pullback_tasks::Scene;
+use pullback_tasks::files::find_keyframe;
 use pullback_tasks::scenes::{self, SceneOptions};
 use serde::Serialize;
 
 use crate::args::SimulateOptions;
-use crate::output::{CliError, Output};
+use crate::npz::Npz;
+use crate::output::{CliError, Output, note_keyframes};
 use crate::progress;
 
 /// More steps than this are surely a slip of the keyboard.
@@ -33,13 +36,14 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     let scene =
         scenes::build(&options.scene, SceneOptions { dt: options.dt, integrator: options.integrator() })?;
     let steps = steps(options.time, scene.dt())?;
-    let inputs = inputs(scene.as_ref(), steps, &options.set)?;
+    let inputs = inputs(scene.as_ref(), steps, options)?;
 
     // At most about 5000 rows: enough for any picture, small enough for any spreadsheet.
     let stride = steps.div_ceil(5000).max(1);
     let names = scene.layout().state.entry_names();
     let mut csv = format!("time,{}\n", names.join(","));
     let mut rows: Vec<(f64, Vec<f64>)> = Vec::new();
+    let mut controls = Vec::new();
     let bar = progress::bar(steps, &options.scene);
     let info = scene.simulate(&inputs, steps, &mut |at| {
         if at.step % stride == 0 || at.last() {
@@ -47,6 +51,13 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
             let values: Vec<String> = at.state.iter().map(f64::to_string).collect();
             csv += &format!("{time},{}\n", values.join(","));
             rows.push((time, at.state.to_vec()));
+            // At the end no control is about to act; the last one is repeated.
+            let nu = scene.layout().control.len();
+            controls.extend_from_slice(if at.last() {
+                &inputs.controls[(steps - 1) * nu..]
+            } else {
+                at.control
+            });
             bar.set_position(at.step as u64);
         }
     })?;
@@ -56,7 +67,11 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     let (table, picture) = (folder.join("trajectory.csv"), folder.join("trajectory.png"));
     output.write(&table, csv.as_bytes())?;
     figure(scene.as_ref(), &rows).save_png(&picture)?;
-    let mut files = vec![table, picture];
+    let arrays = folder.join("trajectory.npz");
+    let packed = npz(scene.as_ref(), &rows, &controls);
+    let packed = packed.map_err(|source| CliError::Write { path: arrays.clone(), source })?;
+    output.write(&arrays, &packed)?;
+    let mut files = vec![table, arrays, picture];
     if let Some(replay) = scene.replay(&rows) {
         let page = folder.join("replay.html");
         replay.save(&page).map_err(|e| ConfigError::new(format!("{}: {e}", page.display())))?;
@@ -73,6 +88,9 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
         final_state: rows.pop().map(|(_, state)| state).unwrap_or_default(),
         files,
     };
+    if options.keyframe.is_none() {
+        note_keyframes(scene.keyframes());
+    }
     output.print(&summary, || {
         let mut text = format!("{} for {} steps of {} s\n", summary.scene, steps, summary.dt);
         for (i, (name, x)) in summary.names.iter().zip(&summary.final_state).enumerate() {
@@ -99,13 +117,33 @@ fn steps(time: f64, dt: f64) -> Result<usize, ConfigError> {
     Ok(steps as usize)
 }
 
-/// The scene's defaults with `NAME=VALUE` settings applied.
-fn inputs(scene: &dyn Scene, steps: usize, settings: &[String]) -> Result<Inputs<f64>, ConfigError> {
+/// The recorded rows as arrays: `time` (T), `state` (T × n), `control` (T × m, of the step that begins there), `names` of the
+/// states and `control_names`.
+fn npz(scene: &dyn Scene, rows: &[(f64, Vec<f64>)], controls: &[f64]) -> io::Result<Vec<u8>> {
+    let layout = scene.layout();
+    let times: Vec<f64> = rows.iter().map(|(time, _)| *time).collect();
+    let states: Vec<f64> = rows.iter().flat_map(|(_, state)| state).copied().collect();
+    let mut archive = Npz::default();
+    archive.numbers("time", &[rows.len()], &times)?;
+    archive.numbers("state", &[rows.len(), layout.state.len()], &states)?;
+    archive.numbers("control", &[rows.len(), layout.control.len()], controls)?;
+    archive.texts("names", &layout.state.entry_names())?;
+    archive.texts("control_names", &layout.control.entry_names())?;
+    archive.finish()
+}
+
+/// The scene's defaults, or a keyframe, with `NAME=VALUE` settings applied.
+fn inputs(scene: &dyn Scene, steps: usize, options: &SimulateOptions) -> Result<Inputs<f64>, ConfigError> {
     let layout = scene.layout();
     let mut state = layout.state.defaults();
     let mut control = layout.control.defaults();
     let mut params = layout.params.defaults();
-    for setting in settings {
+    if let Some(wanted) = &options.keyframe {
+        let key = find_keyframe(scene.keyframes(), wanted)?;
+        state = [&key.q[..], &key.v].concat();
+        control.copy_from_slice(&key.control);
+    }
+    for setting in &options.set {
         let (name, value) = setting.split_once('=').ok_or_else(|| {
             ConfigError::new(format!("--set {setting}: write NAME=VALUE, such as params.mass=2"))
         })?;

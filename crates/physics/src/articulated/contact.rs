@@ -1,24 +1,31 @@
 //! Compliant contact between geoms: penalty forces with relaxed Coulomb friction (papers 1 and 2).
 //!
 //! A contact of depth d pushes with ke·d along its normal and resists approach with damping; friction opposes the sliding
-//! velocity with kf·|v| up to μ·ke·d. Damping acts in proportion to depth (dFlex), so that the force is continuous and
-//! gradients converge as the step shrinks. Forces act on the bodies as pushes at their frames, so the sweeps know nothing of
-//! contacts.
+//! velocity with kf·|v| up to a bound. Two forms ([`ContactDamping`]): damping in proportion to depth and the bound μ·ke·d
+//! (dFlex), so that the force is continuous and gradients converge as the step shrinks; or damping at once and the bound
+//! μ times the normal force (Warp), whose force jumps by kd·v at touch, so that gradients of fixed steps miss how the
+//! instant of touch moves. Forces act on the bodies as pushes at their frames, so the sweeps know nothing of contacts.
+//!
+//! With [`MANY_PAIRS`] or more, sort and sweep lists the pairs to look at, in the same order; those left out have no contact, so
+//! that forces and gradients keep every bit.
 
-use pullback_math::{Cotangent, Flat, Force, MulVjp, Quat, Real, Transform, Vec3, differentiable};
+use pullback_math::{Cotangent, Flat, Force, MulVjp, Quat, Real, Transform, Vec3, differentiable, select};
 
 use super::kinematics::Kinematics;
-use super::model::{Geom, Model};
+use super::model::{ContactDamping, ContactMaterials, Geom, MaterialMixing, Model};
 use super::rnea::{Push, Sweep};
 use super::tree::ParamIndex;
-use crate::collision::{Collider, Contact, MAX_CONTACTS, ShapeBar, collide, collide_vjp};
+use crate::collision::{BroadPhase, Collider, Contact, MAX_CONTACTS, ShapeBar, collide, collide_vjp};
+
+/// Number of pairs from which a broad phase pays.
+pub const MANY_PAIRS: usize = 64;
 
 /// Constants of compliant contact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Cotangent)]
 pub struct PenaltyLaw<T> {
     /// Stiffness ke, N/m.
     pub stiffness: T,
-    /// Damping kd per depth, N s/m².
+    /// Damping kd: per depth, N s/m², or plain, N s/m.
     pub damping: T,
     /// Slope of friction at rest kf, N s/m.
     pub friction_slope: T,
@@ -36,19 +43,57 @@ pub fn penalty_force<T: Real>(
     velocity: Vec3<T>,
     friction: T,
     law: PenaltyLaw<T>,
+    #[constant] form: ContactDamping,
 ) -> Vec3<T> {
     let depth = (-distance).max(T::zero());
     let approach = velocity.dot(normal).min(T::zero());
     let elastic = law.stiffness * depth;
-    let press = elastic - law.damping * depth * approach;
+    // By depth: press = ke d − kd d vₙ, bound = ke d. Plain: press = ke d − kd vₙ where they touch, bound = press.
+    let (press, bound) = if form == ContactDamping::ByDepth {
+        (elastic - law.damping * depth * approach, elastic)
+    } else {
+        let press = select(depth.gt(T::zero()), elastic - law.damping * approach, T::zero());
+        (press, press)
+    };
     let slide = velocity - normal * velocity.dot(normal);
-    let grip = (law.friction_slope * slide.norm()).min(friction * elastic);
+    let grip = (law.friction_slope * slide.norm()).min(friction * bound);
     normal * press - slide.normalize() * grip
 }
+
+/// A constant of a contact from those of its two geoms.
+#[differentiable]
+#[inline(always)]
+fn mixed<T: Real>(a: T, b: T, #[constant] mixing: MaterialMixing) -> T {
+    if mixing == MaterialMixing::Larger { a.max(b) } else { (a + b) * T::lit(0.5) }
+}
+
+/// The law of a contact from those of its two geoms.
+#[differentiable]
+#[inline(always)]
+fn mixed_law<T: Real>(
+    a: PenaltyLaw<T>,
+    b: PenaltyLaw<T>,
+    #[constant] mixing: MaterialMixing,
+) -> PenaltyLaw<T> {
+    PenaltyLaw {
+        stiffness: mixed(a.stiffness, b.stiffness, mixing),
+        damping: mixed(a.damping, b.damping, mixing),
+        friction_slope: mixed(a.friction_slope, b.friction_slope, mixing),
+    }
+}
+
+/// A geom's block of parameters: size, position, orientation (normalised where it is used), friction; then the law, where
+/// every geom has its own.
+type GeomParams<T> = (Vec3<T>, Vec3<T>, Quat<T>, T);
+
+/// Where friction and law begin in a geom's block.
+const GEOM_FRICTION: usize = 10;
+const GEOM_LAW: usize = 11;
 
 /// A geom in the world.
 pub(crate) struct Placed<'m, T> {
     pub body: usize,
+    orientation: Quat<T>,
     local: Transform<T>,
     pub pose: Transform<T>,
     pub collider: Collider<'m, T>,
@@ -57,14 +102,26 @@ pub(crate) struct Placed<'m, T> {
 
 impl<'m, T: Real> Placed<'m, T> {
     fn new(model: &'m Model, geom: &Geom, p: &[T], kinematics: &Kinematics<T>) -> Self {
-        let (size, position, friction) = <(Vec3<T>, Vec3<T>, T)>::read(p);
-        let o = geom.orientation;
-        let orientation = Quat::new(T::lit(o.w), T::lit(o.x), T::lit(o.y), T::lit(o.z));
-        let local = Transform::from_quat(orientation, position);
+        let (size, position, orientation, friction) = <GeomParams<T>>::read(p);
+        let local = Transform::from_quat(orientation.normalize(), position);
         let mut collider = Collider::of_shape(model, &geom.shape);
         collider.size = size;
         let pose = kinematics.world_from_body[geom.body] * local;
-        Placed { body: geom.body, local, pose, collider, friction }
+        Placed { body: geom.body, orientation, local, pose, collider, friction }
+    }
+}
+
+/// The law of a contact between two geoms.
+pub fn pair_law<T: Real>(
+    model: &Model,
+    index: &ParamIndex,
+    params: &[T],
+    (a, b): (usize, usize),
+) -> PenaltyLaw<T> {
+    let of = |geom: usize| PenaltyLaw::read(&params[index.geom[geom] + GEOM_LAW..]);
+    match model.options.contact_materials {
+        ContactMaterials::Shared => PenaltyLaw::read(&params[index.contact..]),
+        ContactMaterials::PerGeom => mixed_law(of(a), of(b), model.options.material_mixing),
     }
 }
 
@@ -78,8 +135,25 @@ pub(crate) struct Scene<'a, T> {
 }
 
 impl<'a, T: Real> Scene<'a, T> {
-    fn law(&self) -> PenaltyLaw<T> {
-        PenaltyLaw::read(&self.params[self.index.contact..])
+    fn law(&self, a: usize, b: usize) -> PenaltyLaw<T> {
+        pair_law(self.model, self.index, self.params, (a, b))
+    }
+
+    fn law_of(&self, geom: usize) -> PenaltyLaw<T> {
+        PenaltyLaw::read(&self.params[self.index.geom[geom] + GEOM_LAW..])
+    }
+
+    /// The pullback of [`Scene::law`].
+    fn law_vjp(&self, a: usize, b: usize, bar: PenaltyLaw<T>, params_bar: &mut [T]) {
+        match self.model.options.contact_materials {
+            ContactMaterials::Shared => bar.add_to(&mut params_bar[self.index.contact..]),
+            ContactMaterials::PerGeom => {
+                let mixing = self.model.options.material_mixing;
+                let (first, second, ()) = mixed_law_vjp(self.law_of(a), self.law_of(b), mixing, bar);
+                first.add_to(&mut params_bar[self.index.geom[a] + GEOM_LAW..]);
+                second.add_to(&mut params_bar[self.index.geom[b] + GEOM_LAW..]);
+            }
+        }
     }
 
     pub fn placed(&self, geom: usize) -> Placed<'a, T> {
@@ -97,6 +171,18 @@ impl<'a, T: Real> Scene<'a, T> {
         of(b) - of(a)
     }
 
+    /// Of the pairs of a broad phase, those whose bounds overlap in any lane; the others exert no force.
+    pub fn near<'p>(&self, phase: &'p mut BroadPhase) -> &'p [(usize, usize)] {
+        phase.near(self.model.geoms.len(), |geom| {
+            let placed = self.placed(geom);
+            // Contacts are computed to the round-off of T.
+            let far = placed.pose.translation.map(|x| x.abs().max_lane()).norm();
+            let radius = placed.collider.bounding_radius();
+            let margin = 64.0 * T::EPSILON * if radius.is_finite() { far + radius } else { far };
+            (placed.collider, placed.pose, margin)
+        })
+    }
+
     /// Hands every contact of every pair that is near to `visit`, with the pair's geoms.
     pub fn for_each_contact(&self, mut visit: impl FnMut((usize, usize), &Contact<T>)) {
         for &(a, b) in self.pairs {
@@ -112,12 +198,12 @@ impl<'a, T: Real> Scene<'a, T> {
 
     /// Adds the forces of all contacts to the pushes; `sweep` has the velocities.
     pub fn add_forces(&self, sweep: &Sweep<T>, pushes: &mut [Push<T>]) {
-        let law = self.law();
         self.for_each_contact(|(a, b), contact| {
-            let friction = self.friction(a, b);
+            let (friction, law) = (self.friction(a, b), self.law(a, b));
+            let form = self.model.options.contact_damping;
             let (a, b) = (self.model.geoms[a].body, self.model.geoms[b].body);
             let velocity = self.sliding(sweep, a, b, contact.position);
-            let force = penalty_force(contact.distance, contact.normal, velocity, friction, law);
+            let force = penalty_force(contact.distance, contact.normal, velocity, friction, law, form);
             for (body, force) in [(a, -force), (b, force)] {
                 let arm = contact.position - self.kinematics.world_from_body[body].translation;
                 pushes[body].force += force;
@@ -126,10 +212,13 @@ impl<'a, T: Real> Scene<'a, T> {
         });
     }
 
-    /// μ of a pair: the larger of the two.
+    /// μ of a pair: its own, or else that of the two geoms.
     fn friction(&self, a: usize, b: usize) -> T {
-        let of = |g: usize| self.params[self.index.geom[g] + 6];
-        of(a).max(of(b))
+        if let Some(own) = self.model.friction_of_pair(a, b) {
+            return T::lit(own);
+        }
+        let of = |g: usize| self.params[self.index.geom[g] + GEOM_FRICTION];
+        mixed(of(a), of(b), self.model.options.material_mixing)
     }
 
     /// The pullback of [`Scene::add_forces`]: *adds* to the cotangents of body velocities (as forces about the trees' points), to
@@ -142,7 +231,7 @@ impl<'a, T: Real> Scene<'a, T> {
         wrenches: &mut [Force<T>],
         params_bar: &mut [T],
     ) {
-        let law = self.law();
+        let (form, mixing) = (self.model.options.contact_damping, self.model.options.material_mixing);
         let origins = &self.kinematics.origins;
         for &(a, b) in self.pairs {
             let (first, second) = (self.placed(a), self.placed(b));
@@ -153,12 +242,12 @@ impl<'a, T: Real> Scene<'a, T> {
             let slots = collide(&first.collider, first.pose, &second.collider, second.pose, &mut contacts);
             let mut bars =
                 [Contact { position: Vec3::zero(), normal: Vec3::zero(), distance: T::zero() }; MAX_CONTACTS];
-            let friction = first.friction.max(second.friction);
-            let mut friction_bar = T::zero();
+            let (friction, law) = (self.friction(a, b), self.law(a, b));
+            let (mut friction_bar, mut law_bar) = (T::zero(), PenaltyLaw::default());
             for (contact, bar) in contacts[..slots].iter().zip(&mut bars) {
                 let point = contact.position;
                 let velocity = self.sliding(sweep, first.body, second.body, point);
-                let force = penalty_force(contact.distance, contact.normal, velocity, friction, law);
+                let force = penalty_force(contact.distance, contact.normal, velocity, friction, law, form);
 
                 // push.force += ±f, push.torque += (x − p) × ±f
                 let mut force_bar = Vec3::zero();
@@ -170,12 +259,13 @@ impl<'a, T: Real> Scene<'a, T> {
                     bar.position += arm_bar;
                     wrenches[body] += Force::at_point(-arm_bar, origin - origins[body]);
                 }
-                let (distance, normal, velocity_bar, friction, law_bar) =
-                    penalty_force_vjp(contact.distance, contact.normal, velocity, friction, law, force_bar);
-                bar.distance += distance;
-                bar.normal += normal;
+                let (distance, normal) = (contact.distance, contact.normal);
+                let (distance_bar, normal_bar, velocity_bar, friction, law_part, ()) =
+                    penalty_force_vjp(distance, normal, velocity, friction, law, form, force_bar);
+                bar.distance += distance_bar;
+                bar.normal += normal_bar;
                 friction_bar += friction;
-                law_bar.add_to(&mut params_bar[self.index.contact..]);
+                law_bar.accumulate(law_part);
 
                 // velocity of b minus velocity of a, at x
                 for (body, sign) in [(first.body, -T::one()), (second.body, T::one())] {
@@ -186,7 +276,11 @@ impl<'a, T: Real> Scene<'a, T> {
                     bar.position += point_bar;
                 }
             }
-            let (first_friction, second_friction) = first.friction.max_vjp(second.friction, friction_bar);
+            let (first_friction, second_friction, ()) = match self.model.friction_of_pair(a, b) {
+                Some(_) => (T::zero(), T::zero(), ()),
+                None => mixed_vjp(first.friction, second.friction, mixing, friction_bar),
+            };
+            self.law_vjp(a, b, law_bar, params_bar);
 
             // Contacts to the poses and sizes of both geoms, and on to their bodies.
             let zero = ShapeBar { pose: Transform::identity() - Transform::identity(), size: Vec3::zero() };
@@ -214,8 +308,11 @@ impl<'a, T: Real> Scene<'a, T> {
         let body_pose = self.kinematics.world_from_body[placed.body];
         let (body_bar, local_bar) = body_pose.mul_vjp(placed.local, bar.pose);
         wrenches[placed.body] += pose_wrench(body_pose, body_bar, self.kinematics.origins[placed.body]);
+        let unit = placed.orientation.normalize();
+        let (unit_bar, position) = Transform::from_quat_vjp(unit, placed.local.translation, local_bar);
+        let orientation = placed.orientation.normalize_vjp(unit_bar);
         let at = self.index.geom[geom];
-        (bar.size, local_bar.translation, friction_bar).add_to(&mut params_bar[at..at + 7]);
+        (bar.size, position, orientation, friction_bar).add_to(&mut params_bar[at..at + GEOM_LAW]);
     }
 }
 

@@ -1,40 +1,40 @@
 //! [`Articulated`]: a model as a vector field, v̇ = M(q)⁻¹ (τ(q, v, u) − bias(q, v)).
 //!
-//! The pullback needs neither Jacobians nor a tape. With λ = M⁻¹ v̇_bar, by the factorisation at hand: τ̄ = λ, and
-//! (q̄, v̄, θ̄, f̄) come from the pullback of inverse dynamics with cotangent −λ.
+//! What is computed and pulled back is in `dynamics.rs`; here it is built, named and put behind [`VectorField`]. Joints that follow
+//! others are left out of the state; see [`super::coupling`].
 
 use pullback_core::layout::{Layout, LayoutBuilder, Slice};
-use pullback_core::{ConfigError, Described, FieldShape, VectorField, Workspace};
-use pullback_math::{
-    Flat, Force, Quat, Real, SpatialInertia, SymMat3, Transform, Vec3, rotation_vector_rate,
-    rotation_vector_rate_vjp,
-};
+use pullback_core::{ConfigError, Described, FieldShape, VectorField};
+use pullback_math::{Flat, Real, Vec3, rotation_vector_rate, rotation_vector_rate_vjp};
 
-use super::contact::Scene;
-use super::joint_forces::{joint_forces, joint_forces_vjp};
-use super::kinematics::{Kinematics, body_inertia};
-use super::mass_matrix::MassMatrix;
-use super::model::{JointKind, Model};
-use super::rnea::{
-    Inputs, InverseDynamicsBars, Push, Sweep, body_velocities, body_velocities_vjp, inverse_dynamics,
-    inverse_dynamics_vjp,
-};
+use super::contact::MANY_PAIRS;
+use super::coordinates::Coordinates;
+use super::coupling::Coupling;
+use super::dynamics::ArticulatedWorkspace;
+use super::kinematic_params;
+use super::model::Model;
 use super::tree::{ParamIndex, Tree, layout};
-use crate::collision::{Contact, candidate_pairs};
+use crate::collision::candidate_pairs;
 
 /// A robot: state (q, v), control per actuator, parameters by name.
 #[derive(Clone, Debug)]
 pub struct Articulated {
-    model: Model,
-    tree: Tree,
+    pub(super) model: Model,
+    pub(super) tree: Tree,
     layout: Layout,
-    index: ParamIndex,
-    implicit_damping: Option<f64>,
+    pub(super) index: ParamIndex,
+    /// Of the state, and of the state with all joints.
+    coordinates: Coordinates,
+    pub(super) all_coordinates: Coordinates,
+    pub(super) coupling: Option<Coupling>,
+    pub(super) implicit_damping: Option<f64>,
     straight: bool,
     /// Bodies that controls push on.
-    pushed: Vec<usize>,
+    pub(super) pushed: Vec<usize>,
     /// Pairs of geoms that may touch.
-    pairs: Vec<(usize, usize)>,
+    pub(super) pairs: Vec<(usize, usize)>,
+    /// From how many pairs on they are culled by sort and sweep.
+    pub(super) many: usize,
 }
 
 impl Articulated {
@@ -42,7 +42,12 @@ impl Articulated {
     pub fn new(model: Model) -> Result<Self, ConfigError> {
         let (layout, index) = layout(&model)?;
         let pairs = if model.options.contact { candidate_pairs(&model) } else { Vec::new() };
+        let follows = |j: usize| model.mimics.iter().any(|m| m.joint == j);
+        let coordinates = Coordinates::new(&model, |j| !follows(j));
         Ok(Articulated {
+            all_coordinates: Coordinates::new(&model, |_| true),
+            coupling: Coupling::new(&model, &coordinates, &index.mimic)?,
+            coordinates,
             tree: Tree::new(&model),
             model,
             layout,
@@ -51,6 +56,7 @@ impl Articulated {
             straight: true,
             pushed: Vec::new(),
             pairs,
+            many: MANY_PAIRS,
         })
     }
 
@@ -65,6 +71,25 @@ impl Articulated {
     pub fn with_plain_rotations(mut self) -> Self {
         self.straight = false;
         self
+    }
+
+    /// Culls pairs of geoms by sort and sweep from this many on; [`MANY_PAIRS`] unless told. Results do not depend on it.
+    pub fn with_broad_phase_from(mut self, pairs: usize) -> Self {
+        self.many = pairs;
+        self
+    }
+
+    /// Adds how bodies and joints stand to the parameters: `BODY.position` and `BODY.orientation` in the parent, `JOINT.anchor`,
+    /// `JOINT.axis` and `JOINT.reference`; see [`kinematic_params`]. Pullbacks then cost a little more.
+    pub fn with_kinematic_params(mut self) -> Result<Self, ConfigError> {
+        if self.index.kinematics.is_none() {
+            let first = self.layout.params.len();
+            let (builder, index) =
+                kinematic_params::add_slices(&self.model, first, LayoutBuilder::from(self.layout))?;
+            self.layout = builder.build()?;
+            self.index.kinematics = Some(index);
+        }
+        Ok(self)
     }
 
     /// Adds controls that push on the bodies named: `BODY.force` (N) and `BODY.torque` (N m), at the origin of the body's
@@ -98,155 +123,9 @@ impl Articulated {
         &self.index
     }
 
-    /// Accelerations at a state, leaving everything computed on the way in the workspace.
-    pub fn accelerations<T: Real>(
-        &self,
-        ws: &mut ArticulatedWorkspace<T>,
-        params: &[T],
-        state: &[T],
-        control: &[T],
-    ) {
-        let (q, v) = state.split_at(self.model.nq);
-        let ArticulatedWorkspace { kinematics, sweep, mass, bias, tau, acceleration, pushes, .. } = ws;
-        kinematics.update(&self.model, &self.tree, &self.index, params, q);
-
-        // bias = RNEA(q, v, 0), pushes from outside included
-        let (control, pushing) = control.split_at(self.model.actuators.len());
-        pushes.fill(Push::default());
-        for (i, body) in self.pushed.iter().enumerate() {
-            pushes[*body] = Push::read(&pushing[6 * i..]);
-        }
-        if !self.pairs.is_empty() {
-            body_velocities(&self.inputs(kinematics, params, v, &[]), sweep);
-            self.contacts(kinematics, params).add_forces(sweep, pushes);
-        }
-        let at = self.inputs(kinematics, params, v, pushes);
-        inverse_dynamics(&at, None, sweep, bias);
-
-        // M = CRBA(q) + armature
-        mass.update(&self.tree, kinematics);
-        for (j, joint) in self.model.joints.iter().enumerate() {
-            let p = &params[self.index.joint[j]..];
-            let extra = self.implicit_damping.map_or(p[2], |h| p[2] + p[0] * T::lit(h));
-            for k in joint.v..joint.v + joint.kind.velocities() {
-                mass.add_diagonal(&self.tree, k, extra);
-            }
-        }
-        mass.factorize(&self.tree);
-
-        // v̇ = M⁻¹ (τ − bias)
-        tau.fill(T::zero());
-        joint_forces(&self.model, &self.index, params, (q, v, control), tau);
-        for ((a, tau), bias) in acceleration.iter_mut().zip(tau.iter()).zip(bias.iter()) {
-            *a = *tau - *bias;
-        }
-        mass.solve(&self.tree, acceleration);
-    }
-
-    fn inputs<'a, T: Real>(
-        &'a self,
-        kinematics: &'a Kinematics<T>,
-        params: &[T],
-        v: &'a [T],
-        external: &'a [Push<T>],
-    ) -> Inputs<'a, T> {
-        let gravity = Vec3::read(&params[self.index.gravity..]);
-        Inputs { tree: &self.tree, kinematics, v, gravity, external }
-    }
-
-    pub(crate) fn contacts<'a, T: Real>(
-        &'a self,
-        kinematics: &'a Kinematics<T>,
-        params: &'a [T],
-    ) -> Scene<'a, T> {
-        Scene { model: &self.model, pairs: &self.pairs, index: &self.index, params, kinematics }
-    }
-
-    /// Hands every candidate contact at the state last computed to `visit`: the two geoms, and the contact.
-    pub fn for_each_contact<T: Real>(
-        &self,
-        ws: &ArticulatedWorkspace<T>,
-        params: &[T],
-        visit: impl FnMut((usize, usize), &Contact<T>),
-    ) {
-        self.contacts(&ws.kinematics, params).for_each_contact(visit);
-    }
-
-    /// Cotangents of body parameters from those of the inertias in the world.
-    fn body_params_vjp<T: Real>(&self, ws: &ArticulatedWorkspace<T>, params: &[T], params_bar: &mut [T]) {
-        for b in 1..self.tree.bodies() {
-            let at = self.index.body[b];
-            let pose = ws.kinematics.world_from_body[b];
-            let about_origin = Transform::new(pose.rotation, pose.translation - ws.kinematics.origins[b]);
-            let (_, in_body) = about_origin.inertia_vjp(body_inertia(params, at), ws.inertia_bars[b]);
-            let (mass, com, inertia) = <(T, Vec3<T>, SymMat3<T>)>::read(&params[at..at + 10]);
-            SpatialInertia::from_com_vjp(mass, com, inertia, in_body).add_to(&mut params_bar[at..at + 10]);
-        }
-    }
-
-    /// Adds a cotangent in the tangent space of the velocities to that of the coordinates.
-    fn tangent_to_coordinates<T: Real>(&self, q: &[T], tangent: &[T], q_bar: &mut [T]) {
-        for joint in &self.model.joints {
-            let mut add_rotation = |q_at: usize, v_at: usize| {
-                // δq = ½ q ⊗ δφ of a unit quaternion, which is all that the kinematics sees of q.
-                let at = Quat::read(&q[q_at..]);
-                let unit = at.normalize();
-                let turned = unit * Quat::from_parts(T::zero(), Vec3::read(&tangent[v_at..]));
-                let scale = T::lit(2.0) * at.norm_squared().sqrt().recip();
-                (turned * scale).add_to(&mut q_bar[q_at..]);
-            };
-            match joint.kind {
-                JointKind::Hinge | JointKind::Slide => q_bar[joint.q] += tangent[joint.v],
-                JointKind::Ball => add_rotation(joint.q, joint.v),
-                JointKind::Free => {
-                    add_rotation(joint.q + 3, joint.v + 3);
-                    for i in 0..3 {
-                        q_bar[joint.q + i] += tangent[joint.v + i];
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Scratch, and what was computed last.
-#[derive(Clone, Debug)]
-pub struct ArticulatedWorkspace<T> {
-    /// Poses, axes and inertias.
-    pub kinematics: Kinematics<T>,
-    /// Velocities, accelerations and forces of the bodies.
-    pub sweep: Sweep<T>,
-    /// The mass matrix, armature included.
-    pub mass: MassMatrix<T>,
-    /// RNEA(q, v, 0).
-    pub bias: Vec<T>,
-    /// Forces of joints and actuators.
-    pub tau: Vec<T>,
-    /// v̇.
-    pub acceleration: Vec<T>,
-    lambda: Vec<T>,
-    tau_bar: Vec<T>,
-    tangent_bar: Vec<T>,
-    inertia_bars: Vec<SpatialInertia<T>>,
-    /// Empty unless bodies are pushed.
-    pushes: Vec<Push<T>>,
-    push_bars: Vec<Push<T>>,
-    /// Empty unless geoms may touch.
-    velocity_bars: Vec<Force<T>>,
-    wrenches: Vec<Force<T>>,
-}
-
-impl<T: Real> Workspace for ArticulatedWorkspace<T> {
-    fn heap_bytes(&self) -> usize {
-        let scalars =
-            [&self.bias, &self.tau, &self.acceleration, &self.lambda, &self.tau_bar, &self.tangent_bar];
-        scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
-            + self.inertia_bars.capacity() * size_of::<SpatialInertia<T>>()
-            + (self.pushes.capacity() + self.push_bars.capacity()) * size_of::<Push<T>>()
-            + (self.velocity_bars.capacity() + self.wrenches.capacity()) * size_of::<Force<T>>()
-            + self.kinematics.heap_bytes()
-            + self.sweep.heap_bytes()
-            + self.mass.heap_bytes()
+    /// Where joints lie in the state.
+    pub fn coordinates(&self) -> &Coordinates {
+        &self.coordinates
     }
 }
 
@@ -258,13 +137,13 @@ impl Described for Articulated {
 
 impl FieldShape for Articulated {
     fn rate_len(&self) -> usize {
-        2 * self.model.nv
+        2 * self.coordinates.nv
     }
     fn velocities(&self) -> Option<usize> {
-        Some(self.model.nv)
+        Some(self.coordinates.nv)
     }
     fn flat(&self) -> bool {
-        self.model.nq == self.model.nv
+        self.coordinates.nq == self.coordinates.nv
     }
 }
 
@@ -272,25 +151,7 @@ impl<T: Real> VectorField<T> for Articulated {
     type Workspace = ArticulatedWorkspace<T>;
 
     fn workspace(&self) -> Self::Workspace {
-        let zeros = || vec![T::zero(); self.model.nv];
-        let pushed = if self.pushed.is_empty() && self.pairs.is_empty() { 0 } else { self.tree.bodies() };
-        let touching = if self.pairs.is_empty() { 0 } else { self.tree.bodies() };
-        ArticulatedWorkspace {
-            kinematics: Kinematics::new(&self.tree),
-            sweep: Sweep::new(&self.tree),
-            mass: MassMatrix::new(&self.tree),
-            bias: zeros(),
-            tau: zeros(),
-            acceleration: zeros(),
-            lambda: zeros(),
-            tau_bar: zeros(),
-            tangent_bar: zeros(),
-            inertia_bars: vec![SpatialInertia::zero(); self.tree.bodies()],
-            pushes: vec![Push::default(); pushed],
-            push_bars: vec![Push::default(); pushed],
-            velocity_bars: vec![Force::zero(); touching],
-            wrenches: vec![Force::zero(); touching],
-        }
+        ArticulatedWorkspace::new(self)
     }
 
     fn eval(
@@ -303,9 +164,12 @@ impl<T: Real> VectorField<T> for Articulated {
         rate: &mut [T],
     ) {
         self.accelerations(ws, params, state, control);
-        let (velocity, acceleration) = rate.split_at_mut(self.model.nv);
-        velocity.copy_from_slice(&state[self.model.nq..]);
-        acceleration.copy_from_slice(&ws.acceleration);
+        let (velocity, acceleration) = rate.split_at_mut(self.coordinates.nv);
+        velocity.copy_from_slice(&state[self.coordinates.nq..]);
+        match &self.coupling {
+            None => acceleration.copy_from_slice(&ws.acceleration),
+            Some(coupling) => coupling.independent(&ws.acceleration, acceleration),
+        }
     }
 
     fn eval_vjp(
@@ -321,90 +185,35 @@ impl<T: Real> VectorField<T> for Articulated {
         params_bar: &mut [T],
     ) -> T {
         self.accelerations(ws, params, state, control);
-        let (nq, nv) = (self.model.nq, self.model.nv);
-        let (q, v) = state.split_at(nq);
-        let (q_bar, v_bar) = state_bar.split_at_mut(nq);
-        for (bar, x) in v_bar.iter_mut().zip(rate_bar) {
+        let Coordinates { nq, nv, .. } = self.coordinates;
+        for (bar, x) in state_bar[nq..].iter_mut().zip(rate_bar) {
             *bar += *x;
         }
 
         // λ = M⁻¹ v̇_bar
-        ws.lambda.copy_from_slice(&rate_bar[nv..]);
-        ws.mass.solve(&self.tree, &mut ws.lambda);
-
-        // M v̇ + bias = τ:  armature (and implicit damping) on the diagonal
-        for (j, joint) in self.model.joints.iter().enumerate() {
-            let at = self.index.joint[j];
-            for k in joint.v..joint.v + joint.kind.velocities() {
-                let bar = ws.lambda[k] * ws.acceleration[k];
-                params_bar[at + 2] -= bar;
-                if let Some(h) = self.implicit_damping {
-                    params_bar[at] -= bar * T::lit(h);
-                }
-            }
-        }
-
-        // τ̄ = λ
-        let (control, _) = control.split_at(self.model.actuators.len());
-        let (control_bar, pushing_bar) = control_bar.split_at_mut(self.model.actuators.len());
-        let bars = (&mut *q_bar, &mut *v_bar, control_bar);
-        joint_forces_vjp(&self.model, &self.index, params, (q, v, control), &ws.lambda, bars, params_bar);
-
-        // (q̄, v̄, θ̄) by the pullback of RNEA with cotangent −λ
-        let ArticulatedWorkspace {
-            kinematics,
-            sweep,
-            acceleration,
-            lambda,
-            tau_bar,
-            tangent_bar,
-            inertia_bars,
-            bias,
-            pushes,
-            push_bars,
-            velocity_bars,
-            wrenches,
-            ..
-        } = ws;
-        for (bar, λ) in tau_bar.iter_mut().zip(lambda.iter()) {
-            *bar = -*λ;
-        }
-        tangent_bar.fill(T::zero());
-        inertia_bars.fill(SpatialInertia::zero());
-        let mut gravity_bar = Vec3::zero();
-        push_bars.fill(Push::default());
-        let at = self.inputs(kinematics, params, v, pushes);
-        inverse_dynamics(&at, Some(acceleration), sweep, bias);
-        let mut bars = InverseDynamicsBars {
-            tangent: tangent_bar,
-            v: v_bar,
-            gravity: &mut gravity_bar,
-            inertias: inertia_bars,
-            external: push_bars,
+        let Some(coupling) = &self.coupling else {
+            ws.lambda.copy_from_slice(&rate_bar[nv..]);
+            ws.mass.solve(&self.tree, &mut ws.lambda);
+            self.full_pullback(ws, params, state, control, state_bar, control_bar, params_bar);
+            return T::zero();
         };
-        inverse_dynamics_vjp(&at, acceleration, tau_bar, sweep, &mut bars);
-        for (i, body) in self.pushed.iter().enumerate() {
-            push_bars[*body].add_to(&mut pushing_bar[6 * i..]);
-        }
-        if !self.pairs.is_empty() {
-            velocity_bars.fill(Force::zero());
-            wrenches.fill(Force::zero());
-            let contacts = self.contacts(kinematics, params);
-            contacts.add_forces_vjp(sweep, push_bars, velocity_bars, wrenches, params_bar);
-            body_velocities_vjp(&at, velocity_bars, wrenches, tangent_bar, v_bar);
-        }
-        gravity_bar.add_to(&mut params_bar[self.index.gravity..]);
-        self.tangent_to_coordinates(q, &ws.tangent_bar, q_bar);
-        self.body_params_vjp(ws, params, params_bar);
+        coupling.multipliers(&mut ws.coupled, &rate_bar[nv..], &mut ws.lambda);
+        let full = std::mem::take(&mut ws.coupled.state);
+        let mut full_bar = std::mem::take(&mut ws.coupled.state_bar);
+        full_bar.fill(T::zero());
+        self.full_pullback(ws, params, &full, control, &mut full_bar, control_bar, params_bar);
+        (ws.coupled.state, ws.coupled.state_bar) = (full, full_bar);
+        coupling.expand_state_vjp(&ws.coupled, params, state, state_bar, params_bar);
+        // By now `bias` is RNEA(q, v, v̇).
+        let ArticulatedWorkspace { mass, coupled, lambda, acceleration, bias, tau, .. } = ws;
+        let residual =
+            |k: usize| bias[k] + self.diagonal(params, self.tree.dof_joint[k]) * acceleration[k] - tau[k];
+        coupling.equation_vjp(&self.tree, mass, coupled, (lambda, acceleration), residual, params_bar);
         T::zero()
     }
 
     fn advance(&self, state: &[T], rate: &[T], h: T, next: &mut [T]) {
-        let (nq, nv) = (self.model.nq, self.model.nv);
-        self.advance_coordinates(state, rate, h, next);
-        for k in 0..nv {
-            next[nq + k] = state[nq + k] + h * rate[nv + k];
-        }
+        self.coordinates.advance(state, rate, h, next);
     }
 
     fn advance_vjp(
@@ -416,12 +225,7 @@ impl<T: Real> VectorField<T> for Articulated {
         state_bar: &mut [T],
         rate_bar: &mut [T],
     ) {
-        let (nq, nv) = (self.model.nq, self.model.nv);
-        self.advance_coordinates_vjp(state, rate, h, next_bar, state_bar, rate_bar);
-        for k in 0..nv {
-            state_bar[nq + k] += next_bar[nq + k];
-            rate_bar[nv + k] += h * next_bar[nq + k];
-        }
+        self.coordinates.advance_vjp(state, rate, h, next_bar, state_bar, rate_bar);
     }
 
     fn straighten(&self, increment: &[T], h: T, rate: &mut [T]) {
@@ -443,100 +247,10 @@ impl<T: Real> VectorField<T> for Articulated {
 }
 
 impl Articulated {
-    /// q′ = q ⊕ h v, on the manifold of the joints; reads and writes only the coordinates of its arguments.
-    pub(crate) fn advance_coordinates<T: Real>(&self, q: &[T], v: &[T], h: T, next: &mut [T]) {
-        for joint in &self.model.joints {
-            let (at, dof) = (joint.q, joint.v);
-            match joint.kind {
-                JointKind::Hinge | JointKind::Slide => next[at] = q[at] + h * v[dof],
-                JointKind::Ball => {
-                    Quat::read(&q[at..]).integrate(Vec3::read(&v[dof..]), h).write(&mut next[at..]);
-                }
-                JointKind::Free => {
-                    for i in 0..3 {
-                        next[at + i] = q[at + i] + h * v[dof + i];
-                    }
-                    let turned = Quat::read(&q[at + 3..]).integrate(Vec3::read(&v[dof + 3..]), h);
-                    turned.write(&mut next[at + 3..]);
-                }
-            }
-        }
-    }
-
-    /// The pullback of [`Articulated::advance_coordinates`]: *adds* to the cotangents of q and v.
-    pub(crate) fn advance_coordinates_vjp<T: Real>(
-        &self,
-        q: &[T],
-        v: &[T],
-        h: T,
-        next_bar: &[T],
-        q_bar: &mut [T],
-        v_bar: &mut [T],
-    ) {
-        for joint in &self.model.joints {
-            let (at, dof) = (joint.q, joint.v);
-            let mut rotation = |at: usize, dof: usize| {
-                let (orientation, turn) = (Quat::read(&q[at..]), Vec3::read(&v[dof..]));
-                let (bar, turn_bar, _) = orientation.integrate_vjp(turn, h, Quat::read(&next_bar[at..]));
-                bar.add_to(&mut q_bar[at..]);
-                turn_bar.add_to(&mut v_bar[dof..]);
-            };
-            let straight = match joint.kind {
-                JointKind::Hinge | JointKind::Slide => 1,
-                JointKind::Ball => {
-                    rotation(at, dof);
-                    0
-                }
-                JointKind::Free => {
-                    rotation(at + 3, dof + 3);
-                    3
-                }
-            };
-            for i in 0..straight {
-                q_bar[at + i] += next_bar[at + i];
-                v_bar[dof + i] += h * next_bar[at + i];
-            }
-        }
-    }
-
-    /// Poses and velocities of all bodies, left in the workspace.
-    pub(crate) fn motion<T: Real>(&self, ws: &mut ArticulatedWorkspace<T>, params: &[T], state: &[T]) {
-        let (q, v) = state.split_at(self.model.nq);
-        let ArticulatedWorkspace { kinematics, sweep, .. } = ws;
-        kinematics.update(&self.model, &self.tree, &self.index, params, q);
-        body_velocities(&self.inputs(kinematics, params, v, &[]), sweep);
-    }
-
-    /// The pullback of [`Articulated::motion`] at the state last computed: *adds* to the cotangents of q and v what those of
-    /// body velocities (forces about the trees' points) and wrenches on displacements of the bodies give.
-    pub(crate) fn motion_vjp<T: Real>(
-        &self,
-        ws: &mut ArticulatedWorkspace<T>,
-        params: &[T],
-        state: &[T],
-        velocity_bars: &mut [Force<T>],
-        wrenches: &mut [Force<T>],
-        state_bar: &mut [T],
-    ) {
-        let (q, v) = state.split_at(self.model.nq);
-        let (q_bar, v_bar) = state_bar.split_at_mut(self.model.nq);
-        let ArticulatedWorkspace { kinematics, tangent_bar, .. } = ws;
-        tangent_bar.fill(T::zero());
-        let at = self.inputs(kinematics, params, v, &[]);
-        body_velocities_vjp(&at, velocity_bars, wrenches, tangent_bar, v_bar);
-        self.tangent_to_coordinates(q, &ws.tangent_bar, q_bar);
-    }
-
     /// Visits the first velocity of every rotation that is straightened.
     fn for_each_rotation(&self, mut visit: impl FnMut(usize)) {
         if self.straight {
-            for joint in &self.model.joints {
-                match joint.kind {
-                    JointKind::Ball => visit(joint.v),
-                    JointKind::Free => visit(joint.v + 3),
-                    JointKind::Hinge | JointKind::Slide => {}
-                }
-            }
+            self.coordinates.rotations().iter().for_each(|(_, v)| visit(*v));
         }
     }
 }

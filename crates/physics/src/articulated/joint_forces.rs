@@ -4,17 +4,19 @@
 //! - Springs: −k (q − q_rest); for ball and free joints, −k times the rotation vector from rest and the displacement.
 //! - Limits: k·d − c·d·v where a coordinate is d beyond its range. MuJoCo's limits are constraints; this is ours. The force
 //!   is continuous, so gradients converge.
-//! - Actuators: gear·(gain·u + bias₀ + bias₁·length + bias₂·velocity), control and force clamped to their ranges.
+//! - Actuators: gear·(gain·u + bias₀ + bias₁·length + bias₂·velocity), control and force clamped to their ranges. The
+//!   length is gear·q of a hinge or slide, gear·(rotation vector) of a ball joint, and 0 of a free joint, as in MuJoCo.
 
 use pullback_math::{Flat, Quat, Real, Vec3, differentiable};
 
+use super::kinematic_params::body_pose;
 use super::model::{Actuator, ActuatorTarget, Joint, JointKind, Model};
 use super::tree::ParamIndex;
 
 /// Force of a limited hinge or slide at `q`, moving with `v`.
 #[differentiable]
 #[inline(always)]
-fn limit_force<T: Real>(q: T, v: T, stiffness: T, damping: T, #[constant] low: T, #[constant] high: T) -> T {
+fn limit_force<T: Real>(q: T, v: T, stiffness: T, damping: T, low: T, high: T) -> T {
     let below = (low - q).max(T::zero());
     let above = (q - high).max(T::zero());
     stiffness * (below - above) - damping * (below + above) * v
@@ -40,8 +42,16 @@ fn actuator_force<T: Real>(
 /// The rotation vector that turns `rest` into `q`, in the frame of `rest`.
 #[differentiable]
 #[inline(always)]
-fn rotation_from<T: Real>(q: Quat<T>, #[constant] rest: Quat<T>) -> Vec3<T> {
-    let turn = rest * q.normalize();
+fn rotation_from<T: Real>(q: Quat<T>, rest: Quat<T>) -> Vec3<T> {
+    let turn = rest.normalize().conjugate() * q.normalize();
+    turn.log()
+}
+
+/// The rotation vector of a ball joint, by which actuators measure its length.
+#[differentiable]
+#[inline(always)]
+fn rotation_of<T: Real>(q: Quat<T>) -> Vec3<T> {
+    let turn = q.normalize();
     turn.log()
 }
 
@@ -62,14 +72,13 @@ pub fn joint_forces<T: Real>(
         match joint.kind {
             JointKind::Hinge | JointKind::Slide => {
                 tau[joint.v] -= stiffness * (q[joint.q] - p[3]);
-                if let Some((low, high)) = active_range(model, joint) {
-                    tau[joint.v] +=
-                        limit_force(q[joint.q], v[joint.v], p[4], p[5], T::lit(low), T::lit(high));
+                if has_range(model, joint) {
+                    tau[joint.v] += limit_force(q[joint.q], v[joint.v], p[4], p[5], p[6], p[7]);
                 }
             }
             // Springs of ball and free joints are rare: skip their logarithm unless the model has one.
             JointKind::Ball | JointKind::Free if joint.stiffness > 0.0 => {
-                let (at, rest, displacement) = rest_of(model, joint, q);
+                let (at, rest, displacement) = rest_of(model, index, params, joint, q);
                 for (i, x) in displacement.into_iter().flat_map(|d| [d.x, d.y, d.z]).enumerate() {
                     tau[joint.v + i] -= stiffness * x;
                 }
@@ -116,18 +125,16 @@ pub fn joint_forces_vjp<T: Real>(
                 p_bar[1] -= bar * (q[joint.q] - p[3]);
                 q_bar[joint.q] -= bar * stiffness;
                 p_bar[3] += bar * stiffness;
-                if let Some((low, high)) = active_range(model, joint) {
-                    let (low, high) = (T::lit(low), T::lit(high));
-                    let (at, rate, ks, kd, (), ()) =
-                        limit_force_vjp(q[joint.q], v[joint.v], p[4], p[5], low, high, bar);
+                if has_range(model, joint) {
+                    let (at, rate, ks, kd, low, high) =
+                        limit_force_vjp(q[joint.q], v[joint.v], p[4], p[5], p[6], p[7], bar);
                     q_bar[joint.q] += at;
                     v_bar[joint.v] += rate;
-                    p_bar[4] += ks;
-                    p_bar[5] += kd;
+                    (ks, kd, low, high).add_to(&mut p_bar[4..8]);
                 }
             }
             JointKind::Ball | JointKind::Free if joint.stiffness > 0.0 => {
-                let (at, rest, displacement) = rest_of(model, joint, q);
+                let (at, rest, displacement) = rest_of(model, index, params, joint, q);
                 for (i, x) in displacement.into_iter().flat_map(|d| [d.x, d.y, d.z]).enumerate() {
                     p_bar[1] -= tau_bar[joint.v + i] * x;
                     q_bar[joint.q + i] -= tau_bar[joint.v + i] * stiffness;
@@ -136,8 +143,12 @@ pub fn joint_forces_vjp<T: Real>(
                 let first = joint.v + joint.kind.velocities() - 3;
                 let bar = Vec3::read(&tau_bar[first..]);
                 p_bar[1] -= bar.dot(turn);
-                let (at_bar, ()) = rotation_from_vjp(at, rest, -(bar * stiffness));
+                let (at_bar, rest_bar) = rotation_from_vjp(at, rest, -(bar * stiffness));
                 at_bar.add_to(&mut q_bar[joint.q + joint.kind.coordinates() - 4..]);
+                if let (Some(k), JointKind::Free) = (&index.kinematics, joint.kind) {
+                    let rest_position_bar = Vec3::read(&tau_bar[joint.v..]) * stiffness;
+                    (rest_position_bar, rest_bar).add_to(&mut params_bar[k.body[joint.body]..]);
+                }
             }
             JointKind::Ball | JointKind::Free => {}
         }
@@ -159,18 +170,37 @@ pub fn joint_forces_vjp<T: Real>(
             v_bar[k] += velocity * at.gear[i];
             params_bar[start + 4 + i] += velocity * v[k];
         }
-        if let Some(x) = at.coordinate {
-            q_bar[x] += length * at.gear[0];
-            params_bar[start + 4] += length * q[x];
+        match at.measured {
+            Measured::Nothing => {}
+            Measured::Coordinate(x) => {
+                q_bar[x] += length * at.gear[0];
+                params_bar[start + 4] += length * q[x];
+            }
+            Measured::Rotation(x) => {
+                // length = gear · log q
+                let ball = Quat::read(&q[x..]);
+                (rotation_of(ball) * length).add_to(&mut params_bar[start + 4..]);
+                rotation_of_vjp(ball, Vec3::read(at.gear) * length).add_to(&mut q_bar[x..]);
+            }
         }
     }
+}
+
+/// What the length of an actuator is measured by, and where that begins among the coordinates.
+#[derive(Clone, Copy)]
+enum Measured {
+    /// The coordinate of a hinge or slide.
+    Coordinate(usize),
+    /// The rotation vector of a ball joint.
+    Rotation(usize),
+    /// A free joint has no length.
+    Nothing,
 }
 
 /// An actuator at work: where it acts, and with what.
 struct Transmission<'a, T> {
     dofs: std::ops::Range<usize>,
-    /// The coordinate its length is measured by, for hinge and slide.
-    coordinate: Option<usize>,
+    measured: Measured,
     gear: &'a [T],
     gain: T,
     bias: [T; 3],
@@ -186,7 +216,14 @@ impl<'a, T: Real> Transmission<'a, T> {
         let joint = &model.joints[target];
         let dofs = joint.v..joint.v + joint.kind.velocities();
         let gear = &p[4..4 + dofs.len()];
-        let coordinate = matches!(joint.kind, JointKind::Hinge | JointKind::Slide).then_some(joint.q);
+        let (measured, length) = match joint.kind {
+            JointKind::Hinge | JointKind::Slide => (Measured::Coordinate(joint.q), gear[0] * q[joint.q]),
+            JointKind::Ball => {
+                let turn = rotation_of(Quat::read(&q[joint.q..]));
+                (Measured::Rotation(joint.q), Vec3::read(gear).dot(turn))
+            }
+            JointKind::Free => (Measured::Nothing, T::zero()),
+        };
         let mut velocity = T::zero();
         for (k, gear) in dofs.clone().zip(gear) {
             velocity += *gear * v[k];
@@ -196,11 +233,11 @@ impl<'a, T: Real> Transmission<'a, T> {
             (T::lit(low), T::lit(high))
         };
         Transmission {
-            coordinate,
+            measured,
             gear,
             gain: p[0],
             bias: [p[1], p[2], p[3]],
-            length: coordinate.map_or(T::zero(), |x| gear[0] * q[x]),
+            length,
             velocity,
             control_range: range(actuator.control_range),
             force_range: range(actuator.force_range),
@@ -220,19 +257,24 @@ impl<'a, T: Real> Transmission<'a, T> {
     }
 }
 
-/// The range of a limited joint, where limits act.
-fn active_range(model: &Model, joint: &Joint) -> Option<(f64, f64)> {
-    joint.range.filter(|_| model.options.limits)
+/// Whether a hinge or slide has limits that act, and so a range among its parameters.
+pub(super) fn has_range(model: &Model, joint: &Joint) -> bool {
+    let directed = matches!(joint.kind, JointKind::Hinge | JointKind::Slide);
+    directed && model.options.limits && joint.range.is_some()
 }
 
-/// Orientation, conjugate of the orientation at rest, and displacement of a free joint.
-fn rest_of<T: Real>(model: &Model, joint: &Joint, q: &[T]) -> (Quat<T>, Quat<T>, Option<Vec3<T>>) {
+/// Orientation, orientation at rest, and displacement of a free joint.
+fn rest_of<T: Real>(
+    model: &Model,
+    index: &ParamIndex,
+    params: &[T],
+    joint: &Joint,
+    q: &[T],
+) -> (Quat<T>, Quat<T>, Option<Vec3<T>>) {
     let at = Quat::read(&q[joint.q + joint.kind.coordinates() - 4..]);
     if joint.kind == JointKind::Ball {
         return (at, Quat::identity(), None);
     }
-    let body = &model.bodies[joint.body];
-    let o = body.orientation.conjugate();
-    let rest = Quat::new(T::lit(o.w), T::lit(o.x), T::lit(o.y), T::lit(o.z));
-    (at, rest, Some(Vec3::read(&q[joint.q..]) - body.position.map(T::lit)))
+    let (position, rest) = body_pose(&model.bodies[joint.body], index, params, joint.body);
+    (at, rest, Some(Vec3::read(&q[joint.q..]) - position))
 }

@@ -6,6 +6,7 @@
 
 use pullback_math::{Flat, Mat3, Motion, Quat, Real, SpatialInertia, SymMat3, Transform, Vec3};
 
+use super::kinematic_params::{anchor, axis, parent_from_body};
 use super::model::Model;
 use super::tree::{GroupKind, ParamIndex, Tree};
 
@@ -45,8 +46,7 @@ impl<T: Real> Kinematics<T> {
     /// Poses, axes and inertias at coordinates `q`.
     pub fn update(&mut self, model: &Model, tree: &Tree, index: &ParamIndex, params: &[T], q: &[T]) {
         for b in 1..tree.bodies() {
-            let body = &model.bodies[b];
-            let offset = Transform::from_quat(lift_quat(body.orientation), body.position.map(T::lit));
+            let offset = parent_from_body(model, index, params, b);
             let mut pose = self.world_from_body[tree.parent[b]] * offset;
             let is_root = tree.root[b] == b;
             // The root's point is where its first joint leaves it: a free body's own position.
@@ -58,20 +58,22 @@ impl<T: Real> Kinematics<T> {
             self.origins[b] = origin;
             for group in &tree.groups[b] {
                 let joint = &model.joints[group.joint];
-                let anchor = joint.anchor.map(T::lit);
+                let anchor = anchor(joint, index, params, group.joint);
                 let k = group.dofs.start;
                 match group.kind {
                     GroupKind::Hinge => {
-                        let axis = pose.direction(joint.axis.map(T::lit));
+                        let (axis, reference) = axis(joint, index, params, group.joint);
+                        let axis = pose.direction(axis);
                         let point = pose.point(anchor);
-                        let turn = rotation(axis, q[group.q] - T::lit(joint.reference));
+                        let turn = rotation(axis, q[group.q] - reference);
                         pose.rotation = turn * pose.rotation;
                         pose.translation = point - pose.direction(anchor);
                         self.axes[k] = Motion::new(axis, (point - origin).cross(axis));
                     }
                     GroupKind::Slide => {
-                        let axis = pose.direction(joint.axis.map(T::lit));
-                        pose.translation += axis * (q[group.q] - T::lit(joint.reference));
+                        let (axis, reference) = axis(joint, index, params, group.joint);
+                        let axis = pose.direction(axis);
+                        pose.translation += axis * (q[group.q] - reference);
                         self.axes[k] = Motion::new(Vec3::zero(), axis);
                     }
                     GroupKind::Translation => {
@@ -130,18 +132,24 @@ impl<T: Real> Kinematics<T> {
 
     /// Total mass and its centre, world frame.
     pub fn centre_of_mass(&self) -> (T, Vec3<T>) {
+        let (mass, moment) = self.first_moment();
+        (mass, moment * mass.recip())
+    }
+
+    /// Total mass and Σ m c.
+    fn first_moment(&self) -> (T, Vec3<T>) {
         let (mut mass, mut moment) = (T::zero(), Vec3::zero());
         for (inertia, origin) in self.inertias.iter().zip(&self.origins) {
             mass += inertia.mass;
             moment += inertia.first_moment + *origin * inertia.mass;
         }
-        (mass, moment * mass.recip())
+        (mass, moment)
     }
 
     /// Potential energy in a uniform gravity field, zero at height zero.
     pub fn potential_energy(&self, gravity: Vec3<T>) -> T {
-        let (mass, com) = self.centre_of_mass();
-        -(gravity.dot(com) * mass)
+        // −g · Σ m c, which is zero where nothing has mass
+        -gravity.dot(self.first_moment().1)
     }
 
     /// Kinetic energy of bodies that move with `velocities`.
@@ -171,13 +179,9 @@ fn unit_vectors<T: Real>() -> [Vec3<T>; 3] {
     [Vec3::new(i, o, o), Vec3::new(o, i, o), Vec3::new(o, o, i)]
 }
 
-fn lift_quat<T: Real>(q: Quat<f64>) -> Quat<T> {
-    Quat::new(T::lit(q.w), T::lit(q.x), T::lit(q.y), T::lit(q.z))
-}
-
 /// Rodrigues: R = cos θ 1 + sin θ [a] + (1 − cos θ) a aᵀ, for a unit axis.
 #[inline(always)]
-fn rotation<T: Real>(axis: Vec3<T>, angle: T) -> Mat3<T> {
+pub(super) fn rotation<T: Real>(axis: Vec3<T>, angle: T) -> Mat3<T> {
     let (sin, cos) = angle.sin_cos();
     let swept = axis * (T::one() - cos);
     let turned = axis * sin;

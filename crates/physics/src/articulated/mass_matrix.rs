@@ -99,6 +99,19 @@ impl<T: Real> MassMatrix<T> {
         }
     }
 
+    /// y = M x.
+    pub fn multiply(&self, tree: &Tree, x: &[T], y: &mut [T]) {
+        y.fill(T::zero());
+        for k in 0..x.len() {
+            y[k] += self.packed[tree.row[k]] * x[k];
+            for (i, j) in tree.ancestors[k].iter().enumerate().skip(1) {
+                let entry = self.packed[tree.row[k] + i];
+                y[k] += entry * x[*j];
+                y[*j] += entry * x[k];
+            }
+        }
+    }
+
     /// The whole matrix, row-major, zeros included.
     pub fn dense(&self, tree: &Tree) -> Vec<T> {
         let n = tree.dof_body.len();

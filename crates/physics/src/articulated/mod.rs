@@ -6,16 +6,24 @@
 
 pub mod aba;
 pub mod contact;
+pub mod coordinates;
+pub mod coupling;
+mod dynamics;
 mod field;
+pub mod heightfield;
 pub mod joint_forces;
+pub mod kinematic_params;
 pub mod kinematics;
 pub mod mass_matrix;
 pub mod model;
+pub mod restitution;
 pub mod rnea;
 pub mod tree;
 
-pub use field::{Articulated, ArticulatedWorkspace};
+pub use dynamics::ArticulatedWorkspace;
+pub use field::Articulated;
+pub use heightfield::Heightfield;
 pub use model::{
-    Actuator, ActuatorTarget, Body, ContactSoftness, FrictionCone, Geom, Integrator, Joint, JointKind,
-    Keyframe, Mesh, Model, ModelOptions, Shape, Site,
+    Actuator, ActuatorTarget, Body, ContactDamping, ContactMaterials, ContactSoftness, FrictionCone, Geom,
+    Integrator, Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model, ModelOptions, Shape, Site,
 };

@@ -8,6 +8,8 @@
 use pullback_core::ConfigError;
 use pullback_math::{Quat, SymMat3, Vec3};
 
+use super::heightfield::Heightfield;
+
 /// A rigid body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
@@ -128,6 +130,11 @@ pub enum Shape {
     Mesh {
         /// Index into [`Model::meshes`].
         mesh: usize,
+    },
+    /// Terrain; only on bodies fixed to the world.
+    Heightfield {
+        /// Index into [`Model::heightfields`].
+        field: usize,
     },
 }
 
@@ -291,6 +298,37 @@ pub enum FrictionCone {
     Elliptic,
 }
 
+/// How the damping of compliant contact sets in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ContactDamping {
+    /// In proportion to depth, with friction bounded by μ·ke·depth (dFlex): the force is continuous.
+    #[default]
+    ByDepth,
+    /// At once, with friction bounded by μ times the whole normal force (Warp): the force jumps at touch, so gradients of
+    /// fixed steps miss how the instant of touch moves.
+    Plain,
+}
+
+/// Who owns stiffness, damping and friction slope of compliant contact. Friction coefficients are the geoms' in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ContactMaterials {
+    /// All contacts share them: `contact.stiffness` and so on.
+    #[default]
+    Shared,
+    /// Every geom has its own, `GEOM.stiffness` and so on, and two geoms that touch mix theirs.
+    PerGeom,
+}
+
+/// A constant of a contact, from those of its two geoms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MaterialMixing {
+    /// The larger one.
+    #[default]
+    Larger,
+    /// Their average (Warp).
+    Average,
+}
+
 /// Settings of the whole model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelOptions {
@@ -314,6 +352,12 @@ pub struct ModelOptions {
     pub filter_parent: bool,
     /// Whether the time constant of a soft contact is kept at two time steps or more.
     pub reference_safety: bool,
+    /// How the damping of compliant contact sets in.
+    pub contact_damping: ContactDamping,
+    /// Who owns the constants of compliant contact.
+    pub contact_materials: ContactMaterials,
+    /// How two geoms in compliant contact mix friction and what else is theirs.
+    pub material_mixing: MaterialMixing,
 }
 
 impl Default for ModelOptions {
@@ -329,6 +373,9 @@ impl Default for ModelOptions {
             impedance_ratio: 1.0,
             filter_parent: true,
             reference_safety: true,
+            contact_damping: ContactDamping::default(),
+            contact_materials: ContactMaterials::default(),
+            material_mixing: MaterialMixing::default(),
         }
     }
 }
@@ -350,10 +397,14 @@ pub struct Model {
     pub actuators: Vec<Actuator>,
     /// Meshes that geoms refer to.
     pub meshes: Vec<Mesh>,
+    /// Terrain that geoms refer to.
+    pub heightfields: Vec<Heightfield>,
     /// Joints that follow others.
     pub mimics: Vec<Mimic>,
     /// Pairs of geoms that always collide.
     pub pairs: Vec<(usize, usize)>,
+    /// Sliding friction of each of `pairs`, in place of that of their geoms; may end early.
+    pub pair_friction: Vec<f64>,
     /// Pairs of bodies that never collide.
     pub excludes: Vec<(usize, usize)>,
     /// Named configurations.
@@ -414,6 +465,12 @@ impl Model {
             }
         }
         q
+    }
+
+    /// Sliding friction that a pair of geoms brings itself.
+    pub fn friction_of_pair(&self, a: usize, b: usize) -> Option<f64> {
+        let listed = self.pairs.iter().zip(&self.pair_friction);
+        listed.rev().find(|(pair, _)| **pair == (a, b) || **pair == (b, a)).map(|(_, friction)| *friction)
     }
 
     /// Joints of a body, in order.
@@ -477,6 +534,25 @@ impl Model {
         Ok(())
     }
 
+    /// Terrain does not move.
+    fn check_terrain(&self) -> Result<(), ConfigError> {
+        for g in &self.geoms {
+            let Shape::Heightfield { field } = g.shape else { continue };
+            let refuse = |why: &str| Err(ConfigError::new(format!("geom `{}`: {why}", g.name)));
+            if field >= self.heightfields.len() {
+                return refuse("its heightfield does not exist");
+            }
+            let mut body = g.body;
+            while body != 0 {
+                if self.joints_of(body).next().is_some() {
+                    return refuse("a heightfield must be on a body that does not move; put it in the world");
+                }
+                body = self.bodies[body].parent;
+            }
+        }
+        Ok(())
+    }
+
     fn check_the_rest(&self) -> Result<(), ConfigError> {
         unique("actuator", self.actuators.iter().map(|a| a.name.as_str()))?;
         unique("geom", self.geoms.iter().map(|g| g.name.as_str()))?;
@@ -485,6 +561,9 @@ impl Model {
         if self.geoms.iter().any(|g| g.body >= bodies) || self.sites.iter().any(|s| s.body >= bodies) {
             return Err(ConfigError::new("a geom or site belongs to no body"));
         }
+        unique("heightfield", self.heightfields.iter().map(|f| f.name.as_str()))?;
+        self.heightfields.iter().try_for_each(Heightfield::check)?;
+        self.check_terrain()?;
         for actuator in &self.actuators {
             let ActuatorTarget::Joint(joint) = actuator.target;
             if joint >= self.joints.len() {

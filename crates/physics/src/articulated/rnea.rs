@@ -49,6 +49,11 @@ impl<T: Real> Sweep<T> {
         }
     }
 
+    /// After [`inverse_dynamics_vjp`]: the wrench that a body and everything beyond it exert on a small motion of them.
+    pub fn wrench(&self, body: usize) -> Force<T> {
+        self.wrenches[body]
+    }
+
     /// Heap bytes held.
     pub fn heap_bytes(&self) -> usize {
         let motions = [&self.velocities, &self.accelerations, &self.virtuals, &self.before];
@@ -105,14 +110,16 @@ pub fn body_velocities<T: Real>(at: &Inputs<'_, T>, sweep: &mut Sweep<T>) {
     }
 }
 
-/// Carries cotangents of body velocities, and wrenches on displacements of bodies, inwards to velocities and coordinates.
-/// Both are used up.
+/// Carries cotangents of body velocities, and wrenches on displacements of bodies, inwards to velocities and coordinates, and
+/// adds to the cotangents of joint axes unless `axis_bars` is empty. Afterwards the wrench of a body is that of everything
+/// beyond it too.
 pub fn body_velocities_vjp<T: Real>(
     at: &Inputs<'_, T>,
     velocity_bars: &mut [Force<T>],
     wrenches: &mut [Force<T>],
     tangent_bar: &mut [T],
     v_bar: &mut [T],
+    axis_bars: &mut [Force<T>],
 ) {
     let Inputs { tree, kinematics, v, .. } = *at;
     for b in (1..tree.bodies()).rev() {
@@ -121,7 +128,11 @@ pub fn body_velocities_vjp<T: Real>(
             for k in group.dofs.clone() {
                 let axis = kinematics.axes[k];
                 v_bar[k] += axis.dot(bar);
-                wrench += axis.cross_force(bar * v[k]);
+                let axis_bar = bar * v[k];
+                wrench += axis.cross_force(axis_bar);
+                if let Some(total) = axis_bars.get_mut(k) {
+                    *total += axis_bar;
+                }
             }
             for k in group.dofs.clone() {
                 tangent_bar[k] += kinematics.axes[k].dot(wrench);
@@ -191,6 +202,8 @@ pub struct InverseDynamicsBars<'a, T> {
     pub inertias: &'a mut [SpatialInertia<T>],
     /// Of the pushes; may be empty.
     pub external: &'a mut [Push<T>],
+    /// Of the joint axes; may be empty.
+    pub axes: &'a mut [Force<T>],
 }
 
 /// The pullback of [`inverse_dynamics`] with cotangent `tau_bar`, right after it ran with the same inputs.
@@ -249,6 +262,9 @@ pub fn inverse_dynamics_vjp<T: Real>(
                 bars.v[k] += axis.dot(joint_velocity_bar);
                 let axis_bar = a_bar * acceleration[k] + joint_velocity_bar * v[k] + carried * tau_bar[k];
                 wrench += axis.cross_force(axis_bar);
+                if let Some(total) = bars.axes.get_mut(k) {
+                    *total += axis_bar;
+                }
             }
             for k in group.dofs.clone() {
                 bars.tangent[k] += kinematics.axes[k].dot(wrench);

@@ -6,10 +6,13 @@
 use std::ops::Range;
 
 use pullback_core::ConfigError;
-use pullback_core::layout::{Layout, Slice};
+use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 
 use super::contact::PENALTY_DEFAULTS;
-use super::model::{ActuatorTarget, Joint, JointKind, Model};
+use super::coupling::ties;
+use super::joint_forces::has_range;
+use super::kinematic_params::KinematicIndex;
+use super::model::{ActuatorTarget, ContactDamping, ContactMaterials, Joint, JointKind, Model};
 use crate::collision::Collider;
 
 /// How a group moves.
@@ -49,6 +52,8 @@ pub struct Tree {
     pub groups: Vec<Vec<Group>>,
     /// Body of each degree of freedom.
     pub dof_body: Vec<usize>,
+    /// Joint of each degree of freedom.
+    pub dof_joint: Vec<usize>,
     /// Row k of the mass matrix: k itself, then the degrees of freedom it hangs from, nearest first.
     pub ancestors: Vec<Vec<usize>>,
     /// Where row k starts in the packed mass matrix.
@@ -67,7 +72,9 @@ impl Tree {
             root[b] = if parent[b] == 0 { b } else { root[parent[b]] };
         }
         let mut groups = vec![Vec::new(); n];
+        let mut dof_joint = vec![0; model.nv];
         for (index, joint) in model.joints.iter().enumerate() {
+            dof_joint[joint.v..joint.v + joint.kind.velocities()].fill(index);
             groups[joint.body].extend(groups_of(joint, index));
         }
         let mut dof_body = vec![0; model.nv];
@@ -89,7 +96,7 @@ impl Tree {
             row.push(packed);
             packed += above.len();
         }
-        Tree { parent, root, groups, dof_body, ancestors, row, packed }
+        Tree { parent, root, groups, dof_body, dof_joint, ancestors, row, packed }
     }
 
     /// Number of bodies, the world included.
@@ -118,14 +125,20 @@ pub struct ParamIndex {
     pub gravity: usize,
     /// First entry of each body: mass, centre of mass (3), inertia (6: xx, yy, zz, xy, xz, yz). The world's is unused.
     pub body: Vec<usize>,
-    /// First entry of each joint: damping, stiffness, armature, spring reference, limit stiffness, limit damping.
+    /// First entry of each joint: damping, stiffness, armature, spring reference, limit stiffness, limit damping; then, of a
+    /// limited hinge or slide, lower and upper end of the range.
     pub joint: Vec<usize>,
-    /// Stiffness, damping and friction slope of contacts, 3 entries.
+    /// Stiffness, damping and friction slope of contacts, 3 entries, where all contacts share them.
     pub contact: usize,
-    /// First entry of each geom: sizes (3), position (3), friction.
+    /// First entry of each geom: sizes (3), position (3), orientation (4), friction; then, where geoms have their own,
+    /// stiffness, damping and friction slope.
     pub geom: Vec<usize>,
     /// First entry of each actuator: gain, bias (3), then the gear of each velocity.
     pub actuator: Vec<usize>,
+    /// First entry of each joint that follows another, in the order of [`Model::mimics`]: multiplier, offset.
+    pub mimic: Vec<usize>,
+    /// How bodies and joints stand, where that was asked for.
+    pub kinematics: Option<KinematicIndex>,
 }
 
 /// Entries of a joint's block, with their units where it turns and where it slides.
@@ -159,14 +172,17 @@ pub const LIMIT_DEFAULTS: (f64, f64) = (1e3, 10.0);
 pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
     let mut builder = Layout::builder();
     let q0 = model.reference_configuration();
-    for joint in &model.joints {
+    let ties = ties(model)?;
+    let follows = |j: usize| ties.iter().any(|t| t.joint == j);
+    let independent = || model.joints.iter().enumerate().filter(|(j, _)| !follows(*j)).map(|(_, j)| j);
+    for joint in independent() {
         for (what, count, unit, _, _) in state_slices(joint.kind) {
             let first = joint.q + if *what == "orientation" { joint.kind.coordinates() - 4 } else { 0 };
             let slice = Slice::new(format!("{}.{what}", joint.name), *count, *unit);
             builder = builder.state(slice.default(&q0[first..first + count]));
         }
     }
-    for joint in &model.joints {
+    for joint in independent() {
         for (_, _, _, what, unit) in state_slices(joint.kind) {
             let count = joint.kind.velocities().min(3);
             builder = builder.state(Slice::new(format!("{}.{what}", joint.name), count, *unit));
@@ -208,6 +224,20 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
             let unit = if j.kind == JointKind::Slide { *sliding } else { *turning };
             builder = builder.param(Slice::new(format!("{}.{what}", j.name), 1, unit).default(&[value]));
         }
+        if let (true, Some((low, high))) = (has_range(model, j), j.range) {
+            next(2);
+            let unit = if j.kind == JointKind::Slide { "m" } else { "rad" };
+            builder = builder.param(Slice::new(format!("{}.range", j.name), 2, unit).default(&[low, high]));
+        }
+    }
+    let mut mimic = Vec::new();
+    for tie in &ties {
+        mimic.push(next(2));
+        let j = &model.joints[tie.joint];
+        let unit = if j.kind == JointKind::Slide { "m" } else { "rad" };
+        builder = builder
+            .param(Slice::new(format!("{}.multiplier", j.name), 1, "1").default(&[tie.multiplier]))
+            .param(Slice::new(format!("{}.offset", j.name), 1, unit).default(&[tie.offset]));
     }
     let mut actuator = Vec::new();
     for a in &model.actuators {
@@ -219,25 +249,40 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
             .param(Slice::new(format!("{}.bias", a.name), 3, "1").default(&a.bias))
             .param(Slice::new(format!("{}.gear", a.name), gears, "1").default(&a.gear[..gears]));
     }
-    let contact = next(3);
+    let mut contact = 0;
     let mut geom = Vec::new();
     if model.options.contact && !model.geoms.is_empty() {
         let [ke, kd, kf] = PENALTY_DEFAULTS;
-        builder = builder
-            .param(Slice::new("contact.stiffness", 1, "N/m").default(&[ke]).bounds(0.0, f64::INFINITY))
-            .param(Slice::new("contact.damping", 1, "N s/m^2").default(&[kd]).bounds(0.0, f64::INFINITY))
-            .param(
-                Slice::new("contact.friction_slope", 1, "N s/m").default(&[kf]).bounds(0.0, f64::INFINITY),
-            );
+        let damping_unit = match model.options.contact_damping {
+            ContactDamping::ByDepth => "N s/m^2",
+            ContactDamping::Plain => "N s/m",
+        };
+        let law = |of: &str| {
+            let constants =
+                [("stiffness", "N/m", ke), ("damping", damping_unit, kd), ("friction_slope", "N s/m", kf)];
+            constants.map(|(what, unit, value)| {
+                Slice::new(format!("{of}.{what}"), 1, unit).default(&[value]).bounds(0.0, f64::INFINITY)
+            })
+        };
+        let shared = model.options.contact_materials == ContactMaterials::Shared;
+        if shared {
+            contact = next(3);
+            builder = law("contact").into_iter().fold(builder, LayoutBuilder::param);
+        }
         for g in &model.geoms {
-            geom.push(next(7));
+            geom.push(next(if shared { 11 } else { 14 }));
             let size = Collider::<f64>::of_shape(model, &g.shape).size;
-            let (p, name) = (g.position, &g.name);
+            let (p, o, name) = (g.position, g.orientation, &g.name);
             builder = builder
                 .param(Slice::new(format!("{name}.size"), 3, "m").default(&[size.x, size.y, size.z]))
                 .param(Slice::new(format!("{name}.position"), 3, "m").default(&[p.x, p.y, p.z]))
+                .param(Slice::new(format!("{name}.orientation"), 4, "1").default(&[o.w, o.x, o.y, o.z]))
                 .param(Slice::new(format!("{name}.friction"), 1, "1").default(&[g.friction[0]]));
+            if !shared {
+                builder = law(name).into_iter().fold(builder, LayoutBuilder::param);
+            }
         }
     }
-    Ok((builder.build()?, ParamIndex { gravity, body, joint, actuator, contact, geom }))
+    let index = ParamIndex { gravity, body, joint, actuator, contact, geom, mimic, kinematics: None };
+    Ok((builder.build()?, index))
 }

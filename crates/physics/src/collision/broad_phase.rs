@@ -2,7 +2,7 @@
 //!
 //! [`candidate_pairs`] applies MuJoCo's rules once (`mj_collision`, "Collision detection" in its documentation):
 //! explicit pairs always collide; others need matching bits, must not be on the same body, nor on parent and child
-//! unless the parent is the world, nor on excluded bodies. Bodies without joints count as part of the body they are
+//! unless the parent is the world or the model says so, nor on excluded bodies. Bodies without joints count as part of the body they are
 //! fixed to.
 //!
 //! [`BroadPhase::near`] keeps the candidates whose boxes along the world's axes overlap, by sort and sweep along x
@@ -35,11 +35,13 @@ pub fn candidate_pairs(model: &Model) -> Vec<Pair> {
     for (i, a) in model.geoms.iter().enumerate() {
         for (j, b) in model.geoms.iter().enumerate().skip(i + 1) {
             let (x, y) = (fixed_to[a.body], fixed_to[b.body]);
-            let family = x != 0 && y != 0 && (above(a.body) == y || above(b.body) == x);
+            let related = above(a.body) == y || above(b.body) == x;
+            let family = model.options.filter_parent && x != 0 && y != 0 && related;
             let bits = a.collision_bits & b.collides_with | b.collision_bits & a.collides_with;
             let by_rule = bits != 0 && x != y && !family && !listed(&model.excludes, a.body, b.body);
-            let planes = a.shape == Shape::Plane && b.shape == Shape::Plane;
-            if !planes && (by_rule || listed(&model.pairs, i, j)) {
+            let ground = |shape: Shape| matches!(shape, Shape::Plane | Shape::Heightfield { .. });
+            let grounds = ground(a.shape) && ground(b.shape);
+            if !grounds && (by_rule || listed(&model.pairs, i, j)) {
                 pairs.push((i, j));
             }
         }
@@ -78,6 +80,9 @@ pub fn bounds<T: Real>(shape: &Collider<T>, pose: Transform<T>, margin: f64) -> 
                 Kind::Cylinder => size.x * row.x.hypot(row.y) + size.y * row.z.abs(),
                 Kind::Ellipsoid => row.zip(size, |r, s| r * s).norm(),
                 Kind::Box => size.x * row.x.abs() + size.y * row.y.abs() + size.z * row.z.abs(),
+                Kind::Heightfield => {
+                    size.x * row.x.abs() + size.y * row.y.abs() + size.z.max(shape.grid.base) * row.z.abs()
+                }
                 Kind::Mesh => shape.bounding_radius(),
             }
         };
@@ -112,32 +117,41 @@ impl BroadPhase {
         &self.candidates
     }
 
-    /// The candidates within the sum of their margins of each other, by their bounds; sorted.
-    pub fn near<T: Real>(
+    /// Makes room for `shapes` shapes, so that [`BroadPhase::near`] never allocates.
+    pub fn reserved(mut self, shapes: usize) -> Self {
+        self.bounds.reserve(shapes);
+        self.order.reserve(shapes);
+        self.near.reserve(self.candidates.len());
+        self
+    }
+    /// Memory held, bytes.
+    pub fn heap_bytes(&self) -> usize {
+        (self.candidates.capacity() + self.near.capacity()) * size_of::<Pair>()
+            + self.bounds.capacity() * size_of::<Aabb>()
+            + self.order.capacity() * size_of::<usize>()
+    }
+
+    /// The candidates within the sum of their margins of each other, by their bounds; sorted. `shape(i)` is shape i of
+    /// `count`, its pose and its margin in m.
+    pub fn near<'m, T: Real>(
         &mut self,
-        shapes: &[Collider<T>],
-        poses: &[Transform<T>],
-        margins: &[f64],
+        count: usize,
+        shape: impl Fn(usize) -> (Collider<'m, T>, Transform<T>, f64),
     ) -> &[Pair] {
         self.bounds.clear();
-        self.bounds.extend((0..shapes.len()).map(|i| bounds(&shapes[i], poses[i], margins[i])));
+        self.order.clear();
         self.near.clear();
-        // Planes against the ball around the other.
-        for &(i, j) in &self.candidates {
-            let (plane, other) = if shapes[i].kind == Kind::Plane { (i, j) } else { (j, i) };
-            if shapes[plane].kind == Kind::Plane {
-                let height =
-                    poses[plane].rotation.c2.dot(poses[other].translation - poses[plane].translation);
-                let lowest = -(-height).max_lane();
-                if lowest <= shapes[other].bounding_radius() + margins[plane] + margins[other] {
-                    self.near.push((i, j));
-                }
+        for i in 0..count {
+            let (collider, pose, margin) = shape(i);
+            self.bounds.push(bounds(&collider, pose, margin));
+            if collider.kind == Kind::Plane {
+                self.planes_near(i, pose, margin, &shape);
+            } else {
+                self.order.push(i);
             }
         }
-        // The others by sort and sweep along x; ties by index.
+        // Shapes that are no planes by sort and sweep along x; ties by index.
         let bounds = &self.bounds;
-        self.order.clear();
-        self.order.extend((0..shapes.len()).filter(|&i| shapes[i].kind != Kind::Plane));
         self.order.sort_unstable_by(|&i, &j| bounds[i].min.x.total_cmp(&bounds[j].min.x).then(i.cmp(&j)));
         for (k, &i) in self.order.iter().enumerate() {
             for &j in &self.order[k + 1..] {
@@ -152,6 +166,29 @@ impl BroadPhase {
         }
         self.near.sort_unstable();
         &self.near
+    }
+
+    /// What [`BroadPhase::near`] found last.
+    pub fn last(&self) -> &[Pair] {
+        &self.near
+    }
+
+    /// Adds the candidates of a plane whose balls reach below it.
+    fn planes_near<'m, T: Real>(
+        &mut self,
+        plane: usize,
+        pose: Transform<T>,
+        margin: f64,
+        shape: impl Fn(usize) -> (Collider<'m, T>, Transform<T>, f64),
+    ) {
+        for &(i, j) in self.candidates.iter().filter(|(i, j)| *i == plane || *j == plane) {
+            let (other, at, other_margin) = shape(if i == plane { j } else { i });
+            let height = pose.rotation.c2.dot(at.translation - pose.translation);
+            let lowest = -(-height).max_lane();
+            if lowest <= other.bounding_radius() + margin + other_margin {
+                self.near.push((i, j));
+            }
+        }
     }
 }
 
@@ -232,6 +269,11 @@ mod tests {
         model.geoms[4].collision_bits = 2;
         model.pairs.push((2, 1));
         assert_eq!(candidate_pairs(&model), [(0, 1), (0, 2), (0, 3), (1, 2)]);
+        // Without the filter of parents only geoms that are fixed to each other stay apart.
+        let mut model = chain();
+        model.options.filter_parent = false;
+        let all = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4), (2, 3), (2, 4)];
+        assert_eq!(candidate_pairs(&model), all);
     }
 
     #[test]
@@ -250,7 +292,8 @@ mod tests {
             let boxes: Vec<_> = (0..n).map(|i| bounds(&shapes[i], poses[i], margins[i])).collect();
             let expected: Vec<Pair> =
                 all.iter().copied().filter(|&(i, j)| boxes[i].overlaps(&boxes[j])).collect();
-            assert_eq!(phase.near(&shapes, &poses, &margins), expected);
+            assert_eq!(phase.near(n, |i| (shapes[i], poses[i], margins[i])), expected);
+            assert_eq!(phase.last(), expected);
         }
     }
 }

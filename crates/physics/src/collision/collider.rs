@@ -9,6 +9,8 @@ use crate::articulated::model::{Model, Shape};
 pub enum Kind {
     /// The half space z ≤ 0; no sizes.
     Plane,
+    /// Terrain over a grid; sizes (half width along x, half width along y, elevation of the value 1).
+    Heightfield,
     /// A ball; sizes (radius, –, –).
     Sphere,
     /// A rounded segment along z; sizes (radius, half length, –).
@@ -23,6 +25,19 @@ pub enum Kind {
     Mesh,
 }
 
+/// Elevations over a regular grid, in units of the sizes of the shape.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HeightGrid<'m> {
+    /// Number of rows, along y; two or more.
+    pub rows: usize,
+    /// Number of columns, along x; two or more.
+    pub columns: usize,
+    /// Elevations from 0 to 1, row by row from the smallest y.
+    pub values: &'m [f64],
+    /// How far the ground reaches below elevation 0, m.
+    pub base: f64,
+}
+
 /// A shape with differentiable sizes. Sizes that a kind does not have are zero and get no cotangent.
 #[derive(Clone, Copy, Debug)]
 pub struct Collider<'m, T> {
@@ -34,12 +49,19 @@ pub struct Collider<'m, T> {
     pub vertices: &'m [Vec3<f64>],
     /// Which of them are on the hull.
     pub hull: &'m [usize],
+    /// Elevations of its terrain; empty for other kinds.
+    pub grid: HeightGrid<'m>,
 }
 
 impl<'m, T: Real> Collider<'m, T> {
-    /// A shape that is not a mesh.
+    /// A shape that is neither a mesh nor terrain.
     pub fn new(kind: Kind, size: Vec3<T>) -> Self {
-        Collider { kind, size, vertices: &[], hull: &[] }
+        Collider { kind, size, vertices: &[], hull: &[], grid: HeightGrid::default() }
+    }
+    /// The shape of one environment.
+    pub(super) fn lane(&self, lane: usize) -> Collider<'m, f64> {
+        let size = self.size.map(|x| x.lane(lane));
+        Collider { kind: self.kind, size, vertices: self.vertices, hull: self.hull, grid: self.grid }
     }
     /// A half space.
     pub fn plane() -> Self {
@@ -67,7 +89,11 @@ impl<'m, T: Real> Collider<'m, T> {
     }
     /// The convex hull of a mesh.
     pub fn mesh(vertices: &'m [Vec3<f64>], hull: &'m [usize]) -> Self {
-        Collider { kind: Kind::Mesh, size: Vec3::zero(), vertices, hull }
+        Collider { vertices, hull, ..Self::new(Kind::Mesh, Vec3::zero()) }
+    }
+    /// Terrain.
+    pub fn heightfield(size: Vec3<T>, grid: HeightGrid<'m>) -> Self {
+        Collider { grid, ..Self::new(Kind::Heightfield, size) }
     }
     /// A shape of a model, with its sizes as the model says.
     pub fn of_shape(model: &'m Model, shape: &Shape) -> Self {
@@ -80,11 +106,16 @@ impl<'m, T: Real> Collider<'m, T> {
             Shape::Ellipsoid { radii } => Self::ellipsoid(lit(radii)),
             Shape::Box { half } => Self::cuboid(lit(half)),
             Shape::Mesh { mesh } => Self::mesh(&model.meshes[mesh].vertices, &model.meshes[mesh].hull),
+            Shape::Heightfield { field } => {
+                let f = &model.heightfields[field];
+                let grid = HeightGrid { rows: f.rows, columns: f.columns, values: &f.values, base: f.base };
+                Self::heightfield(lit(f.size), grid)
+            }
         }
     }
     /// The same shape with sizes of another scalar.
     pub fn with_size<U: Real>(&self, size: Vec3<U>) -> Collider<'m, U> {
-        Collider { kind: self.kind, size, vertices: self.vertices, hull: self.hull }
+        Collider { kind: self.kind, size, vertices: self.vertices, hull: self.hull, grid: self.grid }
     }
     /// Radius of a ball around its origin that holds it, m; infinite for a plane.
     pub fn bounding_radius(&self) -> f64 {
@@ -96,6 +127,7 @@ impl<'m, T: Real> Collider<'m, T> {
             Kind::Cylinder => s.x.hypot(s.y),
             Kind::Ellipsoid => s.x.max(s.y).max(s.z),
             Kind::Box => s.norm(),
+            Kind::Heightfield => Vec3::new(s.x, s.y, s.z.max(self.grid.base)).norm(),
             Kind::Mesh => self.hull.iter().map(|&i| self.vertices[i].norm()).fold(0.0, f64::max),
         }
     }

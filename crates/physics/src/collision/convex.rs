@@ -12,9 +12,10 @@
 //! | edge and edge | cross product of the two (exact) |
 //! | parallel edges that overlap | held fixed in the world, square to the first |
 //!
-//! Limits: one slot, so a flat stack of meshes or cylinders rests on one moving point; along edges and faces the
-//! witness points are held fixed in the bodies, which the distance does not notice but the position does; features
-//! are found in `f64`, one lane at a time.
+//! Witness points slide along edges and faces to stay opposite each other, so positions are exact too where they are
+//! unique. Where a face meets a face or an edge they are not: the point of the second body (of the first, if the face is
+//! on the second) is held. Features are found in `f64`, one lane at a
+//! time.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
@@ -31,21 +32,21 @@ const BOUNDARY: f64 = 1e-7;
 #[derive(Clone, Copy, Debug)]
 pub struct ConvexFeatures<T> {
     /// Witness points in units of the extents.
-    unit_a: Vec3<T>,
-    unit_b: Vec3<T>,
+    pub(super) unit_a: Vec3<T>,
+    pub(super) unit_b: Vec3<T>,
     /// The normal in the world, in a, in b: one of the three, the others zero.
-    world: Vec3<T>,
-    in_a: Vec3<T>,
-    in_b: Vec3<T>,
+    pub(super) world: Vec3<T>,
+    pub(super) in_a: Vec3<T>,
+    pub(super) in_b: Vec3<T>,
     /// Edges whose cross product is the normal, or zero.
-    edge_a: Vec3<T>,
-    edge_b: Vec3<T>,
+    pub(super) edge_a: Vec3<T>,
+    pub(super) edge_b: Vec3<T>,
     /// The normal moves by −(n₁ n₁ᵀ + n₂ n₂ᵀ) ∇f, the two scaled so that this is the inverse Hessian.
-    newton: [Vec3<T>; 2],
+    pub(super) newton: [Vec3<T>; 2],
 }
 
 impl ConvexFeatures<f64> {
-    fn empty() -> Self {
+    pub(super) fn empty() -> Self {
         let o = Vec3::zero();
         ConvexFeatures {
             unit_a: o,
@@ -64,7 +65,7 @@ impl ConvexFeatures<f64> {
 fn dimension(core: &Core, unit: Vec3<f64>, local_normal: Vec3<f64>, distinct: usize) -> usize {
     let inner = |x: f64| usize::from(x.abs() < 1.0 - BOUNDARY);
     match core.collider.kind {
-        Kind::Plane | Kind::Sphere | Kind::Ellipsoid => 0,
+        Kind::Plane | Kind::Heightfield | Kind::Sphere | Kind::Ellipsoid => 0,
         Kind::Capsule => inner(unit.z),
         Kind::Box => inner(unit.x) + inner(unit.y) + inner(unit.z),
         Kind::Mesh => distinct.clamp(1, 3) - 1,
@@ -146,8 +147,12 @@ fn refine(a: &Core, b: &Core, witness: &Witness, edge: Vec3<f64>) -> Option<(Vec
 }
 
 /// The features of one environment.
-fn features_of_lane(a: &Core, b: &Core) -> ConvexFeatures<f64> {
-    let found = witness(a, b);
+pub(super) fn features_of_lane(a: &Core, b: &Core) -> ConvexFeatures<f64> {
+    features_at(a, b, witness(a, b))
+}
+
+/// The features of one environment whose nearest points are known.
+pub(super) fn features_at(a: &Core, b: &Core, found: Witness) -> ConvexFeatures<f64> {
     let unit = |core: &Core, x: Vec3<f64>| {
         x.zip(extents(core.collider.kind, core.collider.size), |x, e| if e > 0.0 { x / e } else { 0.0 })
     };
@@ -210,23 +215,24 @@ pub fn convex_features<T: Real>(
 ) -> ConvexFeatures<T> {
     let mut lanes = [ConvexFeatures::empty(); 16];
     for (lane, features) in lanes.iter_mut().enumerate().take(T::LANES) {
-        let core =
-            |c: Collider<'_, T>, pose: Transform<T>| (c.size.map(|x| x.lane(lane)), lane_of(pose, lane));
-        let ((size_a, world_a), (size_b, world_b)) = (core(a, pose_a), core(b, pose_b));
-        let a = Collider { kind: a.kind, size: size_a, vertices: a.vertices, hull: a.hull };
-        let b = Collider { kind: b.kind, size: size_b, vertices: b.vertices, hull: b.hull };
-        *features =
-            features_of_lane(&Core { collider: a, pose: world_a }, &Core { collider: b, pose: world_b });
+        let a = Core { collider: a.lane(lane), pose: lane_of(pose_a, lane) };
+        let b = Core { collider: b.lane(lane), pose: lane_of(pose_b, lane) };
+        *features = features_of_lane(&a, &b);
     }
+    packed(|i| lanes[i])
+}
+
+/// Features of all lanes.
+pub(super) fn packed<T: Real>(lanes: impl Fn(usize) -> ConvexFeatures<f64>) -> ConvexFeatures<T> {
     ConvexFeatures {
-        unit_a: pack(|i| lanes[i].unit_a),
-        unit_b: pack(|i| lanes[i].unit_b),
-        world: pack(|i| lanes[i].world),
-        in_a: pack(|i| lanes[i].in_a),
-        in_b: pack(|i| lanes[i].in_b),
-        edge_a: pack(|i| lanes[i].edge_a),
-        edge_b: pack(|i| lanes[i].edge_b),
-        newton: [pack(|i| lanes[i].newton[0]), pack(|i| lanes[i].newton[1])],
+        unit_a: pack(|i| lanes(i).unit_a),
+        unit_b: pack(|i| lanes(i).unit_b),
+        world: pack(|i| lanes(i).world),
+        in_a: pack(|i| lanes(i).in_a),
+        in_b: pack(|i| lanes(i).in_b),
+        edge_a: pack(|i| lanes(i).edge_a),
+        edge_b: pack(|i| lanes(i).edge_b),
+        newton: [pack(|i| lanes(i).newton[0]), pack(|i| lanes(i).newton[1])],
     }
 }
 
@@ -251,10 +257,20 @@ fn local_point<T: Real>(
             Vec3::new(unit.x, unit.y, zero),
         ) * size.x;
         radial + Vec3::new(zero, zero, unit.z * size.y)
-    } else if kind == Kind::Box {
+    } else if kind == Kind::Box || kind == Kind::Heightfield {
         Vec3::new(unit.x * size.x, unit.y * size.y, unit.z * size.z)
     } else if kind == Kind::Capsule {
         Vec3::new(zero, zero, unit.z * size.y)
+    } else {
+        unit
+    }
+}
+
+/// A direction given in units of the sizes for terrain, else as it is.
+#[differentiable]
+fn stretched<T: Real>(#[constant] kind: Kind, size: Vec3<T>, #[constant] unit: Vec3<T>) -> Vec3<T> {
+    if kind == Kind::Heightfield {
+        Vec3::new(unit.x * size.x, unit.y * size.y, unit.z * size.z).normalize()
     } else {
         unit
     }
@@ -284,7 +300,7 @@ pub fn convex_at<T: Real>(
     b: Transform<T>,
     #[constant] f: ConvexFeatures<T>,
 ) -> Contact<T> {
-    let (edge_a, edge_b) = (a.direction(f.edge_a), b.direction(f.edge_b));
+    let (edge_a, edge_b) = (a.direction(stretched(kind_a, size_a, f.edge_a)), b.direction(f.edge_b));
     let square = f.world - edge_a * edge_a.dot(f.world) - edge_b * edge_b.dot(f.world);
     let n = a.direction(f.in_a) + b.direction(f.in_b) + edge_a.cross(edge_b).normalize() + square;
     // One Newton step towards ∇f = x_b − x_a along n.
@@ -295,7 +311,17 @@ pub fn convex_at<T: Real>(
     let n = (n + step).normalize();
     let x_a = surface_point(kind_a, size_a, a, f.unit_a, n);
     let x_b = surface_point(kind_b, size_b, b, f.unit_b, -n);
-    between(x_a, x_b, n)
+    // Closest points slide along edges: s − c t = u·r, t − c s = −v·r.
+    let r = x_b - x_a;
+    let c = edge_a.dot(edge_b);
+    let scale = (T::one() - c * c).max(T::lit(1e-4)).recip();
+    let s = (edge_a.dot(r) - c * edge_b.dot(r)) * scale;
+    let t = (c * edge_a.dot(r) - edge_b.dot(r)) * scale;
+    let (x_a, x_b) = (x_a + edge_a * s, x_b + edge_b * t);
+    // And on faces, below the point of the other shape.
+    let r = x_b - x_a;
+    let across = r - n * n.dot(r);
+    between(x_a + across * f.in_a.norm_squared(), x_b - across * f.in_b.norm_squared(), n)
 }
 
 /// Convex against convex.

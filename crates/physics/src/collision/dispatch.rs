@@ -13,12 +13,14 @@ use super::capsule_box::{capsule_box, capsule_box_vjp};
 use super::collider::{Collider, Kind};
 use super::contact::Contact;
 use super::convex::{convex_convex, convex_convex_vjp};
+use super::heightfield::{heightfield_contacts, heightfield_contacts_vjp, heightfield_slots};
+use super::manifold::{manifold, manifold_slots, manifold_vjp};
 use super::plane::*;
 use super::rounded::*;
 use super::sphere_solid::*;
 
 /// Largest number of slots of any pair.
-pub const MAX_CONTACTS: usize = 8;
+pub const MAX_CONTACTS: usize = 12;
 
 /// Cotangent of one shape of a pair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, pullback_math::Cotangent)]
@@ -30,7 +32,7 @@ pub struct ShapeBar<T> {
 }
 
 impl<T: Real> ShapeBar<T> {
-    fn add(&mut self, pose: Transform<T>, size: Vec3<T>) {
+    pub(super) fn add(&mut self, pose: Transform<T>, size: Vec3<T>) {
         self.pose += pose;
         self.size += size;
     }
@@ -39,13 +41,15 @@ impl<T: Real> ShapeBar<T> {
 /// Number of slots that [`collide`] fills for a pair of kinds, in either order.
 pub fn max_contacts(a: Kind, b: Kind) -> usize {
     match (a.min(b), a.max(b)) {
-        (Kind::Plane, Kind::Plane) => 0,
+        (Kind::Plane | Kind::Heightfield, Kind::Plane | Kind::Heightfield) => 0,
+        (Kind::Heightfield, other) => heightfield_slots(other),
         (Kind::Plane, Kind::Capsule) => 2,
         (Kind::Plane, Kind::Box) => 8,
         (Kind::Plane, Kind::Cylinder) => 4,
         (Kind::Plane, Kind::Mesh) => MESH_SLOTS,
         (Kind::Capsule, Kind::Capsule) | (Kind::Capsule, Kind::Box) => 2,
         (Kind::Box, Kind::Box) => BOX_SLOTS,
+        (a, b) if a >= Kind::Capsule => manifold_slots(a, b),
         _ => 1,
     }
 }
@@ -57,7 +61,7 @@ pub fn max_contacts(a: Kind, b: Kind) -> usize {
 /// use pullback_physics::collision::{Collider, Contact, collide};
 /// let ground = Transform::identity();
 /// let ball = Transform::new(Mat3::identity(), Vec3::new(0.0, 0.0, 0.9));
-/// let mut out = [Contact::<f64>::inactive(); 8];
+/// let mut out = [Contact::<f64>::inactive(); 12];
 /// let slots = collide(&Collider::plane(), ground, &Collider::sphere(1.0), ball, &mut out);
 /// assert_eq!(slots, 1);
 /// assert!((out[0].distance + 0.1).abs() < 1e-12);
@@ -113,7 +117,8 @@ fn sorted<T: Real>(
 ) {
     let (s, t) = (a.size, b.size);
     match (a.kind, b.kind) {
-        (Kind::Plane, Kind::Plane) => {}
+        (Kind::Plane | Kind::Heightfield, Kind::Plane | Kind::Heightfield) => {}
+        (Kind::Heightfield, _) => heightfield_contacts(a, p, b, q, out),
         (Kind::Plane, Kind::Sphere) => out[0] = plane_sphere(p, q, t.x),
         (Kind::Plane, Kind::Capsule) => out.copy_from_slice(&plane_capsule(p, q, t.x, t.y)),
         (Kind::Plane, Kind::Ellipsoid) => out[0] = plane_ellipsoid(p, q, t),
@@ -135,6 +140,7 @@ fn sorted<T: Real>(
         }
         (Kind::Capsule, Kind::Box) => out.copy_from_slice(&capsule_box(p, s.x, s.y, q, t)),
         (Kind::Box, Kind::Box) => out.copy_from_slice(&box_box(p, s, q, t)),
+        _ if out.len() > 1 => manifold(a, p, b, q, out),
         _ => out[0] = convex_convex(*a, p, *b, q),
     }
 }
@@ -156,7 +162,8 @@ fn sorted_vjp<T: Real>(
     let (s, t) = (a.size, b.size);
     let (o, z) = (T::zero(), Vec3::zero());
     let (p_bar, s_bar, q_bar, t_bar) = match (a.kind, b.kind) {
-        (Kind::Plane, Kind::Plane) => return,
+        (Kind::Plane | Kind::Heightfield, Kind::Plane | Kind::Heightfield) => return,
+        (Kind::Heightfield, _) => return heightfield_contacts_vjp(a, p, b, q, bar, a_bar, b_bar),
         (Kind::Plane, Kind::Sphere) => {
             let (p, q, r) = plane_sphere_vjp(p, q, t.x, bar[0]);
             (p, z, q, Vec3::new(r, o, o))
@@ -212,7 +219,11 @@ fn sorted_vjp<T: Real>(
         }
         (Kind::Box, Kind::Box) => box_box_vjp(p, s, q, t, slots(bar)),
         _ => {
-            let (s, p, t, q) = convex_convex_vjp(*a, p, *b, q, bar[0]);
+            let (s, p, t, q) = if bar.len() > 1 {
+                manifold_vjp(a, p, b, q, bar)
+            } else {
+                convex_convex_vjp(*a, p, *b, q, bar[0])
+            };
             (p, s, q, t)
         }
     };

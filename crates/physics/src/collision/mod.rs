@@ -14,7 +14,9 @@
 //! | [`sphere_solid`] | sphere against box and cylinder |
 //! | [`capsule_box`] | capsule against box |
 //! | [`box_box`] | box against box |
+//! | [`heightfield`] | terrain against everything solid |
 //! | [`convex`] | all other pairs, by GJK and EPA |
+//! | [`manifold`] | the contacts of those that rest on a face |
 //! | [`dispatch`] | any pair: [`collide`], [`collide_vjp`] |
 //! | [`broad_phase`] | which pairs to try |
 //!
@@ -28,7 +30,7 @@
 //!
 //! # Limits
 //!
-//! Heightfields are not here. Pairs of the convex solver have one slot. Switching features keeps distances
+//! Planes and heightfields do not collide with each other. Switching features keeps distances
 //! continuous, except that a capsule whose axis pierces a box is measured by its deepest point; normals and
 //! positions may jump.
 
@@ -40,14 +42,20 @@ pub mod contact;
 pub mod convex;
 pub mod dispatch;
 mod epa;
+mod face_polygon;
 mod gjk;
+mod height_features;
+mod height_grid;
+pub mod heightfield;
 mod lanes;
+pub mod manifold;
+mod overlap;
 pub mod plane;
 pub mod rounded;
 pub mod sphere_solid;
 mod support;
 
 pub use broad_phase::{BroadPhase, candidate_pairs};
-pub use collider::{Collider, Kind};
+pub use collider::{Collider, HeightGrid, Kind};
 pub use contact::{Contact, INACTIVE, tangent_frame, tangent_frame_vjp};
 pub use dispatch::{MAX_CONTACTS, ShapeBar, collide, collide_vjp, max_contacts};

@@ -48,7 +48,7 @@ impl World {
         // State: q, x, v, ẋ.
         let mut builder = Layout::builder();
         let state = |velocities: bool| {
-            let nq = model.nq;
+            let nq = robot.coordinates().nq;
             layout.state.slices().iter().filter(move |s| (s.range.start >= nq) == velocities).cloned()
         };
         builder = state(false).fold(builder, |b, s| b.state(s));
@@ -159,18 +159,18 @@ impl World {
     /// q, x, v, ẋ of a state.
     fn split<'a, T>(&self, state: &'a [T]) -> (&'a [T], &'a [T], &'a [T], &'a [T]) {
         let n = 3 * self.soft.body().particles();
-        let (q, rest) = state.split_at(self.robot.model().nq);
+        let (q, rest) = state.split_at(self.robot.coordinates().nq);
         let (x, rest) = rest.split_at(n);
-        let (v, w) = rest.split_at(self.robot.model().nv);
+        let (v, w) = rest.split_at(self.robot.coordinates().nv);
         (q, x, v, w)
     }
 
     /// q̄, x̄, v̄ and the cotangent of ẋ of a state's.
     fn split_mut<'a, T>(&self, state: &'a mut [T]) -> (&'a mut [T], &'a mut [T], &'a mut [T], &'a mut [T]) {
         let n = 3 * self.soft.body().particles();
-        let (q, rest) = state.split_at_mut(self.robot.model().nq);
+        let (q, rest) = state.split_at_mut(self.robot.coordinates().nq);
         let (x, rest) = rest.split_at_mut(n);
-        let (v, w) = rest.split_at_mut(self.robot.model().nv);
+        let (v, w) = rest.split_at_mut(self.robot.coordinates().nv);
         (q, x, v, w)
     }
 
@@ -321,10 +321,10 @@ impl Described for World {
 
 impl FieldShape for World {
     fn rate_len(&self) -> usize {
-        2 * (self.robot.model().nv + 3 * self.soft.body().particles())
+        2 * (self.robot.coordinates().nv + 3 * self.soft.body().particles())
     }
     fn velocities(&self) -> Option<usize> {
-        Some(self.robot.model().nv + 3 * self.soft.body().particles())
+        Some(self.robot.coordinates().nv + 3 * self.soft.body().particles())
     }
     fn flat(&self) -> bool {
         self.robot.flat()
@@ -336,19 +336,20 @@ impl<T: Real> VectorField<T> for World {
 
     fn workspace(&self) -> Self::Workspace {
         let (model, n) = (self.robot.model(), self.soft.body().particles());
+        let (nq, nv) = (self.robot.coordinates().nq, self.robot.coordinates().nv);
         let zeros = |n: usize| vec![T::zero(); n];
         let controls = self.robot.layout().control.len();
         WorldWorkspace {
             robot: self.robot.workspace(),
             soft: self.soft.scratch(),
-            robot_state: zeros(model.nq + model.nv),
+            robot_state: zeros(nq + nv),
             robot_control: zeros(controls),
-            robot_rate: zeros(2 * model.nv),
+            robot_rate: zeros(2 * nv),
             force: vec![[T::zero(); 3]; n],
             pushes: vec![Push::default(); model.bodies.len()],
             force_bar: vec![[T::zero(); 3]; n],
             work: zeros(n),
-            robot_state_bar: zeros(model.nq + model.nv),
+            robot_state_bar: zeros(nq + nv),
             robot_control_bar: zeros(controls),
             velocity_bars: vec![Force::zero(); model.bodies.len()],
             wrenches: vec![Force::zero(); model.bodies.len()],
@@ -509,7 +510,15 @@ impl<T: Real> VectorField<T> for World {
             bars.params[first + i] += ke_bar;
             bars.params[first + self.attached.len() + i] += kd_bar;
         }
-        self.robot.motion_vjp(robot, params, robot_state, velocity_bars, wrenches, robot_state_bar);
+        self.robot.motion_vjp(
+            robot,
+            params,
+            robot_state,
+            velocity_bars,
+            wrenches,
+            robot_state_bar,
+            params_bar,
+        );
 
         // Elements.
         let mut wind_bar = Vec3::zero();
@@ -549,8 +558,8 @@ impl<T: Real> VectorField<T> for World {
     }
 
     fn advance(&self, state: &[T], rate: &[T], h: T, next: &mut [T]) {
-        let (nq, nv) = (self.robot.model().nq, self.robot.model().nv);
-        self.robot.advance_coordinates(state, rate, h, next);
+        let (nq, nv) = (self.robot.coordinates().nq, self.robot.coordinates().nv);
+        self.robot.coordinates().advance_positions(state, rate, h, next);
         for (next, (x, k)) in next[nq..].iter_mut().zip(state[nq..].iter().zip(&rate[nv..])) {
             *next = *x + h * *k;
         }
@@ -565,8 +574,8 @@ impl<T: Real> VectorField<T> for World {
         state_bar: &mut [T],
         rate_bar: &mut [T],
     ) {
-        let (nq, nv) = (self.robot.model().nq, self.robot.model().nv);
-        self.robot.advance_coordinates_vjp(state, rate, h, next_bar, state_bar, rate_bar);
+        let (nq, nv) = (self.robot.coordinates().nq, self.robot.coordinates().nv);
+        self.robot.coordinates().advance_positions_vjp(state, rate, h, next_bar, state_bar, rate_bar);
         let bars = state_bar[nq..].iter_mut().zip(&mut rate_bar[nv..]);
         for (next_bar, (x_bar, k_bar)) in next_bar[nq..].iter().zip(bars) {
             *x_bar += *next_bar;

@@ -4,6 +4,7 @@
 
 use pullback_math::{Flat, Force, Mat3, Motion, Real, Transform, Vec3, differentiable};
 
+use crate::articulated::ContactDamping;
 use crate::articulated::contact::{PenaltyLaw, Placed, Scene, penalty_force, penalty_force_vjp};
 use crate::articulated::rnea::{Push, Sweep};
 use crate::collision::{Collider, Contact, INACTIVE, MAX_CONTACTS, ShapeBar, collide, collide_vjp};
@@ -20,9 +21,10 @@ fn touch<T: Real>(
     friction: T,
     law: PenaltyLaw<T>,
     #[constant] tree_point: Vec3<T>,
+    #[constant] form: ContactDamping,
 ) -> (Vec3<T>, Vec3<T>) {
     let slide = velocity - body.velocity_at(contact.position - tree_point);
-    let force = penalty_force(contact.distance, contact.normal, slide, friction, law);
+    let force = penalty_force(contact.distance, contact.normal, slide, friction, law, form);
     (force, (contact.position - frame).cross(-force))
 }
 
@@ -113,7 +115,7 @@ impl<'a, T: Real> Touching<'a, T> {
 
     /// Adds contact forces to those of the particles, and the reactions to the pushes on the bodies.
     pub fn add_forces(&self, geoms: &[usize], force: &mut [[T; 3]], pushes: &mut [Push<T>]) {
-        let law = wide_law(self.law);
+        let (law, form) = (wide_law(self.law), self.scene.model.options.contact_damping);
         for &g in geoms {
             let placed = self.scene.placed(g);
             let geom = self.wide(&placed);
@@ -131,7 +133,7 @@ impl<'a, T: Real> Touching<'a, T> {
                 for contact in &mut contacts[..slots] {
                     contact.distance += self.absent(pack);
                     let (f, torque) =
-                        touch(*contact, v, geom.body, geom.frame, geom.friction, law, geom.tree_point);
+                        touch(*contact, v, geom.body, geom.frame, geom.friction, law, geom.tree_point, form);
                     for (i, force) in force[pack * T::WIDTH..].iter_mut().take(T::WIDTH).enumerate() {
                         let f = T::unpack_vector(&f, i);
                         force[0] += f.x;
@@ -155,7 +157,7 @@ impl<'a, T: Real> Touching<'a, T> {
         push_bars: &[Push<T>],
         bars: &mut TouchBars<'_, T>,
     ) {
-        let law = wide_law(self.law);
+        let (law, form) = (wide_law(self.law), self.scene.model.options.contact_damping);
         let zero = || Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
         let no_pose = || Transform::new(Mat3::from_cols(zero(), zero(), zero()), zero());
         for &g in geoms {
@@ -185,9 +187,18 @@ impl<'a, T: Real> Touching<'a, T> {
                 for (contact, bar) in contacts[..slots].iter_mut().zip(&mut contact_bars) {
                     contact.distance += self.absent(pack);
                     let (c, t) = (*contact, geom.tree_point);
-                    let (f, _) = touch(c, v, geom.body, geom.frame, geom.friction, law, t);
-                    let (contact_bar, velocity, body, frame, friction, law, ()) =
-                        touch_vjp(c, v, geom.body, geom.frame, geom.friction, law, t, (f_bar - push, turn));
+                    let (f, _) = touch(c, v, geom.body, geom.frame, geom.friction, law, t, form);
+                    let (contact_bar, velocity, body, frame, friction, law, (), ()) = touch_vjp(
+                        c,
+                        v,
+                        geom.body,
+                        geom.frame,
+                        geom.friction,
+                        law,
+                        t,
+                        form,
+                        (f_bar - push, turn),
+                    );
                     *bar = contact_bar;
                     v_bar += velocity;
                     body_bar += body;

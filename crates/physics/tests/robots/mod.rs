@@ -4,7 +4,7 @@
 
 use pullback_core::random::Random;
 use pullback_math::{Quat, SymMat3, Vec3};
-use pullback_physics::articulated::{Actuator, ActuatorTarget, Body, Joint, JointKind, Model};
+use pullback_physics::articulated::{Actuator, ActuatorTarget, Body, Geom, Joint, JointKind, Model, Shape};
 
 pub fn vector(random: &mut Random, size: f64) -> Vec3<f64> {
     Vec3::new(random.uniform(-size, size), random.uniform(-size, size), random.uniform(-size, size))
@@ -99,4 +99,40 @@ pub fn random_state(model: &Model, seed: u64) -> Vec<f64> {
     }
     let v = (0..model.nv).map(|_| random.uniform(-1.0, 1.0));
     q.iter().copied().chain(v.collect::<Vec<_>>()).collect()
+}
+
+/// A geom of a model.
+pub fn geom(name: &str, body: usize, shape: Shape, position: Vec3<f64>, orientation: Quat<f64>) -> Geom {
+    Geom {
+        name: name.into(),
+        body,
+        shape,
+        position,
+        orientation,
+        collision_bits: 1,
+        collides_with: 1,
+        friction: [0.6, 0.0, 0.0],
+        margin: 0.0,
+        softness: Default::default(),
+        rgba: [1.0; 4],
+    }
+}
+
+/// The branching robot with a shape on every body, sunk into the ground and into each other.
+pub fn touching(seed: u64) -> Model {
+    let mut model = branching(seed, true);
+    let shapes = [
+        Shape::Box { half: Vec3::new(0.2, 0.15, 0.1) },
+        Shape::Capsule { radius: 0.08, half_length: 0.15 },
+        Shape::Sphere { radius: 0.12 },
+        Shape::Cylinder { radius: 0.1, half_length: 0.12 },
+        Shape::Capsule { radius: 0.1, half_length: 0.1 },
+        Shape::Sphere { radius: 0.2 },
+    ];
+    model.geoms.push(geom("ground", 0, Shape::Plane, Vec3::new(0.0, 0.0, -0.3), Quat::identity()));
+    for (i, shape) in shapes.into_iter().enumerate() {
+        let tilt = Quat::from_axis_angle(Vec3::new(0.6, 0.0, 0.8), 0.3 * i as f64);
+        model.geoms.push(geom(&format!("shape{i}"), i + 1, shape, Vec3::new(0.02, -0.03, 0.01), tilt));
+    }
+    model.compile().unwrap()
 }

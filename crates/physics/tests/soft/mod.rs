@@ -111,6 +111,8 @@ pub fn shaken(world: &World, seed: u64, by: f64) -> (Vec<f64>, Vec<f64>, Vec<f64
     for (i, x) in state.iter_mut().enumerate() {
         *x += random.normal() * if i < velocities { by } else { 0.3 };
     }
+    // Streams of their own, so that a new parameter does not move the state onto a kink.
+    let mut random = Random::new(seed + 1000);
     let control = layout.control.defaults().iter().map(|_| 0.05 * random.normal()).collect();
     let params = layout.params.defaults();
     let params = params.iter().map(|p| {

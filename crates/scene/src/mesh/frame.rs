@@ -43,7 +43,7 @@ pub fn to_inertial_frame(mesh: &TriangleMesh, kind: MeshInertia) -> Result<Inert
 
 /// Principal moments, descending, and the rotation from principal axes to the axes of `inertia`; MuJoCo's choice of signs.
 pub fn principal_axes(inertia: SymMat3<f64>) -> (Vec3<f64>, Quat<f64>) {
-    const RELATIVE: f64 = 1e-12;
+    const RELATIVE: f64 = 1e-14;
     const SWEEPS: usize = 500;
     let small = RELATIVE * inertia.trace().abs();
     let rotated = |q: Quat<f64>| inertia.congruence(q.to_mat3().transpose()).to_mat3();

@@ -32,7 +32,7 @@ mod soft;
 mod stl;
 mod write;
 
-pub use frame::{InertialMesh, to_inertial_frame};
+pub use frame::{InertialMesh, principal_axes, to_inertial_frame};
 pub use gmsh::parse_gmsh;
 pub use hull::{Hull, convex_hull};
 pub use loader::MeshFiles;

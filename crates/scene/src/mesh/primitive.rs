@@ -7,10 +7,10 @@ use pullback_physics::articulated::model::Shape;
 
 use super::MassProperties;
 
-/// Weighs a shape at density 1; planes have no volume and meshes are weighed by [`super::mass_properties`]: none.
+/// Weighs a shape at density 1; planes and terrain have no volume and meshes are weighed by [`super::mass_properties`]: none.
 pub fn shape_mass_properties(shape: Shape) -> Option<MassProperties> {
     let (volume, moments) = match shape {
-        Shape::Plane | Shape::Mesh { .. } => return None,
+        Shape::Plane | Shape::Mesh { .. } | Shape::Heightfield { .. } => return None,
         Shape::Sphere { radius } => ellipsoid(Vec3::new(radius, radius, radius)),
         Shape::Ellipsoid { radii } => ellipsoid(radii),
         Shape::Box { half } => {

@@ -6,13 +6,14 @@
 
 use std::collections::HashMap;
 
-use pullback_physics::articulated::{Actuator, ActuatorTarget, Joint, JointKind};
+use pullback_core::{ConfigError, Described, VectorField};
+use pullback_physics::articulated::{Actuator, ActuatorTarget, Articulated, Joint, JointKind, Model};
 
 use super::ImportOptions;
-use super::element::Element;
 use super::joint::is_limited;
 use super::settings::Compiler;
 use crate::ImportError;
+use crate::xml::Element;
 
 /// The element that last set gain and bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,14 @@ impl Default for ActuatorSpec {
             inherit_range: 0.0,
         }
     }
+}
+
+/// The joints that actuators find by name.
+pub(super) struct Targets<'a> {
+    pub joints: &'a [Joint],
+    pub index: HashMap<String, usize>,
+    /// Ranges by name, also those that do not limit.
+    pub ranges: HashMap<String, (f64, f64)>,
 }
 
 impl ActuatorSpec {
@@ -113,22 +122,23 @@ impl ActuatorSpec {
 
     fn apply_position(&mut self, e: &Element) -> Result<(), ImportError> {
         self.become_kind(Kind::Position);
-        let (mut kp, mut kv) = (self.gain[0], -self.bias[2]);
+        let (mut kp, mut slope) = (self.gain[0], self.bias[2]);
         e.set("kp", &mut kp)?;
-        if let Some(given) = e.number("kv")? {
-            if given < 0.0 {
-                return Err(e.error_in("kv", "must not be negative"));
-            }
-            kv = given;
+        if e.has("kv") && e.has("dampratio") {
+            return Err(e.error("has both `kv` and `dampratio`; keep one"));
         }
-        if kv < 0.0 {
-            return Err(
-                e.error("its default has a positive velocity bias, a damping ratio; set `kv` instead")
-            );
+        // Until the model is complete, a positive slope stands for a damping ratio.
+        for (name, sign) in [("kv", -1.0), ("dampratio", 1.0)] {
+            if let Some(given) = e.number(name)? {
+                if given < 0.0 {
+                    return Err(e.error_in(name, "must not be negative"));
+                }
+                slope = sign * given;
+            }
         }
         e.set("inheritrange", &mut self.inherit_range)?;
         (self.gain, self.bias, self.affine) = (UNIT_GAIN, [0.0; 10], true);
-        (self.gain[0], self.bias[1], self.bias[2]) = (kp, -kp, -kv);
+        (self.gain[0], self.bias[1], self.bias[2]) = (kp, -kp, slope);
         Ok(())
     }
 
@@ -151,18 +161,19 @@ impl ActuatorSpec {
     pub fn build(
         &self,
         e: &Element,
-        joints: &[Joint],
-        joint_index: &HashMap<String, usize>,
+        targets: &Targets,
         compiler: &Compiler,
     ) -> Result<Actuator, ImportError> {
         let target = e.required("joint")?;
-        let joint = *joint_index
+        let joint = *targets
+            .index
             .get(target)
             .ok_or_else(|| e.error_in("joint", format!("no joint is called `{target}`")))?;
         let mut control_range = self.control_range;
         if self.inherit_range > 0.0 {
-            let scalar = matches!(joints[joint].kind, JointKind::Hinge | JointKind::Slide);
-            let Some((low, high)) = joints[joint].range.filter(|_| scalar) else {
+            let scalar = matches!(targets.joints[joint].kind, JointKind::Hinge | JointKind::Slide);
+            let written = targets.ranges.get(target).copied().filter(|(low, high)| scalar && low < high);
+            let Some((low, high)) = written else {
                 return Err(e.error("`inheritrange` needs a hinge or slide with a range"));
             };
             let (mean, radius) = ((low + high) / 2.0, (high - low) / 2.0 * self.inherit_range);
@@ -194,4 +205,33 @@ impl ActuatorSpec {
             force_range: limits("forcerange", self.force_limited, self.force_range)?,
         })
     }
+}
+
+/// Turns damping ratios into damping, as MuJoCo does for every servo whose velocity term is positive:
+/// kv = 2 ζ √(kp m), m = 1 / (g M⁻¹ gᵀ) the inertia along the gear g in the reference configuration.
+pub(super) fn settle_damping_ratios(model: &mut Model) -> Result<(), ConfigError> {
+    let is_ratio = |a: &Actuator| a.bias[2] > 0.0 && a.gain == -a.bias[1];
+    if !model.actuators.iter().any(is_ratio) {
+        return Ok(());
+    }
+    let mut untouched = model.clone();
+    untouched.options.contact = false;
+    let robot = Articulated::new(untouched)?;
+    let state = [model.reference_configuration(), vec![0.0; model.nv]].concat();
+    let mut ws = VectorField::<f64>::workspace(&robot);
+    let controls = vec![0.0; model.actuators.len()];
+    robot.accelerations(&mut ws, &robot.layout().params.defaults(), &state, &controls);
+    let mut along = vec![0.0; model.nv];
+    for actuator in model.actuators.iter_mut().filter(|a| is_ratio(a)) {
+        let ActuatorTarget::Joint(joint) = actuator.target;
+        let joint = &model.joints[joint];
+        let dofs = joint.v..joint.v + joint.kind.velocities();
+        along.fill(0.0);
+        along[dofs.clone()].copy_from_slice(&actuator.gear[..dofs.len()]);
+        ws.mass.solve(robot.tree(), &mut along);
+        let mobility: f64 = actuator.gear.iter().zip(&along[dofs]).map(|(g, x)| g * x).sum();
+        let inertia = if mobility > 0.0 { 1.0 / mobility } else { 0.0 };
+        actuator.bias[2] = -2.0 * actuator.bias[2] * (actuator.gain * inertia).max(0.0).sqrt();
+    }
+    Ok(())
 }

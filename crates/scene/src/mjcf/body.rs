@@ -3,18 +3,20 @@
 //! The walk fills an arena of [`Node`]s in the order of the file, parents first. `<frame>` leaves no trace but the pose it
 //! adds to what stands inside it.
 
-use pullback_math::Vec3;
+use std::collections::HashMap;
+
+use pullback_math::{Mat3, Quat, Vec3};
 use pullback_physics::articulated::{Joint, JointKind, Site};
 
 use super::ImportOptions;
+use super::assets::Assets;
 use super::defaults::Defaults;
-use super::element::Element;
 use super::geom::BuiltGeom;
 use super::inertia::Inertial;
-use super::mesh::MeshTable;
 use super::names::Names;
 use super::pose::Pose;
 use super::settings::{Compiler, InertiaSource};
+use crate::xml::Element;
 use crate::{ImportError, Place};
 
 /// A body under construction.
@@ -31,6 +33,8 @@ pub(super) struct Node {
     /// Whether it melted into its parent.
     pub fused: bool,
     explicit: Option<Inertial>,
+    /// Whether its frame moves to its inertial frame, if it has no children.
+    align: bool,
 }
 
 impl Node {
@@ -49,12 +53,31 @@ impl Node {
             place: e.place.clone(),
             fused: false,
             explicit: None,
+            align: false,
         }
     }
 
     /// The world of a file.
     pub fn world(root: &Element) -> Self {
         Node { name: "world".into(), ..Node::new(0, Pose::identity(), Pose::identity(), root) }
+    }
+
+    /// Moves the frame of the body to its centre of mass and principal axes, and all it carries the other way.
+    fn align_to_inertia(&mut self) {
+        let body_from_inertia = self.inertial.frame();
+        let inertia_from_body = body_from_inertia.inverse();
+        self.pose = self.pose.then(body_from_inertia);
+        self.inertial = Inertial { center: Vec3::zero(), axes: Mat3::identity(), ..self.inertial };
+        let moved = |position: Vec3<f64>, orientation: Quat<f64>| {
+            let pose = inertia_from_body.then(Pose { position, orientation });
+            (pose.position, pose.orientation)
+        };
+        for BuiltGeom { geom, .. } in &mut self.geoms {
+            (geom.position, geom.orientation) = moved(geom.position, geom.orientation);
+        }
+        for site in &mut self.sites {
+            (site.position, site.orientation) = moved(site.position, site.orientation);
+        }
     }
 
     /// An error about this body.
@@ -68,10 +91,12 @@ pub(super) struct BodyReader<'a> {
     pub compiler: &'a Compiler,
     pub defaults: &'a Defaults,
     pub options: &'a ImportOptions,
-    pub meshes: &'a mut MeshTable,
+    pub assets: &'a mut Assets,
     pub names: &'a mut Names,
     /// Bodies, parents before children; begins with the world.
     pub nodes: Vec<Node>,
+    /// Ranges of joints by name, those that do not limit as written; servos inherit both.
+    pub ranges: HashMap<String, (f64, f64)>,
 }
 
 impl BodyReader<'_> {
@@ -141,19 +166,26 @@ impl BodyReader<'_> {
         self.nodes.push(node);
         self.nodes[parent].children.push(index);
         self.read_children(index, e, Pose::identity(), class)?;
-        self.settle_inertia(index)
+        self.settle_inertia(index)?;
+        let node = &mut self.nodes[index];
+        if node.align && node.children.is_empty() {
+            node.align_to_inertia();
+        }
+        Ok(())
     }
 
     fn read_geom(&mut self, body: usize, e: &Element, frame: Pose, class: usize) -> Result<(), ImportError> {
         let mut spec = self.defaults.of(e, class)?.geom.clone();
         self.names.claim("geom", e)?;
         spec.apply(e, self.compiler, self.options)?;
-        self.nodes[body].geoms.push(spec.build(e, frame, self.meshes, self.options)?);
+        self.nodes[body].geoms.push(spec.build(e, frame, self.assets)?);
         Ok(())
     }
 
     fn read_joint(&mut self, body: usize, e: &Element, frame: Pose, class: usize) -> Result<(), ImportError> {
         self.names.claim("joint", e)?;
+        let align = e.tag == "freejoint" && e.has("align");
+        let align = if align { e.tristate("align")?.flatten() } else { None };
         let joint = if e.tag == "freejoint" {
             super::joint::JointSpec::free(e, self.options)?
         } else {
@@ -161,7 +193,10 @@ impl BodyReader<'_> {
             spec.apply(e, self.options)?;
             spec
         };
+        let written = joint.written_range();
         let joint = joint.build(e, frame, self.compiler, self.options)?;
+        // MuJoCo converts degrees only where the range limits.
+        self.ranges.insert(joint.name.clone(), joint.range.unwrap_or(written));
         let node = &mut self.nodes[body];
         let free = joint.kind == JointKind::Free || node.joints.iter().any(|j| j.kind == JointKind::Free);
         if free && (!node.joints.is_empty() || node.parent != 0) {
@@ -175,6 +210,7 @@ impl BodyReader<'_> {
         if node.joints.iter().map(velocities).sum::<usize>() + velocities(&joint) > 6 {
             return Err(e.error("a body has at most six degrees of freedom; put the rest on a child"));
         }
+        node.align = joint.kind == JointKind::Free && align.unwrap_or(self.compiler.align_free);
         node.joints.push(joint);
         Ok(())
     }

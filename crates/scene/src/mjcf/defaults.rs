@@ -7,12 +7,13 @@ use std::collections::{HashMap, HashSet};
 
 use super::ImportOptions;
 use super::actuator::ActuatorSpec;
-use super::element::Element;
+use super::contact::PairSpec;
 use super::geom::{GeomSpec, SiteSpec};
 use super::joint::JointSpec;
 use super::mesh::MeshSpec;
 use super::settings::Compiler;
 use crate::ImportError;
+use crate::xml::Element;
 
 /// Most default classes of a model.
 const MAX_CLASSES: usize = 4096;
@@ -25,6 +26,7 @@ pub(super) struct Class {
     pub site: SiteSpec,
     pub mesh: MeshSpec,
     pub actuator: ActuatorSpec,
+    pub pair: PairSpec,
 }
 
 /// All classes; the first is `main`.
@@ -81,7 +83,7 @@ impl Defaults {
                 "motor" | "position" | "velocity" | "general" => specs.actuator.apply(child, options)?,
                 // Looks, and elements that are refused where they are used.
                 "camera" | "light" | "material" | "texture" | "tendon" | "equality" => {}
-                "pair" => child.finish(options, &[])?,
+                "pair" => specs.pair.apply(child, options)?,
                 _ => child.refuse(options)?,
             }
         }

@@ -7,16 +7,25 @@ use pullback_math::{Quat, Vec3};
 use pullback_physics::articulated::{ContactSoftness, Geom, Shape, Site};
 
 use super::ImportOptions;
-use super::element::Element;
+use super::assets::Assets;
 use super::inertia::{Inertial, primitive_inertia, primitive_volume};
-use super::mesh::MeshTable;
 use super::pose::{Pose, from_z_axis, read_orientation};
 use super::settings::Compiler;
+use super::shell::shell;
+use crate::xml::Element;
 use crate::{ImportError, Place};
 
 /// The kinds of shape and how many sizes each has.
-const KINDS: [(&str, usize); 7] =
-    [("plane", 3), ("sphere", 1), ("capsule", 2), ("ellipsoid", 3), ("cylinder", 2), ("box", 3), ("mesh", 0)];
+const KINDS: [(&str, usize); 8] = [
+    ("plane", 3),
+    ("sphere", 1),
+    ("capsule", 2),
+    ("ellipsoid", 3),
+    ("cylinder", 2),
+    ("box", 3),
+    ("mesh", 0),
+    ("hfield", 0),
+];
 /// Shortest length of a `fromto` segment, m.
 const SHORTEST: f64 = 1e-14;
 
@@ -88,6 +97,7 @@ pub(super) struct GeomSpec {
     group: i32,
     rgba: [f64; 4],
     mesh: Option<String>,
+    hfield: Option<String>,
     shell: bool,
 }
 
@@ -105,6 +115,7 @@ impl Default for GeomSpec {
             group: 0,
             rgba: [0.5, 0.5, 0.5, 1.0],
             mesh: None,
+            hfield: None,
             shell: false,
         }
     }
@@ -152,22 +163,14 @@ impl GeomSpec {
         self.group = e.integer("group")?.unwrap_or(self.group);
         e.overlay("rgba", 1, &mut self.rgba)?;
         self.mesh = e.text("mesh").map(str::to_string).or(self.mesh.take());
+        self.hfield = e.text("hfield").map(str::to_string).or(self.hfield.take());
         self.shell = e.boolean("shellinertia")?.unwrap_or(self.shell);
         e.finish(options, &["material", "fluidshape", "fluidcoef", "user", "fitscale"])?;
         e.no_children(options)
     }
 
     /// The geom in `frame` of its body, with its mass.
-    pub fn build(
-        &self,
-        e: &Element,
-        frame: Pose,
-        meshes: &mut MeshTable,
-        options: &ImportOptions,
-    ) -> Result<BuiltGeom, ImportError> {
-        if self.shell {
-            e.refuse_unless("shellinertia", false, options)?;
-        }
+    pub fn build(&self, e: &Element, frame: Pose, assets: &mut Assets) -> Result<BuiltGeom, ImportError> {
         if self.density < 0.0 || self.mass.is_some_and(|m| m < 0.0) {
             return Err(e.error("its mass or density is negative"));
         }
@@ -177,19 +180,27 @@ impl GeomSpec {
             return Err(e.error_in("mesh", "fitting a shape to a mesh is not supported; use type=\"mesh\""));
         }
         check_size(e, kind, KINDS[self.shape.kind].1, size)?;
+        if self.shell && kind == "mesh" {
+            return Err(e.error("a mesh says itself how it is weighed; set `inertia` of the `<mesh>`"));
+        }
         let (mut inertial, mut weightless) = (Inertial::none(pose), None);
         let shape = if kind == "mesh" {
             let name = self.mesh.as_deref().ok_or_else(|| e.error("needs the name of a `mesh`"))?;
-            let (index, solid) = meshes.get(name, e)?;
+            let (index, solid) = assets.meshes.get(name, e)?;
             match solid {
                 Ok(solid) => inertial = Inertial::of_mesh(solid, pose, self.mass_of(solid.volume)),
                 Err(why) => weightless = Some(why),
             }
             Shape::Mesh { mesh: index }
+        } else if kind == "hfield" {
+            let name = self.hfield.as_deref().ok_or_else(|| e.error("needs the name of an `hfield`"))?;
+            Shape::Heightfield { field: assets.heightfields.get(name, e)? }
         } else {
             let shape = primitive(kind, size);
-            inertial.mass = self.mass_of(primitive_volume(shape));
-            inertial.principal = primitive_inertia(shape) * inertial.mass;
+            let (amount, of_unit_mass) =
+                if self.shell { shell(shape) } else { (primitive_volume(shape), primitive_inertia(shape)) };
+            inertial.mass = self.mass_of(amount);
+            inertial.principal = of_unit_mass * inertial.mass;
             shape
         };
         let geom = Geom {

@@ -5,15 +5,16 @@
 
 use std::f64::consts::PI;
 
-use pullback_math::{Mat3, SymMat3, Vec3, symmetric_eigen};
+use pullback_math::{Mat3, Quat, SymMat3, Vec3};
 use pullback_physics::articulated::Shape;
 
 use super::ImportOptions;
-use super::element::Element;
 use super::mesh::SolidProperties;
 use super::pose::Pose;
 use super::settings::Compiler;
 use crate::ImportError;
+use crate::mesh::principal_axes;
+use crate::xml::Element;
 
 /// Masses below this count as none, kg.
 const NO_MASS: f64 = 1e-14;
@@ -42,12 +43,12 @@ impl Inertial {
 
     /// A mesh of this mass in a pose.
     pub fn of_mesh(solid: SolidProperties, pose: Pose, mass: f64) -> Self {
-        let eigen = symmetric_eigen(solid.inertia);
+        let (moments, axes) = principal_axes(solid.inertia);
         Inertial {
             mass,
             center: pose.point(solid.center),
-            axes: pose.orientation.to_mat3() * eigen.vectors,
-            principal: eigen.values * (mass / solid.volume.max(f64::MIN_POSITIVE)),
+            axes: pose.orientation.to_mat3() * axes.to_mat3(),
+            principal: moments * (mass / solid.volume.max(f64::MIN_POSITIVE)),
         }
     }
 
@@ -71,17 +72,22 @@ impl Inertial {
         e.set("mass", &mut inertial.mass)?;
         inertial.principal = e.vec3("diaginertia")?.unwrap_or_else(Vec3::zero);
         if let Some([xx, yy, zz, xy, xz, yz]) = full {
-            let eigen = symmetric_eigen(SymMat3 { xx, yy, zz, xy, xz, yz });
-            let least = eigen.values.z;
+            let (moments, axes) = principal_axes(SymMat3 { xx, yy, zz, xy, xz, yz });
+            let least = moments.z;
             if least.is_nan() || least <= NO_MASS {
                 return Err(e.error_in("fullinertia", "is not positive definite"));
             }
-            inertial.principal = eigen.values;
-            inertial.axes = inertial.axes * eigen.vectors;
+            inertial.principal = moments;
+            inertial.axes = inertial.axes * axes.to_mat3();
         }
         e.finish(options, &[])?;
         e.no_children(options)?;
         Ok(inertial)
+    }
+
+    /// The frame of the centre and the principal axes.
+    pub fn frame(&self) -> Pose {
+        Pose { position: self.center, orientation: Quat::from_mat3(self.axes).normalize() }
     }
 
     /// The matrix about the centre, axes of the body.
@@ -103,8 +109,8 @@ impl Inertial {
         let inertia = parts.iter().fold(SymMat3::zero(), |sum, p| {
             sum + p.matrix() + SymMat3::point_inertia(p.center - center) * p.mass
         });
-        let eigen = symmetric_eigen(inertia);
-        Some(Inertial { mass, center, axes: eigen.vectors, principal: eigen.values })
+        let (principal, axes) = principal_axes(inertia);
+        Some(Inertial { mass, center, axes: axes.to_mat3(), principal })
     }
 
     /// The same seen from the frame in which the body has this pose.
@@ -135,10 +141,10 @@ impl Inertial {
     }
 }
 
-/// Volume of a shape, m³; that of planes and meshes is 0 here.
+/// Volume of a shape, m³; that of planes, meshes and terrain is 0 here.
 pub(super) fn primitive_volume(shape: Shape) -> f64 {
     match shape {
-        Shape::Plane | Shape::Mesh { .. } => 0.0,
+        Shape::Plane | Shape::Mesh { .. } | Shape::Heightfield { .. } => 0.0,
         Shape::Sphere { radius: r } => 4.0 / 3.0 * PI * r * r * r,
         Shape::Capsule { radius: r, half_length: h } => PI * r * r * (4.0 / 3.0 * r + 2.0 * h),
         Shape::Cylinder { radius: r, half_length: h } => 2.0 * PI * r * r * h,
@@ -153,7 +159,7 @@ pub(super) fn primitive_inertia(shape: Shape) -> Vec3<f64> {
         Vec3::new(a.y * a.y + a.z * a.z, a.x * a.x + a.z * a.z, a.x * a.x + a.y * a.y) * (1.0 / divisor)
     };
     match shape {
-        Shape::Plane | Shape::Mesh { .. } => Vec3::zero(),
+        Shape::Plane | Shape::Mesh { .. } | Shape::Heightfield { .. } => Vec3::zero(),
         Shape::Sphere { radius: r } => Vec3::new(1.0, 1.0, 1.0) * (0.4 * r * r),
         Shape::Cylinder { radius: r, half_length: h } => {
             let across = (3.0 * r * r + 4.0 * h * h) / 12.0;

@@ -8,10 +8,10 @@ use pullback_math::Vec3;
 use pullback_physics::articulated::{Joint, JointKind};
 
 use super::ImportOptions;
-use super::element::Element;
 use super::pose::Pose;
 use super::settings::Compiler;
 use crate::ImportError;
+use crate::xml::Element;
 
 const KINDS: [(&str, JointKind); 4] = [
     ("free", JointKind::Free),
@@ -80,9 +80,6 @@ impl JointSpec {
 
     /// The joint of `<freejoint>`, which takes no defaults.
     pub fn free(e: &Element, options: &ImportOptions) -> Result<Self, ImportError> {
-        if e.tristate("align")?.flatten() == Some(true) {
-            e.refuse_unless("align", false, options)?;
-        }
         e.finish(options, &["group"])?;
         e.no_children(options)?;
         Ok(JointSpec { kind: JointKind::Free, ..JointSpec::default() })
@@ -126,6 +123,11 @@ impl JointSpec {
             q: 0,
             v: 0,
         })
+    }
+
+    /// The range in the units of the file, whether it limits or not.
+    pub fn written_range(&self) -> (f64, f64) {
+        (self.range[0], self.range[1])
     }
 
     fn limits(&self, e: &Element, compiler: &Compiler) -> Result<Option<(f64, f64)>, ImportError> {

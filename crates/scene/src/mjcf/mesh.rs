@@ -10,8 +10,9 @@ use pullback_math::{Quat, SymMat3, Vec3};
 use pullback_physics::articulated::Mesh;
 
 use super::ImportOptions;
-use super::element::Element;
+use super::assets::locate;
 use super::settings::Compiler;
+use crate::xml::Element;
 use crate::{ImportError, Place};
 
 /// A mesh as `<mesh>` describes it.
@@ -95,7 +96,7 @@ impl MeshSpec {
         folder: Option<&PathBuf>,
         options: &ImportOptions,
     ) -> Result<MeshSource, ImportError> {
-        let file = e.text("file").map(|file| locate(file, compiler, folder));
+        let file = e.text("file").map(|file| locate(file, &compiler.mesh_folder, compiler, folder));
         let stem = || file.as_ref().and_then(|f| f.file_stem()).map(|s| s.to_string_lossy().into_owned());
         let name = e.text("name").map(str::to_string).or_else(stem);
         let name = name.ok_or_else(|| e.error("needs a `name` or a `file`"))?;
@@ -140,13 +141,6 @@ impl MeshSpec {
             place: e.place.clone(),
         })
     }
-}
-
-/// The path of a mesh file: `strippath`, then `meshdir`, then the folder of the model.
-fn locate(file: &str, compiler: &Compiler, folder: Option<&PathBuf>) -> PathBuf {
-    let file = if compiler.strip_path { file.rsplit(['/', '\\']).next().unwrap_or(file) } else { file };
-    let relative = PathBuf::from(&compiler.mesh_folder).join(file);
-    folder.map(|f| f.join(&relative)).unwrap_or(relative)
 }
 
 /// Index of a mesh, and what it encloses.

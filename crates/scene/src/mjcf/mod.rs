@@ -1,9 +1,11 @@
 //! MJCF, the XML format of MuJoCo, read with MuJoCo's own compile rules.
 //!
 //! Honoured: `include`, nested default classes, `compiler` (angle, eulerseq, inertiafromgeom, inertiagrouprange, autolimits,
-//! balanceinertia, boundmass, boundinertia, settotalmass, fusestatic, discardvisual, meshdir, assetdir, strippath), `option`
-//! (timestep, gravity, integrator, cone, impratio, flags), bodies, frames, joints, geoms, sites, `inertial`, the actuators
-//! `motor`, `position`, `velocity` and `general` on joints, contact pairs and excludes, keyframes.
+//! balanceinertia, boundmass, boundinertia, settotalmass, fusestatic, discardvisual, alignfree, meshdir, assetdir,
+//! strippath), `option` (timestep, gravity, integrator, cone, impratio, flags), bodies, frames, `replicate`, joints, geoms
+//! (also hollow ones, meshes and heightfields), sites, `inertial`, the actuators `motor`, `position` (also with a damping
+//! ratio), `velocity` and `general` on joints, contact pairs with their friction, excludes, keyframes.
+//! `reference/fuzz_mjcf.py` compares random files with MuJoCo.
 //!
 //! Strict: what would change the motion but is not honoured is an error that names the place, unless
 //! [`ImportOptions::allow_ignored`] lists it. Ignored by default, because motion does not depend on it: `visual`,
@@ -11,23 +13,27 @@
 //! settings of solvers. Accepted for later contact models: parameters of joint limits (`solreflimit`, `solimplimit`,
 //! `margin`) and of dry friction.
 //!
-//! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `tree`), numbers are
+//! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `xml`), numbers are
 //! finite, and recursion follows the bounded depth.
 
 mod actuator;
+mod assets;
 mod body;
+mod contact;
 mod defaults;
-mod element;
 mod fuse;
 mod geom;
+mod hfield;
+mod include;
 mod inertia;
 mod joint;
 mod mesh;
 mod names;
 mod pose;
+mod replicate;
 mod sections;
 mod settings;
-mod tree;
+mod shell;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,6 +43,7 @@ use pullback_physics::articulated::Model;
 pub use mesh::{LoadedMesh, MeshLoader, MeshSource, SolidProperties};
 
 use crate::ImportError;
+use crate::xml::Lenient;
 
 /// What a reader may overlook, and where it gets meshes.
 #[derive(Clone, Default)]
@@ -47,23 +54,17 @@ pub struct ImportOptions {
     pub mesh_loader: Option<Arc<dyn MeshLoader>>,
 }
 
-impl ImportOptions {
-    /// Whether an attribute may be ignored.
-    fn ignores(&self, tag: &str, attribute: &str) -> bool {
-        self.allow_ignored.iter().any(|name| name.split_once('.') == Some((tag, attribute)))
-    }
-
-    /// Whether an element may be ignored.
-    fn ignores_element(&self, tag: &str) -> bool {
-        self.allow_ignored.iter().any(|name| name == tag)
+impl Lenient for ImportOptions {
+    fn ignorable(&self) -> &[String] {
+        &self.allow_ignored
     }
 }
 
 /// Reads a model from a file.
 pub fn read_mjcf(path: &Path, options: &ImportOptions) -> Result<Model, ImportError> {
     let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-    let root = tree::TreeReader::new(Some(folder.clone())).read_file(path)?;
-    sections::read(&root, Some(&folder), options)
+    let root = include::TreeReader::new(Some(folder.clone())).read_file(path)?;
+    sections::read(root, Some(&folder), options)
 }
 
 /// Reads a model from text; `folder` is where includes and meshes are looked for.
@@ -77,6 +78,6 @@ pub fn read_mjcf(path: &Path, options: &ImportOptions) -> Result<Model, ImportEr
 /// ```
 pub fn parse_mjcf(text: &str, folder: Option<&Path>, options: &ImportOptions) -> Result<Model, ImportError> {
     let folder: Option<PathBuf> = folder.map(Path::to_path_buf);
-    let root = tree::TreeReader::new(folder.clone()).read_text(text, "<text>")?;
-    sections::read(&root, folder.as_ref(), options)
+    let root = include::TreeReader::new(folder.clone()).read_text(text, "<text>")?;
+    sections::read(root, folder.as_ref(), options)
 }

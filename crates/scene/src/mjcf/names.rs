@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::element::Element;
 use crate::ImportError;
+use crate::xml::Element;
 
 /// The names taken so far, by kind of element.
 pub(super) struct Names {

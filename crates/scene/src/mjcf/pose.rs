@@ -2,9 +2,9 @@
 
 use pullback_math::{Mat3, Quat, Vec3};
 
-use super::element::Element;
 use super::settings::Compiler;
 use crate::ImportError;
+use crate::xml::Element;
 
 /// Shortest vector that has a direction.
 const SHORTEST: f64 = 1e-14;
@@ -34,6 +34,12 @@ impl Pose {
             position: self.point(inner.position),
             orientation: (self.orientation * inner.orientation).normalize(),
         }
+    }
+
+    /// The outer frame seen from this one.
+    pub fn inverse(self) -> Pose {
+        let orientation = self.orientation.conjugate();
+        Pose { position: orientation.rotate(-self.position), orientation }
     }
 
     /// A point of the inner frame seen from the outer.

@@ -4,17 +4,20 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use pullback_math::Quat;
-use pullback_physics::articulated::{Body, JointKind, Keyframe, Model, ModelOptions};
+use pullback_physics::articulated::{Body, JointKind, Keyframe, Model, ModelOptions, Shape};
 
 use super::ImportOptions;
+use super::actuator::{Targets, settle_damping_ratios};
+use super::assets::Assets;
 use super::body::{BodyReader, Node, check_moving_mass, set_total_mass};
+use super::contact::read_contact;
 use super::defaults::Defaults;
-use super::element::Element;
 use super::fuse::{fuse_static, in_order};
-use super::mesh::MeshTable;
 use super::names::Names;
+use super::replicate::expand;
 use super::settings::{Compiler, Flags, apply_option};
 use crate::ImportError;
+use crate::xml::Element;
 
 /// Most numbers in all keyframes together.
 const MAX_KEY_NUMBERS: usize = 1 << 23;
@@ -24,7 +27,7 @@ const ACTUATORS: [&str; 4] = ["motor", "position", "velocity", "general"];
 
 /// The model of a whole file.
 pub(super) fn read(
-    root: &Element,
+    mut root: Element,
     folder: Option<&PathBuf>,
     options: &ImportOptions,
 ) -> Result<Model, ImportError> {
@@ -33,18 +36,20 @@ pub(super) fn read(
     }
     let name = root.text("model").unwrap_or("model").to_string();
     root.finish(options, &[])?;
+    check_sections(&root, options)?;
+    let mut compiler = Compiler::default();
+    root.children.iter().filter(|c| c.tag == "compiler").try_for_each(|e| compiler.apply(e, options))?;
+    expand(&mut root, &compiler)?;
+    let root = &root;
     let sections = |tag: &'static str| root.children.iter().filter(move |c| c.tag == tag);
-    check_sections(root, options)?;
 
     // Settings and defaults first: all else depends on them.
-    let (mut compiler, mut flags, mut model_options) =
-        (Compiler::default(), Flags::default(), ModelOptions::default());
-    sections("compiler").try_for_each(|e| compiler.apply(e, options))?;
+    let (mut flags, mut model_options) = (Flags::default(), ModelOptions::default());
     sections("option").try_for_each(|e| apply_option(e, &mut model_options, &mut flags, options))?;
     let mut defaults = Defaults::default();
     sections("default").try_for_each(|e| defaults.apply(e, &compiler, options))?;
-    let mut meshes = MeshTable::new(options);
-    sections("asset").try_for_each(|e| read_assets(e, &defaults, &compiler, folder, &mut meshes, options))?;
+    let mut assets = Assets::new(options);
+    sections("asset").try_for_each(|e| read_assets(e, &defaults, &compiler, folder, &mut assets, options))?;
 
     // Bodies with what they carry.
     let mut names = Names::new();
@@ -52,12 +57,14 @@ pub(super) fn read(
         compiler: &compiler,
         defaults: &defaults,
         options,
-        meshes: &mut meshes,
+        assets: &mut assets,
         names: &mut names,
         nodes: vec![Node::world(root)],
+        ranges: HashMap::new(),
     };
     sections("worldbody").try_for_each(|e| reader.read_world(e))?;
-    let mut nodes = reader.nodes;
+    let (mut nodes, ranges) = (reader.nodes, reader.ranges);
+    check_terrain(&nodes)?;
     if compiler.fuse_static {
         fuse_static(&mut nodes, &referenced_bodies(root));
     }
@@ -67,11 +74,13 @@ pub(super) fn read(
     }
     check_moving_mass(&nodes)?;
     let mut model = assemble(name, nodes, root, &compiler, &mut names);
-    model.meshes = meshes.meshes;
+    model.meshes = assets.meshes.meshes;
+    model.heightfields = assets.heightfields.fields;
     model.options = model_options;
 
     // What refers to bodies, joints and geoms by name.
     let joint_index = index(model.joints.iter().map(|j| j.name.as_str()));
+    let targets = Targets { joints: &model.joints, index: joint_index, ranges };
     for section in sections("actuator") {
         section.finish(options, &[])?;
         for e in &section.children {
@@ -83,7 +92,7 @@ pub(super) fn read(
             names.claim("actuator", e)?;
             e.text("joint");
             spec.apply(e, options)?;
-            model.actuators.push(spec.build(e, &model.joints, &joint_index, &compiler)?);
+            model.actuators.push(spec.build(e, &targets, &compiler)?);
         }
     }
     names.fill("actuator", model.actuators.iter_mut().map(|a| &mut a.name));
@@ -96,6 +105,7 @@ pub(super) fn read(
     // Coordinates are numbered by the compiler of the model; keyframes need them.
     let complaint = |e: pullback_core::ConfigError| root.error(e.0);
     let mut model = model.compile().map_err(complaint)?;
+    settle_damping_ratios(&mut model).map_err(complaint)?;
     for section in sections("keyframe") {
         section.finish(options, &[])?;
         for e in &section.children {
@@ -137,7 +147,7 @@ fn read_assets(
     defaults: &Defaults,
     compiler: &Compiler,
     folder: Option<&PathBuf>,
-    meshes: &mut MeshTable,
+    assets: &mut Assets,
     options: &ImportOptions,
 ) -> Result<(), ImportError> {
     e.finish(options, &[])?;
@@ -147,9 +157,25 @@ fn read_assets(
             "mesh" => {
                 let mut spec = defaults.of(asset, 0)?.mesh.clone();
                 spec.apply(asset)?;
-                meshes.add(spec.source(asset, compiler, folder, options)?)?;
+                assets.meshes.add(spec.source(asset, compiler, folder, options)?)?;
             }
+            "hfield" => assets.heightfields.add(asset, compiler, folder, options)?,
             _ => asset.refuse(options)?,
+        }
+    }
+    Ok(())
+}
+
+/// Terrain stands on bodies that do not move.
+fn check_terrain(nodes: &[Node]) -> Result<(), ImportError> {
+    let mut moves = vec![false; nodes.len()];
+    for (i, node) in nodes.iter().enumerate() {
+        moves[i] |= !node.joints.is_empty();
+        node.children.iter().for_each(|c| moves[*c] |= moves[i]);
+        let terrain = node.geoms.iter().find(|g| matches!(g.geom.shape, Shape::Heightfield { .. }));
+        if let Some(g) = terrain.filter(|_| moves[i]) {
+            let why = "<geom>: a heightfield must be on a body that does not move; put it in the world";
+            return Err(ImportError::new(&g.place, why));
         }
     }
     Ok(())
@@ -225,37 +251,6 @@ fn index<'a>(names: impl Iterator<Item = &'a str>) -> HashMap<String, usize> {
     names.enumerate().map(|(i, name)| (name.to_string(), i)).collect()
 }
 
-fn read_contact(
-    section: &Element,
-    defaults: &Defaults,
-    geoms: &HashMap<String, usize>,
-    bodies: &HashMap<String, usize>,
-    model: &mut Model,
-    options: &ImportOptions,
-) -> Result<(), ImportError> {
-    section.finish(options, &[])?;
-    for e in &section.children {
-        let find = |names: &HashMap<String, usize>, attribute: &str, kind: &str| {
-            let name = e.required(attribute)?;
-            let found = names.get(name).copied();
-            found.ok_or_else(|| e.error_in(attribute, format!("no {kind} is called `{name}`")))
-        };
-        match e.tag.as_str() {
-            "pair" => {
-                defaults.of(e, 0)?;
-                model.pairs.push((find(geoms, "geom1", "geom")?, find(geoms, "geom2", "geom")?));
-                e.finish(options, &["name"])?;
-            }
-            "exclude" => {
-                model.excludes.push((find(bodies, "body1", "body")?, find(bodies, "body2", "body")?));
-                e.finish(options, &["name"])?;
-            }
-            _ => e.refuse(options)?,
-        }
-    }
-    Ok(())
-}
-
 /// Flags that take forces away do so in the model itself.
 fn apply_flags(model: &mut Model, flags: Flags) {
     if !flags.gravity {
@@ -265,8 +260,13 @@ fn apply_flags(model: &mut Model, flags: Flags) {
         joint.stiffness = if flags.springs { joint.stiffness } else { 0.0 };
         joint.damping = if flags.dampers { joint.damping } else { 0.0 };
     }
-    if !flags.clamp_control {
-        model.actuators.iter_mut().for_each(|a| a.control_range = None);
+    for actuator in &mut model.actuators {
+        if !flags.clamp_control {
+            actuator.control_range = None;
+        }
+        if !flags.actuation {
+            (actuator.gain, actuator.bias, actuator.force_range) = (0.0, [0.0; 3], None);
+        }
     }
 }
 

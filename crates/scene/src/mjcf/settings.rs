@@ -4,8 +4,8 @@ use pullback_math::Vec3;
 use pullback_physics::articulated::{FrictionCone, Integrator, ModelOptions};
 
 use super::ImportOptions;
-use super::element::Element;
 use crate::ImportError;
+use crate::xml::Element;
 
 /// Where the inertia of a body comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,7 @@ pub(super) struct Compiler {
     pub total_mass: Option<f64>,
     pub fuse_static: bool,
     pub discard_visual: bool,
+    pub align_free: bool,
     pub mesh_folder: String,
     pub strip_path: bool,
 }
@@ -50,6 +51,7 @@ impl Default for Compiler {
             total_mass: None,
             fuse_static: false,
             discard_visual: false,
+            align_free: false,
             mesh_folder: String::new(),
             strip_path: false,
         }
@@ -89,6 +91,7 @@ impl Compiler {
             ("fusestatic", &mut self.fuse_static),
             ("discardvisual", &mut self.discard_visual),
             ("strippath", &mut self.strip_path),
+            ("alignfree", &mut self.align_free),
         ] {
             if let Some(value) = e.boolean(name)? {
                 *into = value;
@@ -106,9 +109,6 @@ impl Compiler {
         if let Some(folder) = e.text("meshdir") {
             self.mesh_folder = folder.to_string();
         }
-        if e.boolean("alignfree")? == Some(true) {
-            e.refuse_unless("alignfree", false, options)?;
-        }
         let ignorable =
             ["texturedir", "usethread", "saveinertial", "savecompiled", "savecanonical", "fitaabb"];
         e.finish(options, &ignorable)?;
@@ -124,11 +124,12 @@ pub(super) struct Flags {
     pub dampers: bool,
     pub clamp_control: bool,
     pub gravity: bool,
+    pub actuation: bool,
 }
 
 impl Default for Flags {
     fn default() -> Self {
-        Flags { springs: true, dampers: true, clamp_control: true, gravity: true }
+        Flags { springs: true, dampers: true, clamp_control: true, gravity: true, actuation: true }
     }
 }
 
@@ -213,6 +214,7 @@ fn apply_flags(
     set("spring", &mut flags.springs)?;
     set("damper", &mut flags.dampers)?;
     set("clampctrl", &mut flags.clamp_control)?;
+    set("actuation", &mut flags.actuation)?;
     // `passive` is the older name of both springs and dampers.
     if read("passive")? == Some(false) {
         (flags.springs, flags.dampers) = (false, false);
@@ -220,7 +222,6 @@ fn apply_flags(
     if read("constraint")? == Some(false) {
         (into.contact, into.limits) = (false, false);
     }
-    e.refuse_unless("actuation", read("actuation")? != Some(false), options)?;
     for name in ["override", "sleep", "ipc"] {
         e.refuse_unless(name, read(name)? != Some(true), options)?;
     }

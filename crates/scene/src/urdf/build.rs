@@ -10,7 +10,8 @@ use pullback_physics::articulated::model::{
 
 use super::collide::Collider;
 use super::read::{Joint, Link, Motion, Pose, Robot};
-use super::{UrdfError, UrdfOptions, tree};
+use super::{UrdfOptions, tree};
+use crate::{ImportError, Place};
 
 /// Slack of the checks of an inertia relative to its trace; files are written with few digits.
 const INERTIA_SLACK: f64 = 1e-6;
@@ -22,25 +23,23 @@ struct Placed {
     body_from_link: Pose,
 }
 
-pub(super) fn model(
-    robot: &Robot,
-    file: &str,
-    folder: &Path,
-    options: &UrdfOptions,
-) -> Result<Model, UrdfError> {
-    let at = |line: u32| move |reason: String| UrdfError::At { file: file.into(), line, reason };
-    let order = tree::order(robot, file)?;
+pub(super) fn model(robot: &Robot, folder: &Path, options: &UrdfOptions) -> Result<Model, ImportError> {
+    let at = |place: &Place| {
+        let place = place.clone();
+        move |why: String| ImportError::new(&place, why)
+    };
+    let order = tree::order(robot)?;
     let mut model = Model::new(robot.name.clone());
-    let mut collider = Collider::new(file, folder, options);
+    let mut collider = Collider::new(folder, options);
     let mut placed: HashMap<&str, Placed> = HashMap::new();
     for (l, by) in order {
         let link = &robot.links[l];
-        check_inertia(link, options).map_err(at(link.line))?;
+        check_inertia(link, options).map_err(at(&link.place))?;
         let here = match by.map(|j| &robot.joints[j]) {
-            None => root(&mut model, link, options).map_err(at(link.line))?,
+            None => root(&mut model, link, options).map_err(at(&link.place))?,
             Some(joint) => {
                 let parent = placed[joint.parent.as_str()];
-                child(&mut model, link, joint, parent, options).map_err(at(joint.line))?
+                child(&mut model, link, joint, parent, options).map_err(at(&joint.place))?
             }
         };
         if options.collisions {
@@ -50,20 +49,17 @@ pub(super) fn model(
     }
     // Fused links may add geoms to bodies that already have younger brothers.
     model.geoms.sort_by_key(|g| g.body);
-    check_masses(&model, robot, file)?;
-    mimics(&mut model, robot, file)?;
+    check_masses(&model, robot)?;
+    mimics(&mut model, robot)?;
     if options.effort_motors {
         motors(&mut model, robot);
     }
-    model.compile().map_err(|source| UrdfError::Model { file: file.into(), source })
+    model.compile().map_err(|e| ImportError::new(&robot.place, e.0))
 }
 
 fn check_inertia(link: &Link, options: &UrdfOptions) -> Result<(), String> {
     let moments = symmetric_eigenvalues(link.inertia);
     let slack = INERTIA_SLACK * (moments.x.abs() + moments.y.abs() + moments.z.abs());
-    if !slack.is_finite() {
-        return Err(format!("the inertia of link `{}` is too large for its numbers", link.name));
-    }
     if options.allow_unphysical_inertia {
         return Ok(());
     }
@@ -225,30 +221,25 @@ fn fuse(model: &mut Model, link: &Link, into: usize, body_from_link: Pose) {
     (body.mass, body.com) = (mass, com);
 }
 
-/// Inertias are finite, and what a joint moves has a mass, somewhere.
-fn check_masses(model: &Model, robot: &Robot, file: &str) -> Result<(), UrdfError> {
+/// What a joint moves has a mass, somewhere.
+fn check_masses(model: &Model, robot: &Robot) -> Result<(), ImportError> {
     let mut below: Vec<f64> = model.bodies.iter().map(|b| b.mass).collect();
     for i in (1..below.len()).rev() {
         below[model.bodies[i].parent] += below[i];
-    }
-    let finite = |b: &Body| b.inertia.to_mat3().frobenius_squared().is_finite();
-    if let Some(body) = model.bodies.iter().find(|b| !finite(b)) {
-        let reason = format!("the inertia of body `{}` is too large for its numbers", body.name);
-        return Err(UrdfError::Read { file: file.into(), reason });
     }
     match model.joints.iter().find(|j| below[j.body] == 0.0) {
         None => Ok(()),
         Some(joint) => {
             let name = &model.bodies[joint.body].name;
-            let line = robot.links.iter().find(|l| l.name == *name).map_or(1, |l| l.line);
+            let place = robot.links.iter().find(|l| l.name == *name).map_or(&robot.place, |l| &l.place);
             let reason =
                 format!("joint `{}` moves `{name}`, which has no mass; give it an `inertial`", joint.name);
-            Err(UrdfError::At { file: file.into(), line, reason })
+            Err(ImportError::new(place, reason))
         }
     }
 }
 
-fn mimics(model: &mut Model, robot: &Robot, file: &str) -> Result<(), UrdfError> {
+fn mimics(model: &mut Model, robot: &Robot) -> Result<(), ImportError> {
     let index_of: HashMap<String, usize> =
         model.joints.iter().enumerate().map(|(i, j)| (j.name.clone(), i)).collect();
     for joint in &robot.joints {
@@ -265,7 +256,7 @@ fn mimics(model: &mut Model, robot: &Robot, file: &str) -> Result<(), UrdfError>
                      `mimic` to let it move freely",
                     joint.name
                 );
-                return Err(UrdfError::At { file: file.into(), line: joint.line, reason });
+                return Err(ImportError::new(&joint.place, reason));
             }
         }
     }
@@ -277,10 +268,10 @@ fn mimics(model: &mut Model, robot: &Robot, file: &str) -> Result<(), UrdfError>
             (at, steps) = (*next, steps + 1);
             if steps > leader.len() {
                 let name = &model.joints[mimic.joint].name;
-                let line = robot.joints.iter().find(|j| j.name == *name).map_or(1, |j| j.line);
+                let place = robot.joints.iter().find(|j| j.name == *name).map_or(&robot.place, |j| &j.place);
                 let reason =
                     format!("joint `{name}` mimics itself through others; let one of them move freely");
-                return Err(UrdfError::At { file: file.into(), line, reason });
+                return Err(ImportError::new(place, reason));
             }
         }
     }

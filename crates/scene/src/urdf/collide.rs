@@ -6,16 +6,15 @@ use std::path::{Path, PathBuf};
 use pullback_math::Vec3;
 use pullback_physics::articulated::model::{ContactSoftness, Geom, Model, Shape};
 
+use super::UrdfOptions;
 use super::read::{Geometry, Link, Pose};
-use super::{UrdfError, UrdfOptions};
-use crate::mesh;
+use crate::{ImportError, mesh};
 
 /// MuJoCo's default friction: sliding, torsional, rolling.
 const FRICTION: [f64; 3] = [1.0, 0.005, 0.0001];
 
 /// Adds geoms to a model; a mesh file used twice at one scale is read once.
 pub(super) struct Collider<'a> {
-    file: &'a str,
     folder: &'a Path,
     options: &'a UrdfOptions,
     meshes: HashMap<(PathBuf, [u64; 3]), usize>,
@@ -23,8 +22,8 @@ pub(super) struct Collider<'a> {
 }
 
 impl<'a> Collider<'a> {
-    pub fn new(file: &'a str, folder: &'a Path, options: &'a UrdfOptions) -> Self {
-        Collider { file, folder, options, meshes: HashMap::new(), names: HashSet::new() }
+    pub fn new(folder: &'a Path, options: &'a UrdfOptions) -> Self {
+        Collider { folder, options, meshes: HashMap::new(), names: HashSet::new() }
     }
 
     pub fn add(
@@ -33,7 +32,7 @@ impl<'a> Collider<'a> {
         link: &Link,
         body: usize,
         body_from_link: Pose,
-    ) -> Result<(), UrdfError> {
+    ) -> Result<(), ImportError> {
         for (i, collision) in link.collisions.iter().enumerate() {
             let shape = match &collision.geometry {
                 Geometry::Box(size) => Shape::Box { half: *size * 0.5 },
@@ -45,11 +44,9 @@ impl<'a> Collider<'a> {
                     Shape::Capsule { radius: *radius, half_length: length / 2.0 }
                 }
                 Geometry::Mesh(name, scale) => {
-                    let mesh = self.mesh(model, name, *scale).map_err(|reason| UrdfError::At {
-                        file: self.file.into(),
-                        line: collision.line,
-                        reason,
-                    })?;
+                    let mesh = self
+                        .mesh(model, name, *scale)
+                        .map_err(|why| ImportError::new(&collision.place, why))?;
                     Shape::Mesh { mesh }
                 }
             };

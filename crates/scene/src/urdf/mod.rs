@@ -16,29 +16,24 @@
 //! | collision box, sphere, cylinder, capsule | geoms; a capsule's length is that of its straight part |
 //! | collision mesh | a mesh geom with its convex hull |
 //!
-//! Reading is strict: an element or attribute that would be ignored is an error with its line, unless
+//! Reading is strict: an element or attribute that would be ignored is an error with its place, unless
 //! [`UrdfOptions::allow`] names it. Ignored without asking are `visual`, `material`, `gazebo` and `transmission`, which say
 //! nothing about the motion of the links, and the velocity limit.
 //!
-//! Hostile files: size and number of nodes are limited, document types (and with them entities) are refused, and no
-//! function recurses over the tree.
+//! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `xml`), and document
+//! types (and with them entities) are refused.
 
 use std::path::{Path, PathBuf};
 
-use pullback_core::ConfigError;
 use pullback_physics::articulated::model::Model;
-use thiserror::Error;
+
+use crate::ImportError;
+use crate::xml::{self, Lenient};
 
 mod build;
 mod collide;
 mod read;
 mod tree;
-mod xml;
-
-/// Largest file that is read, bytes.
-pub const MAX_BYTES: u64 = 16 << 20;
-/// Most XML nodes in a file.
-pub const MAX_NODES: u32 = 500_000;
 
 /// How a URDF file becomes a model.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +52,7 @@ pub struct UrdfOptions {
     /// Folders that hold packages (`package://name/…`) and relative mesh files; the folders above the file are searched
     /// too.
     pub search: Vec<PathBuf>,
-    /// Elements (`safety_controller`) and attributes (`dynamics@friction`) to ignore.
+    /// Elements (`safety_controller`) and attributes (`dynamics.friction`) to ignore.
     pub allow: Vec<String>,
 }
 
@@ -75,48 +70,17 @@ impl Default for UrdfOptions {
     }
 }
 
-/// Why a URDF file cannot be used.
-#[derive(Clone, Debug, Error, PartialEq)]
-pub enum UrdfError {
-    /// The file cannot be read.
-    #[error("{file}: {reason}")]
-    Read {
-        /// Path as given.
-        file: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// Something in the file.
-    #[error("{file}:{line}: {reason}")]
-    At {
-        /// Path as given.
-        file: String,
-        /// Line, from 1.
-        line: u32,
-        /// What is wrong and what to do.
-        reason: String,
-    },
-    /// The robot makes no model.
-    #[error("{file}: {source}")]
-    Model {
-        /// Path as given.
-        file: String,
-        /// What is wrong.
-        source: ConfigError,
-    },
+impl Lenient for UrdfOptions {
+    fn ignorable(&self) -> &[String] {
+        &self.allow
+    }
 }
 
 /// Reads a URDF file.
-pub fn load(path: impl AsRef<Path>, options: &UrdfOptions) -> Result<Model, UrdfError> {
+pub fn load(path: impl AsRef<Path>, options: &UrdfOptions) -> Result<Model, ImportError> {
     let path = path.as_ref();
-    let file = path.display().to_string();
-    let refuse = |reason: String| UrdfError::Read { file: file.clone(), reason };
-    let meta = std::fs::metadata(path).map_err(|e| refuse(e.to_string()))?;
-    if !meta.is_file() || meta.len() > MAX_BYTES {
-        return Err(refuse(format!("not a regular file of at most {MAX_BYTES} bytes")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|e| refuse(e.to_string()))?;
-    parse(&text, &file, path.parent().unwrap_or(Path::new(".")), options)
+    let text = xml::read_text(path)?;
+    parse(&text, &path.display().to_string(), path.parent().unwrap_or(Path::new(".")), options)
 }
 
 /// Reads URDF from text; `file` is the name that errors show, `folder` where relative mesh files are.
@@ -129,11 +93,8 @@ pub fn load(path: impl AsRef<Path>, options: &UrdfOptions) -> Result<Model, Urdf
 /// let model = parse(text, "ball.urdf", ".".as_ref(), &options).unwrap();
 /// assert_eq!((model.nq, model.nv), (7, 6));
 /// ```
-pub fn parse(text: &str, file: &str, folder: &Path, options: &UrdfOptions) -> Result<Model, UrdfError> {
-    if text.len() as u64 > MAX_BYTES {
-        let reason = format!("{} bytes are more than the {MAX_BYTES} allowed", text.len());
-        return Err(UrdfError::Read { file: file.into(), reason });
-    }
-    let robot = read::robot(text, file, &options.allow)?;
-    build::model(&robot, file, folder, options)
+pub fn parse(text: &str, file: &str, folder: &Path, options: &UrdfOptions) -> Result<Model, ImportError> {
+    let root = xml::parse(text, file, 0)?;
+    let robot = read::robot(&root, options)?;
+    build::model(&robot, folder, options)
 }

@@ -1,10 +1,15 @@
 //! From XML to links and joints, element by element as the specification lists them.
 
 use pullback_math::{Quat, SymMat3, Vec3};
-use roxmltree::Node;
 
-use super::UrdfError;
-use super::xml::Xml;
+use super::UrdfOptions;
+use crate::xml::{Element, Lenient};
+use crate::{ImportError, Place};
+
+/// Elements that say nothing about motion; ignored wherever they stand.
+const SILENT: [&str; 4] = ["visual", "material", "gazebo", "transmission"];
+/// The shapes of a `geometry`.
+const SHAPES: [&str; 5] = ["box", "sphere", "cylinder", "capsule", "mesh"];
 
 /// A placement in the frame of a parent.
 #[derive(Clone, Copy, Debug)]
@@ -29,13 +34,14 @@ impl Pose {
 
 pub(super) struct Robot {
     pub name: String,
+    pub place: Place,
     pub links: Vec<Link>,
     pub joints: Vec<Joint>,
 }
 
 pub(super) struct Link {
     pub name: String,
-    pub line: u32,
+    pub place: Place,
     pub mass: f64,
     pub com: Vec3<f64>,
     /// About the centre of mass, axes of the link.
@@ -45,7 +51,7 @@ pub(super) struct Link {
 
 pub(super) struct Collision {
     pub name: Option<String>,
-    pub line: u32,
+    pub place: Place,
     pub pose: Pose,
     pub geometry: Geometry,
 }
@@ -70,7 +76,7 @@ pub(super) enum Motion {
 
 pub(super) struct Joint {
     pub name: String,
-    pub line: u32,
+    pub place: Place,
     pub motion: Motion,
     pub parent: String,
     pub child: String,
@@ -83,68 +89,81 @@ pub(super) struct Joint {
     pub mimic: Option<(String, f64, f64)>,
 }
 
-pub(super) fn robot(text: &str, file: &str, allow: &[String]) -> Result<Robot, UrdfError> {
-    let xml = Xml::parse(text, file, allow)?;
-    let root = xml.document.root_element();
-    if !root.has_tag_name("robot") {
-        return Err(xml.error(root, format!("`{}` is not a `robot`", root.tag_name().name())));
+/// Links and joints of the root element.
+pub(super) fn robot(root: &Element, options: &UrdfOptions) -> Result<Robot, ImportError> {
+    if root.tag != "robot" {
+        return Err(root.error("is not a `robot`"));
     }
-    xml.only(root, &["name", "version"], &["link", "joint"])?;
-    let elements = |name: &'static str| root.children().filter(move |c| c.has_tag_name(name));
+    only(root, &["name", "version"], &["link", "joint"], options)?;
+    let elements = |tag: &'static str| root.children.iter().filter(move |c| c.tag == tag);
     Ok(Robot {
-        name: root.attribute("name").unwrap_or("robot").into(),
-        links: elements("link").map(|n| link(&xml, n)).collect::<Result<_, _>>()?,
-        joints: elements("joint").map(|n| joint(&xml, n)).collect::<Result<_, _>>()?,
+        name: root.text("name").unwrap_or("robot").into(),
+        place: root.place.clone(),
+        links: elements("link").map(|e| link(e, options)).collect::<Result<_, _>>()?,
+        joints: elements("joint").map(|e| joint(e, options)).collect::<Result<_, _>>()?,
     })
 }
 
+/// Refuses attributes and children that are not among those given, and text.
+fn only(e: &Element, attributes: &[&str], tags: &[&str], options: &UrdfOptions) -> Result<(), ImportError> {
+    e.no_text()?;
+    e.finish(options, attributes)?;
+    let unknown = |c: &&Element| !tags.contains(&c.tag.as_str()) && !SILENT.contains(&c.tag.as_str());
+    e.children.iter().filter(unknown).try_for_each(|c| c.refuse(options))
+}
+
+/// Text that is not empty.
+fn named<'e>(e: &'e Element, attribute: &str) -> Result<&'e str, ImportError> {
+    e.text(attribute).filter(|t| !t.is_empty()).ok_or_else(|| e.error(format!("needs `{attribute}`")))
+}
+
+fn required_number(e: &Element, attribute: &str) -> Result<f64, ImportError> {
+    e.required(attribute)?;
+    Ok(e.number(attribute)?.unwrap_or_default())
+}
+
+/// A number above zero.
+fn size(e: &Element, attribute: &str) -> Result<f64, ImportError> {
+    let value = required_number(e, attribute)?;
+    if value > 0.0 { Ok(value) } else { Err(e.error_in(attribute, format!("must be positive, is {value}"))) }
+}
+
 /// `origin`: xyz, then roll, pitch, yaw about fixed axes: R = Rz(yaw) Ry(pitch) Rx(roll).
-fn origin(xml: &Xml, parent: Node) -> Result<Pose, UrdfError> {
-    let Some(node) = parent.children().find(|c| c.has_tag_name("origin")) else {
-        return Ok(Pose::identity());
-    };
-    if let Some(second) = parent.children().filter(|c| c.has_tag_name("origin")).nth(1) {
-        return Err(xml.error(second, "a second `origin`; keep one"));
-    }
-    xml.only(node, &["xyz", "rpy"], &[])?;
-    let rpy = xml.vector(node, "rpy")?.unwrap_or(Vec3::zero());
+fn origin(parent: &Element, options: &UrdfOptions) -> Result<Pose, ImportError> {
+    let Some(e) = parent.child("origin")? else { return Ok(Pose::identity()) };
+    only(e, &["xyz", "rpy"], &[], options)?;
+    let rpy = e.vec3("rpy")?.unwrap_or(Vec3::zero());
     let turn = |axis: Vec3<f64>, angle| Quat::from_axis_angle(axis, angle);
     let orientation = turn(Vec3::new(0.0, 0.0, 1.0), rpy.z)
         * turn(Vec3::new(0.0, 1.0, 0.0), rpy.y)
         * turn(Vec3::new(1.0, 0.0, 0.0), rpy.x);
-    Ok(Pose {
-        position: xml.vector(node, "xyz")?.unwrap_or(Vec3::zero()),
-        orientation: orientation.normalize(),
-    })
+    let position = e.vec3("xyz")?.unwrap_or(Vec3::zero());
+    Ok(Pose { position, orientation: orientation.normalize() })
 }
 
-fn link(xml: &Xml, node: Node) -> Result<Link, UrdfError> {
-    xml.only(node, &["name", "type"], &["inertial", "collision"])?;
+fn link(e: &Element, options: &UrdfOptions) -> Result<Link, ImportError> {
+    only(e, &["name", "type"], &["inertial", "collision"], options)?;
     let mut link = Link {
-        name: xml.text(node, "name")?.into(),
-        line: xml.line(node),
+        name: named(e, "name")?.into(),
+        place: e.place.clone(),
         mass: 0.0,
         com: Vec3::zero(),
         inertia: SymMat3::zero(),
         collisions: Vec::new(),
     };
-    let mut inertials = node.children().filter(|c| c.has_tag_name("inertial"));
-    if let Some(inertial) = inertials.next() {
-        if let Some(second) = inertials.next() {
-            return Err(xml.error(second, "a second `inertial`; keep one"));
-        }
-        xml.only(inertial, &[], &["origin", "mass", "inertia"])?;
-        let pose = origin(xml, inertial)?;
-        let mass = xml.required_child(inertial, "mass")?;
-        xml.only(mass, &["value"], &[])?;
-        link.mass = xml.required_number(mass, "value")?;
+    if let Some(inertial) = e.child("inertial")? {
+        only(inertial, &[], &["origin", "mass", "inertia"], options)?;
+        let pose = origin(inertial, options)?;
+        let mass = inertial.required_child("mass")?;
+        only(mass, &["value"], &[], options)?;
+        link.mass = required_number(mass, "value")?;
         if link.mass < 0.0 {
-            return Err(xml.error(mass, format!("the mass {} is negative", link.mass)));
+            return Err(mass.error(format!("the mass {} is negative", link.mass)));
         }
-        let tensor = xml.required_child(inertial, "inertia")?;
-        xml.only(tensor, &["ixx", "ixy", "ixz", "iyy", "iyz", "izz"], &[])?;
-        let entry = |name| xml.number(tensor, name).map(|x| x.unwrap_or(0.0));
-        let principal = |name| xml.required_number(tensor, name);
+        let tensor = inertial.required_child("inertia")?;
+        only(tensor, &["ixx", "ixy", "ixz", "iyy", "iyz", "izz"], &[], options)?;
+        let entry = |name| tensor.number(name).map(|x| x.unwrap_or(0.0));
+        let principal = |name| required_number(tensor, name);
         let inertia = SymMat3 {
             xx: principal("ixx")?,
             xy: entry("ixy")?,
@@ -156,59 +175,58 @@ fn link(xml: &Xml, node: Node) -> Result<Link, UrdfError> {
         link.com = pose.position;
         link.inertia = inertia.congruence(pose.orientation.to_mat3());
     }
-    for collision in node.children().filter(|c| c.has_tag_name("collision")) {
-        xml.only(collision, &["name"], &["origin", "geometry"])?;
+    for collision in e.children.iter().filter(|c| c.tag == "collision") {
+        only(collision, &["name"], &["origin", "geometry"], options)?;
         link.collisions.push(Collision {
-            name: collision.attribute("name").filter(|n| !n.is_empty()).map(Into::into),
-            line: xml.line(collision),
-            pose: origin(xml, collision)?,
-            geometry: geometry(xml, xml.required_child(collision, "geometry")?)?,
+            name: collision.text("name").filter(|n| !n.is_empty()).map(Into::into),
+            place: collision.place.clone(),
+            pose: origin(collision, options)?,
+            geometry: geometry(collision.required_child("geometry")?, options)?,
         });
     }
     Ok(link)
 }
 
-fn geometry(xml: &Xml, node: Node) -> Result<Geometry, UrdfError> {
-    xml.only(node, &[], &["box", "sphere", "cylinder", "capsule", "mesh"])?;
-    let mut shapes = node.children().filter(|c| {
-        ["box", "sphere", "cylinder", "capsule", "mesh"].contains(&c.tag_name().name()) && c.is_element()
-    });
+fn geometry(e: &Element, options: &UrdfOptions) -> Result<Geometry, ImportError> {
+    only(e, &[], &SHAPES, options)?;
+    let mut shapes = e.children.iter().filter(|c| SHAPES.contains(&c.tag.as_str()));
     let (Some(shape), None) = (shapes.next(), shapes.next()) else {
-        return Err(xml.error(node, "a `geometry` needs exactly one shape"));
+        return Err(e.error("needs exactly one shape"));
     };
     let bar = || {
-        xml.only(shape, &["radius", "length"], &[])?;
-        Ok((xml.size(shape, "radius")?, xml.size(shape, "length")?))
+        only(shape, &["radius", "length"], &[], options)?;
+        Ok((size(shape, "radius")?, size(shape, "length")?))
     };
-    Ok(match shape.tag_name().name() {
+    Ok(match shape.tag.as_str() {
         "box" => {
-            xml.only(shape, &["size"], &[])?;
-            xml.text(shape, "size")?;
-            match xml.vector(shape, "size")? {
+            only(shape, &["size"], &[], options)?;
+            shape.required("size")?;
+            match shape.vec3("size")? {
                 Some(size) if size.x > 0.0 && size.y > 0.0 && size.z > 0.0 => Geometry::Box(size),
-                _ => return Err(xml.error(shape, "the sizes of a box must be positive")),
+                _ => return Err(shape.error("the sizes of a box must be positive")),
             }
         }
         "sphere" => {
-            xml.only(shape, &["radius"], &[])?;
-            Geometry::Sphere(xml.size(shape, "radius")?)
+            only(shape, &["radius"], &[], options)?;
+            Geometry::Sphere(size(shape, "radius")?)
         }
         "cylinder" => bar().map(|(r, l)| Geometry::Cylinder(r, l))?,
         "capsule" => bar().map(|(r, l)| Geometry::Capsule(r, l))?,
         _ => {
-            xml.only(shape, &["filename", "scale"], &[])?;
-            let scale = xml.vector(shape, "scale")?.unwrap_or(Vec3::new(1.0, 1.0, 1.0));
+            only(shape, &["filename", "scale"], &[], options)?;
+            let scale = shape.vec3("scale")?.unwrap_or(Vec3::new(1.0, 1.0, 1.0));
             if scale.x == 0.0 || scale.y == 0.0 || scale.z == 0.0 {
-                return Err(xml.error(shape, "the scale of a mesh must not be zero"));
+                return Err(shape.error("the scale of a mesh must not be zero"));
             }
-            Geometry::Mesh(xml.text(shape, "filename")?.into(), scale)
+            Geometry::Mesh(named(shape, "filename")?.into(), scale)
         }
     })
 }
 
-fn joint(xml: &Xml, node: Node) -> Result<Joint, UrdfError> {
-    xml.only(node, &["name", "type"], &["origin", "parent", "child", "axis", "limit", "dynamics", "mimic"])?;
-    let motion = match xml.text(node, "type")? {
+fn joint(e: &Element, options: &UrdfOptions) -> Result<Joint, ImportError> {
+    let tags = ["origin", "parent", "child", "axis", "limit", "dynamics", "mimic"];
+    only(e, &["name", "type"], &tags, options)?;
+    let motion = match named(e, "type")? {
         "fixed" => Motion::Fixed,
         "revolute" => Motion::Revolute,
         "continuous" => Motion::Continuous,
@@ -217,110 +235,93 @@ fn joint(xml: &Xml, node: Node) -> Result<Joint, UrdfError> {
         "planar" => Motion::Planar,
         other => {
             let other: String = other.chars().take(40).collect();
-            return Err(xml.error(node, format!("no joint is of type `{other}`")));
+            return Err(e.error_in("type", format!("no joint is of type `{other}`")));
         }
     };
-    let end = |name: &str| {
-        let end = node.children().find(|c| c.has_tag_name(name));
-        let end = end.ok_or_else(|| xml.error(node, format!("`joint` needs a `{name}`")))?;
-        xml.only(end, &["link"], &[])?;
-        Ok(xml.text(end, "link")?.to_string())
+    let end = |tag: &str| {
+        let end = e.required_child(tag)?;
+        only(end, &["link"], &[], options)?;
+        Ok(named(end, "link")?.to_string())
     };
-    for name in ["parent", "child", "axis", "limit", "dynamics", "mimic"] {
-        if let Some(second) = node.children().filter(|c| c.has_tag_name(name)).nth(1) {
-            return Err(xml.error(second, format!("a second `{name}`; keep one")));
-        }
-    }
     let mut joint = Joint {
-        name: xml.text(node, "name")?.into(),
-        line: xml.line(node),
+        name: named(e, "name")?.into(),
+        place: e.place.clone(),
         motion,
         parent: end("parent")?,
         child: end("child")?,
-        parent_from_child: origin(xml, node)?,
-        axis: axis(xml, node)?,
+        parent_from_child: origin(e, options)?,
+        axis: axis(e, motion, options)?,
         damping: 0.0,
         range: None,
         effort: None,
         mimic: None,
     };
-    limits(xml, node, &mut joint)?;
-    if let Some(dynamics) = node.children().find(|c| c.has_tag_name("dynamics")) {
-        xml.only(dynamics, &["damping", "friction"], &[])?;
-        joint.damping = xml.number(dynamics, "damping")?.unwrap_or(0.0);
+    limits(e, &mut joint, options)?;
+    if let Some(dynamics) = e.child("dynamics")? {
+        only(dynamics, &["damping", "friction"], &[], options)?;
+        joint.damping = dynamics.number("damping")?.unwrap_or(0.0);
         if joint.damping < 0.0 {
-            return Err(xml.error(dynamics, format!("the damping {} is negative", joint.damping)));
+            return Err(dynamics.error(format!("the damping {} is negative", joint.damping)));
         }
-        let friction = xml.number(dynamics, "friction")?.unwrap_or(0.0);
-        if friction != 0.0 && !xml.ignores(dynamics, "friction") {
-            let reason = "dry joint friction is not simulated; set it to 0 or allow `dynamics@friction`";
-            return Err(xml.error(dynamics, reason));
-        }
+        // Dry friction is not simulated.
+        let friction = dynamics.number("friction")?.unwrap_or(0.0);
+        dynamics.refuse_unless("friction", friction == 0.0, options)?;
     }
-    let mimic = node.children().find(|c| c.has_tag_name("mimic") && !xml.allowed("mimic"));
-    if let Some(mimic) = mimic {
-        xml.only(mimic, &["joint", "multiplier", "offset"], &[])?;
-        let multiplier = xml.number(mimic, "multiplier")?.unwrap_or(1.0);
-        let offset = xml.number(mimic, "offset")?.unwrap_or(0.0);
-        joint.mimic = Some((xml.text(mimic, "joint")?.into(), multiplier, offset));
+    if let Some(mimic) = e.child("mimic")?.filter(|_| !options.ignores_element("mimic")) {
+        only(mimic, &["joint", "multiplier", "offset"], &[], options)?;
+        let multiplier = mimic.number("multiplier")?.unwrap_or(1.0);
+        let offset = mimic.number("offset")?.unwrap_or(0.0);
+        joint.mimic = Some((named(mimic, "joint")?.into(), multiplier, offset));
     }
     Ok(joint)
 }
 
-fn axis(xml: &Xml, joint: Node) -> Result<Vec3<f64>, UrdfError> {
-    let Some(node) = joint.children().find(|c| c.has_tag_name("axis")) else {
-        return Ok(Vec3::new(1.0, 0.0, 0.0));
-    };
-    xml.only(node, &["xyz"], &[])?;
-    xml.text(node, "xyz")?;
-    let axis = xml.vector(node, "xyz")?.unwrap_or(Vec3::zero());
+fn axis(joint: &Element, motion: Motion, options: &UrdfOptions) -> Result<Vec3<f64>, ImportError> {
+    let Some(e) = joint.child("axis")? else { return Ok(Vec3::new(1.0, 0.0, 0.0)) };
+    only(e, &["xyz"], &[], options)?;
+    e.required("xyz")?;
+    let axis = e.vec3("xyz")?.unwrap_or(Vec3::zero());
     // Scaled first, so that neither tiny nor huge components spoil the norm.
     let largest = axis.x.abs().max(axis.y.abs()).max(axis.z.abs());
     if largest == 0.0 {
         // Exporters write a zero axis for joints that have none.
-        return match joint.attribute("type") {
-            Some("fixed" | "floating") => Ok(Vec3::new(1.0, 0.0, 0.0)),
-            _ => Err(xml.error(node, "the axis must not be zero")),
+        return match motion {
+            Motion::Fixed | Motion::Floating => Ok(Vec3::new(1.0, 0.0, 0.0)),
+            _ => Err(e.error_in("xyz", "the axis must not be zero")),
         };
     }
     Ok(axis.map(|c| c / largest).normalize())
 }
 
-fn limits(xml: &Xml, node: Node, joint: &mut Joint) -> Result<(), UrdfError> {
-    let Some(limit) = node.children().find(|c| c.has_tag_name("limit")) else {
-        if matches!(joint.motion, Motion::Revolute | Motion::Prismatic) {
-            return Err(xml.error(
-                node,
-                "revolute and prismatic joints need a `limit`; use `continuous` to turn freely",
-            ));
-        }
-        return Ok(());
+fn limits(e: &Element, joint: &mut Joint, options: &UrdfOptions) -> Result<(), ImportError> {
+    let bounded = matches!(joint.motion, Motion::Revolute | Motion::Prismatic);
+    let Some(limit) = e.child("limit")? else {
+        return match bounded {
+            true => {
+                Err(e.error("revolute and prismatic joints need a `limit`; use `continuous` to turn freely"))
+            }
+            false => Ok(()),
+        };
     };
-    xml.only(limit, &["lower", "upper", "effort", "velocity"], &[])?;
-    let (lower, upper) = (xml.number(limit, "lower")?, xml.number(limit, "upper")?);
-    xml.number(limit, "velocity")?;
-    joint.effort = xml.number(limit, "effort")?;
+    only(limit, &["lower", "upper", "effort", "velocity"], &[], options)?;
+    let (lower, upper) = (limit.number("lower")?, limit.number("upper")?);
+    limit.number("velocity")?;
+    joint.effort = limit.number("effort")?;
     if joint.effort.is_some_and(|e| e < 0.0) {
-        return Err(xml.error(limit, "the effort limit is negative"));
+        return Err(limit.error_in("effort", "is negative"));
     }
-    if matches!(joint.motion, Motion::Revolute | Motion::Prismatic) {
+    if bounded {
         let (lower, upper) = (lower.unwrap_or(0.0), upper.unwrap_or(0.0));
         if lower > upper {
-            return Err(xml.error(limit, format!("the range {lower} to {upper} is empty")));
+            return Err(limit.error(format!("the range {lower} to {upper} is empty")));
         }
         joint.range = Some((lower, upper));
         return Ok(());
     }
     // Joints of other types have no range; one that is written would be ignored.
     for (name, value) in [("lower", lower), ("upper", upper)] {
-        let silent =
-            joint.motion == Motion::Fixed || value.is_none_or(|v| v == 0.0) || xml.ignores(limit, name);
-        if !silent {
-            return Err(xml.error(
-                limit,
-                format!("this type of joint has no range; remove it or allow `limit@{name}`"),
-            ));
-        }
+        let silent = joint.motion == Motion::Fixed || value.is_none_or(|v| v == 0.0);
+        limit.refuse_unless(name, silent, options)?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! An element with typed access to its attributes, which remembers what was read.
+//! XML for all readers: an element with typed access to its attributes, which remembers what was read.
 //!
 //! Strictness rests on that memory: [`Element::finish`] refuses every attribute that nobody asked for and that neither the
 //! reader nor the user declared ignorable. Numbers must be finite and below [`LARGEST`] in size, so that no product of a
@@ -8,28 +8,49 @@ use std::cell::Cell;
 
 use pullback_math::Vec3;
 
-use super::ImportOptions;
 use crate::{ImportError, Place};
 
+mod parse;
+
+pub(crate) use parse::{MAX_BYTES, MAX_ELEMENTS, parse, read_text};
+
 /// Largest number an attribute may hold.
-pub const LARGEST: f64 = 1e30;
+const LARGEST: f64 = 1e30;
+
+/// What the user lets a reader ignore: elements (`equality`) and attributes (`joint.frictionloss`).
+pub(crate) trait Lenient {
+    /// The names.
+    fn ignorable(&self) -> &[String];
+
+    /// Whether an attribute may be ignored.
+    fn ignores(&self, tag: &str, attribute: &str) -> bool {
+        self.ignorable().iter().any(|name| name.split_once('.') == Some((tag, attribute)))
+    }
+
+    /// Whether an element may be ignored.
+    fn ignores_element(&self, tag: &str) -> bool {
+        self.ignorable().iter().any(|name| name == tag)
+    }
+}
 
 /// One attribute and where it stands.
-#[derive(Debug)]
-pub(super) struct Attribute {
+#[derive(Clone, Debug)]
+pub(crate) struct Attribute {
     pub name: String,
     pub value: String,
     pub place: Place,
     pub used: Cell<bool>,
 }
 
-/// One element, its includes resolved.
-#[derive(Debug)]
-pub(super) struct Element {
+/// One element.
+#[derive(Clone, Debug)]
+pub(crate) struct Element {
     pub tag: String,
     pub attributes: Vec<Attribute>,
     pub children: Vec<Element>,
     pub place: Place,
+    /// Where text stands between its children, if any does.
+    pub stray_text: Option<Place>,
 }
 
 impl Element {
@@ -146,7 +167,7 @@ impl Element {
         &self,
         name: &str,
         harmless: bool,
-        options: &ImportOptions,
+        options: &impl Lenient,
     ) -> Result<(), ImportError> {
         if harmless || options.ignores(&self.tag, name) {
             return Ok(());
@@ -158,7 +179,7 @@ impl Element {
     }
 
     /// Refuses attributes nobody read, but for those in `ignorable` and those the user lets be ignored.
-    pub fn finish(&self, options: &ImportOptions, ignorable: &[&str]) -> Result<(), ImportError> {
+    pub fn finish(&self, options: &impl Lenient, ignorable: &[&str]) -> Result<(), ImportError> {
         for attribute in &self.attributes {
             let name = attribute.name.as_str();
             if !attribute.used.get() && !ignorable.contains(&name) {
@@ -168,13 +189,39 @@ impl Element {
         Ok(())
     }
 
+    /// The child of that name, if any; two are an error.
+    pub fn child(&self, tag: &str) -> Result<Option<&Element>, ImportError> {
+        let mut found = self.children.iter().filter(|c| c.tag == tag);
+        match (found.next(), found.next()) {
+            (_, Some(second)) => Err(second.error("stands here a second time; keep one")),
+            (first, None) => Ok(first),
+        }
+    }
+
+    /// The child of that name, which must be there.
+    pub fn required_child(&self, tag: &str) -> Result<&Element, ImportError> {
+        self.child(tag)?.ok_or_else(|| self.error(format!("needs a `{tag}`")))
+    }
+
+    /// Refuses text between children.
+    pub fn no_text(&self) -> Result<(), ImportError> {
+        match &self.stray_text {
+            None => Ok(()),
+            Some(place) => {
+                let why =
+                    format!("text between elements, in <{}>; everything is kept in attributes", self.tag);
+                Err(ImportError::new(place, why))
+            }
+        }
+    }
+
     /// Refuses child elements.
-    pub fn no_children(&self, options: &ImportOptions) -> Result<(), ImportError> {
+    pub fn no_children(&self, options: &impl Lenient) -> Result<(), ImportError> {
         self.children.iter().try_for_each(|child| child.refuse(options))
     }
 
     /// Refuses the whole element, unless the user lets it be ignored.
-    pub fn refuse(&self, options: &ImportOptions) -> Result<(), ImportError> {
+    pub fn refuse(&self, options: &impl Lenient) -> Result<(), ImportError> {
         if options.ignores_element(&self.tag) {
             return Ok(());
         }

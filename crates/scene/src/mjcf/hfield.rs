@@ -1,0 +1,183 @@
+//! Terrain: `<hfield>` of `<asset>`, from numbers in the model or from MuJoCo's binary format.
+//!
+//! The first row of `elevation` is the one with the largest y, as on a map; rows of a file begin at the smallest. Values are
+//! moved to begin at 0 and scaled to end at 1; the third number of `size` says how high 1 is. A file holds two 32-bit
+//! integers, rows and columns, then that many 32-bit floats, all little-endian. It is read when a geom first uses it.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use pullback_math::Vec3;
+use pullback_physics::articulated::Heightfield;
+
+use super::ImportOptions;
+use super::assets::locate;
+use super::settings::Compiler;
+use crate::xml::Element;
+use crate::{ImportError, Place};
+
+/// Most values of one field, so that a damaged header cannot ask for all memory.
+const MOST_VALUES: usize = 1 << 24;
+
+/// A field as described.
+struct Source {
+    name: String,
+    place: Place,
+    file: Option<PathBuf>,
+    rows: usize,
+    columns: usize,
+    size: [f64; 4],
+    values: Vec<f64>,
+}
+
+/// The fields of a model, loaded as geoms ask for them.
+#[derive(Default)]
+pub(super) struct HeightfieldTable {
+    sources: HashMap<String, Source>,
+    loaded: HashMap<String, usize>,
+    /// Loaded fields, in the order of first use.
+    pub fields: Vec<Heightfield>,
+}
+
+impl HeightfieldTable {
+    /// Reads one `<hfield>` of `<asset>`.
+    pub fn add(
+        &mut self,
+        e: &Element,
+        compiler: &Compiler,
+        folder: Option<&PathBuf>,
+        options: &ImportOptions,
+    ) -> Result<(), ImportError> {
+        let file = e.text("file").map(|file| locate(file, &compiler.mesh_folder, compiler, folder));
+        let stem = || file.as_ref().and_then(|f| f.file_stem()).map(|s| s.to_string_lossy().into_owned());
+        let name = e.text("name").map(str::to_string).or_else(stem);
+        let name = name.ok_or_else(|| e.error("needs a `name` or a `file`"))?;
+        let kind = e.text("content_type").unwrap_or_default();
+        let png = |f: &PathBuf| f.extension().is_some_and(|x| x.eq_ignore_ascii_case("png"));
+        if kind == "image/png" || file.as_ref().is_some_and(png) {
+            let why =
+                "PNG is not supported; write the elevations in `elevation` or as MuJoCo's binary hfield file";
+            return Err(e.error_in("file", why));
+        }
+        let size = e.array("size")?.ok_or_else(|| e.error("needs `size`"))?;
+        if !size.iter().all(|s| *s > 0.0) {
+            return Err(e.error_in("size", "its four numbers must be positive: half widths, elevation, base"));
+        }
+        let count = |name: &str| -> Result<usize, ImportError> {
+            let n = e.integer(name)?.unwrap_or(0);
+            usize::try_from(n).map_err(|_| e.error_in(name, "must not be negative"))
+        };
+        let (rows, columns) = (count("nrow")?, count("ncol")?);
+        let mut values = e.list("elevation")?.unwrap_or_default();
+        if file.is_some() {
+            if !values.is_empty() {
+                return Err(e.error_in("elevation", "stands beside a `file`; keep one"));
+            }
+            if rows > 0 || columns > 0 {
+                return Err(e.error("`nrow` and `ncol` stand in the file; leave them out"));
+            }
+        } else {
+            check_counts(rows, columns).map_err(|why| e.error(why))?;
+            if values.is_empty() {
+                values = vec![0.0; rows * columns];
+            }
+            if values.len() != rows * columns {
+                let why = format!(
+                    "holds {} numbers, {rows} rows of {columns} are {}",
+                    values.len(),
+                    rows * columns
+                );
+                return Err(e.error_in("elevation", why));
+            }
+            values = values.chunks_exact(columns).rev().flatten().copied().collect();
+        }
+        e.finish(options, &[])?;
+        e.no_children(options)?;
+        let source = Source { name: name.clone(), place: e.place.clone(), file, rows, columns, size, values };
+        match self.sources.insert(name.clone(), source) {
+            Some(_) => Err(e.error(format!("two heightfields are called `{name}`; rename one"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Index of the field a geom asks for.
+    pub fn get(&mut self, name: &str, user: &Element) -> Result<usize, ImportError> {
+        if let Some(found) = self.loaded.get(name) {
+            return Ok(*found);
+        }
+        let source = self
+            .sources
+            .get(name)
+            .ok_or_else(|| user.error_in("hfield", format!("no heightfield is called `{name}`")))?;
+        let refuse = |why: String| ImportError::new(&source.place, format!("heightfield `{name}`: {why}"));
+        let (rows, columns, values) = match &source.file {
+            Some(file) => read_file(file).map_err(|why| refuse(format!("`{}` {why}", file.display())))?,
+            None => (source.rows, source.columns, source.values.clone()),
+        };
+        let [x, y, z, base] = source.size;
+        let field = Heightfield {
+            name: source.name.clone(),
+            rows,
+            columns,
+            size: Vec3::new(x, y, z),
+            base,
+            values: normalized(values),
+        };
+        self.fields.push(field);
+        self.loaded.insert(name.to_string(), self.fields.len() - 1);
+        Ok(self.fields.len() - 1)
+    }
+}
+
+fn check_counts(rows: usize, columns: usize) -> Result<(), String> {
+    if rows < 2 || columns < 2 {
+        return Err(format!("has {rows} rows and {columns} columns; two of each are the least"));
+    }
+    match rows.checked_mul(columns) {
+        Some(n) if n <= MOST_VALUES => Ok(()),
+        _ => Err(format!("has {rows} rows and {columns} columns; at most {MOST_VALUES} values are read")),
+    }
+}
+
+/// From 0 to 1, or all 0 if they are equal.
+fn normalized(values: Vec<f64>) -> Vec<f64> {
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let scale = if high > low { 1.0 / (high - low) } else { 0.0 };
+    values.into_iter().map(|x| ((x - low) * scale).clamp(0.0, 1.0)).collect()
+}
+
+/// Rows, columns and values of a file in MuJoCo's format.
+fn read_file(path: &PathBuf) -> Result<(usize, usize, Vec<f64>), String> {
+    let meta = std::fs::metadata(path).map_err(|e| format!("cannot be read: {e}"))?;
+    if !meta.is_file() || meta.len() > (8 + 4 * MOST_VALUES) as u64 {
+        return Err(format!("is not a file of at most {MOST_VALUES} values"));
+    }
+    let bytes = std::fs::read(path).map_err(|e| format!("cannot be read: {e}"))?;
+    parse(&bytes)
+}
+
+fn parse(bytes: &[u8]) -> Result<(usize, usize, Vec<f64>), String> {
+    let words: Vec<[u8; 4]> = bytes.chunks_exact(4).map(|w| [w[0], w[1], w[2], w[3]]).collect();
+    let [rows, columns, values @ ..] = words.as_slice() else {
+        return Err("is too short for a header of two integers".into());
+    };
+    let count = |w: &[u8; 4]| {
+        let n = i32::from_le_bytes(*w);
+        usize::try_from(n).map_err(|_| format!("has a negative count, {n}"))
+    };
+    let (rows, columns) = (count(rows)?, count(columns)?);
+    check_counts(rows, columns)?;
+    if bytes.len() != 8 + 4 * rows * columns {
+        return Err(format!(
+            "has {} bytes, {rows} rows of {columns} need {}",
+            bytes.len(),
+            8 + 4 * rows * columns
+        ));
+    }
+    let values: Vec<f64> = values.iter().map(|w| f64::from(f32::from_le_bytes(*w))).collect();
+    match values.iter().position(|x| !x.is_finite()) {
+        Some(i) => Err(format!("has an elevation that is not finite, number {}", i + 1)),
+        None => Ok((rows, columns, values)),
+    }
+}

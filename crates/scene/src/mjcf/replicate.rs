@@ -1,0 +1,152 @@
+//! `<replicate>`: copies of a subtree, each in a frame further along, written out before anything else is read.
+//!
+//! Copy i is turned by i times the Euler angles and stands one offset, seen from copy i − 1, beyond that; its names end in
+//! the separator and i, with as many digits as the count has. Copies inside copies are written out first, so the suffix of the outer follows that of
+//! the inner. Actuators, pairs and excludes that name something inside by its plain name are copied too, after the
+//! others, as in MuJoCo; those that name something inside nested copies must use the full names.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+
+use pullback_math::{Quat, Vec3};
+
+use super::pose::{Pose, from_euler};
+use super::settings::Compiler;
+use crate::ImportError;
+use crate::xml::{Attribute, Element, MAX_ELEMENTS};
+
+/// Elements that refer by name, and the attributes that do.
+const REFERENCES: [&str; 5] = ["joint", "geom1", "geom2", "body1", "body2"];
+
+/// The plain names inside one outermost `<replicate>`, and the suffixes of its copies.
+struct Copies {
+    names: HashSet<String>,
+    suffixes: Vec<String>,
+}
+
+/// Writes out every `<replicate>` of a file.
+pub(super) fn expand(root: &mut Element, compiler: &Compiler) -> Result<(), ImportError> {
+    let mut elements = 0;
+    let mut found = Vec::new();
+    for section in root.children.iter_mut().filter(|s| s.tag == "worldbody") {
+        expand_children(section, compiler, &mut elements, &mut found)?;
+    }
+    for section in root.children.iter_mut().filter(|s| s.tag == "actuator" || s.tag == "contact") {
+        found.iter().for_each(|copies| copy_references(section, copies));
+    }
+    Ok(())
+}
+
+/// Recursion is bounded by the depth of the tree; every copy is a frame, which is as deep as what it replaces.
+fn expand_children(
+    e: &mut Element,
+    compiler: &Compiler,
+    elements: &mut usize,
+    found: &mut Vec<Copies>,
+) -> Result<(), ImportError> {
+    if !e.children.iter().any(contains_replicate) {
+        return Ok(());
+    }
+    let mut children = Vec::with_capacity(e.children.len());
+    for mut child in std::mem::take(&mut e.children) {
+        let mut inside = Vec::new();
+        expand_children(&mut child, compiler, elements, &mut inside)?;
+        if child.tag == "replicate" {
+            let suffixes = write_copies(&child, compiler, elements, &mut children)?;
+            let mut names = HashSet::new();
+            // Names inside nested copies already carry a suffix, so their plain names are not among these.
+            collect_names(&child, &mut names);
+            found.push(Copies { names, suffixes });
+        } else {
+            found.append(&mut inside);
+            children.push(child);
+        }
+    }
+    e.children = children;
+    Ok(())
+}
+
+fn contains_replicate(e: &Element) -> bool {
+    e.tag == "replicate" || e.children.iter().any(contains_replicate)
+}
+
+/// The frames of one `<replicate>`, its suffixes returned.
+fn write_copies(
+    e: &Element,
+    compiler: &Compiler,
+    elements: &mut usize,
+    into: &mut Vec<Element>,
+) -> Result<Vec<String>, ImportError> {
+    let count = e.integer("count")?.ok_or_else(|| e.error("needs `count`"))?;
+    let size = count_elements(e);
+    let count = usize::try_from(count).map_err(|_| e.error_in("count", "must not be negative"))?;
+    *elements = elements.saturating_add(count.saturating_mul(size));
+    if *elements > MAX_ELEMENTS {
+        return Err(e.error(format!("copies make more than {MAX_ELEMENTS} elements; lower `count`")));
+    }
+    let euler = e.array::<3>("euler")?.unwrap_or_default().map(|a| compiler.radians(a));
+    let offset = e.vec3("offset")?.unwrap_or_else(Vec3::zero);
+    let separator = e.text("sep").unwrap_or_default();
+    let digits = count.to_string().len();
+    let mut pose = Pose::identity();
+    let mut suffixes = Vec::with_capacity(count);
+    for i in 0..count {
+        let suffix = format!("{separator}{i:0digits$}");
+        let mut frame = Element { tag: "frame".into(), ..e.clone() };
+        let attribute = |name: &str, value: String| Attribute {
+            name: name.into(),
+            value,
+            place: e.place.clone(),
+            used: Cell::new(false),
+        };
+        let (p, Quat { w, x, y, z }) = (pose.position, pose.orientation);
+        frame.attributes.retain(|a| a.name == "childclass");
+        // Shortest text that reads as the same number.
+        frame.attributes.push(attribute("pos", format!("{:?} {:?} {:?}", p.x, p.y, p.z)));
+        frame.attributes.push(attribute("quat", format!("{w:?} {x:?} {y:?} {z:?}")));
+        frame.children.iter_mut().for_each(|child| add_suffix(child, &suffix));
+        into.push(frame);
+        suffixes.push(suffix);
+        // The angles add up, not the rotations.
+        let turned = euler.map(|angle| angle * (i + 1) as f64);
+        pose =
+            Pose { position: pose.point(offset), orientation: from_euler(turned, compiler.euler_sequence) };
+    }
+    Ok(suffixes)
+}
+
+fn count_elements(e: &Element) -> usize {
+    1 + e.children.iter().map(count_elements).sum::<usize>()
+}
+
+fn collect_names(e: &Element, names: &mut HashSet<String>) {
+    let own = e.attributes.iter().filter(|a| a.name == "name" && !a.value.is_empty());
+    names.extend(own.map(|a| a.value.clone()));
+    e.children.iter().for_each(|child| collect_names(child, names));
+}
+
+fn add_suffix(e: &mut Element, suffix: &str) {
+    for attribute in e.attributes.iter_mut().filter(|a| a.name == "name" && !a.value.is_empty()) {
+        attribute.value += suffix;
+    }
+    e.children.iter_mut().for_each(|child| add_suffix(child, suffix));
+}
+
+/// Moves what refers to the copies by plain names to the end, once for each copy.
+fn copy_references(section: &mut Element, copies: &Copies) {
+    let inside = |a: &Attribute| REFERENCES.contains(&a.name.as_str()) && copies.names.contains(&a.value);
+    let (moved, mut kept): (Vec<Element>, Vec<Element>) =
+        std::mem::take(&mut section.children).into_iter().partition(|e| e.attributes.iter().any(inside));
+    for suffix in &copies.suffixes {
+        for e in &moved {
+            let mut copy = e.clone();
+            for a in copy.attributes.iter_mut() {
+                if inside(a) || (a.name == "name" && !a.value.is_empty()) {
+                    a.value += suffix;
+                }
+            }
+            kept.push(copy);
+        }
+    }
+    section.children = kept;
+}

@@ -1,0 +1,166 @@
+//! From text to a tree of elements: limits against hostile input, and positions.
+//!
+//! The text is scanned once before it reaches the XML parser. The scan knows just enough XML (comments, quotes, tags) to
+//! bound depth, number of elements and attributes per element, so that neither the parser nor any recursion below can be
+//! driven into quadratic time or a stack overflow. Document types, and with them entity bombs, are refused by the parser.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Attribute, Element};
+use crate::{ImportError, Place};
+
+/// Deepest nesting of elements.
+const MAX_DEPTH: usize = 192;
+/// Largest size of a file, bytes.
+pub const MAX_BYTES: usize = 32 << 20;
+/// Most elements in one file.
+pub const MAX_ELEMENTS: usize = 300_000;
+/// Most attributes of one element.
+const MAX_ATTRIBUTES: usize = 128;
+/// Most namespace declarations in one file.
+const MAX_NAMESPACES: usize = 64;
+
+/// The text of a file of at most [`MAX_BYTES`].
+pub fn read_text(path: &Path) -> Result<String, ImportError> {
+    let refuse = |why: String| ImportError::new(&Place::whole(&path.display().to_string()), why);
+    let size = std::fs::metadata(path).map_err(|e| refuse(format!("cannot be opened: {e}")))?;
+    if !size.is_file() {
+        return Err(refuse("is not a file".into()));
+    }
+    if size.len() > MAX_BYTES as u64 {
+        return Err(refuse(format!("is larger than {MAX_BYTES} bytes; split off meshes and unused parts")));
+    }
+    std::fs::read_to_string(path).map_err(|e| refuse(format!("cannot be read as UTF-8 text: {e}")))
+}
+
+/// The tree of a text; `name` stands for the file in messages, `depth` counts the elements around it.
+pub fn parse(text: &str, name: &str, depth: usize) -> Result<Element, ImportError> {
+    let lines = Lines::new(text, name);
+    if text.len() > MAX_BYTES {
+        let why = format!("is larger than {MAX_BYTES} bytes; split off unused parts");
+        return Err(ImportError::new(&Place::whole(name), why));
+    }
+    check_limits(text, depth).map_err(|(at, why)| ImportError::new(&lines.place(at), why))?;
+    let document = roxmltree::Document::parse(text).map_err(|e| {
+        let pos = e.pos();
+        let place = Place { file: lines.file.clone(), line: pos.row as usize, column: pos.col as usize };
+        ImportError::new(&place, format!("not well-formed XML: {e}"))
+    })?;
+    Ok(convert(document.root_element(), &lines))
+}
+
+/// Recursion is bounded by [`MAX_DEPTH`], which the scan has checked.
+fn convert(node: roxmltree::Node, lines: &Lines) -> Element {
+    let mut element = Element {
+        tag: node.tag_name().name().to_string(),
+        attributes: Vec::new(),
+        children: Vec::new(),
+        place: lines.place(node.range().start),
+        stray_text: None,
+    };
+    for attribute in node.attributes() {
+        element.attributes.push(Attribute {
+            name: attribute.name().to_string(),
+            value: attribute.value().to_string(),
+            place: lines.place(attribute.range().start),
+            used: Cell::new(false),
+        });
+    }
+    for child in node.children() {
+        if child.is_element() {
+            element.children.push(convert(child, lines));
+        } else if child.is_text() && child.text().is_some_and(|t| !t.trim().is_empty()) {
+            element.stray_text.get_or_insert_with(|| lines.place(child.range().start));
+        }
+    }
+    element
+}
+
+/// Bounds depth, elements, attributes and namespaces; the offset and the complaint if one is exceeded.
+fn check_limits(text: &str, mut depth: usize) -> Result<(), (usize, String)> {
+    let bytes = text.as_bytes();
+    let skip_past =
+        |from: usize, end: &str| text.get(from..).and_then(|t| t.find(end)).map(|i| from + i + end.len());
+    let (mut at, mut elements) = (0, 0);
+    if text.matches("xmlns").count() > MAX_NAMESPACES {
+        return Err((0, format!("declares more than {MAX_NAMESPACES} namespaces; use none")));
+    }
+    while let Some(open) = text[at..].find('<').map(|i| at + i) {
+        let rest = &bytes[open..];
+        let skipped = if rest.starts_with(b"<!--") {
+            skip_past(open + 4, "-->")
+        } else if rest.starts_with(b"<![CDATA[") {
+            skip_past(open, "]]>")
+        } else if rest.starts_with(b"<?") {
+            skip_past(open, "?>")
+        } else {
+            None
+        };
+        if let Some(next) = skipped {
+            at = next;
+            continue;
+        }
+        // Walk to the end of the tag, over quoted values, counting attributes.
+        let closing = rest.starts_with(b"</");
+        let (mut end, mut quote, mut attributes) = (open + 1, None, 0);
+        while end < bytes.len() {
+            match (quote, bytes[end]) {
+                (Some(q), c) if c == q => quote = None,
+                (None, c @ (b'"' | b'\'')) => quote = Some(c),
+                (None, b'=') => attributes += 1,
+                (None, b'>') => break,
+                _ => {}
+            }
+            end += 1;
+        }
+        if attributes > MAX_ATTRIBUTES {
+            return Err((open, format!("an element has more than {MAX_ATTRIBUTES} attributes")));
+        }
+        if closing {
+            depth = depth.saturating_sub(1);
+        } else {
+            elements += 1;
+            let empty = end < bytes.len() && bytes[end - 1] == b'/';
+            depth += usize::from(!empty);
+        }
+        if depth > MAX_DEPTH {
+            return Err((open, format!("elements are nested deeper than {MAX_DEPTH}; flatten the model")));
+        }
+        if elements > MAX_ELEMENTS {
+            return Err((open, format!("more than the limit of {MAX_ELEMENTS} elements; split the model")));
+        }
+        at = (end + 1).min(bytes.len());
+    }
+    Ok(())
+}
+
+/// Where lines begin, so that a line is found by bisection and a column by counting on from the last place.
+struct Lines<'a> {
+    text: &'a str,
+    file: Arc<str>,
+    starts: Vec<usize>,
+    /// The last offset asked for and its column; offsets come nearly in order, so an endless line stays cheap.
+    last: Cell<(usize, usize)>,
+}
+
+impl<'a> Lines<'a> {
+    fn new(text: &'a str, name: &str) -> Self {
+        let newlines = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i + 1);
+        let starts = std::iter::once(0).chain(newlines).collect();
+        Lines { text, file: name.into(), starts, last: Cell::new((0, 1)) }
+    }
+
+    fn place(&self, offset: usize) -> Place {
+        let line = self.starts.partition_point(|start| *start <= offset).max(1);
+        let start = self.starts[line - 1];
+        let (last, last_column) = self.last.get();
+        let (from, column) = if (start..=offset).contains(&last) { (last, last_column) } else { (start, 1) };
+        let between = self.text.as_bytes().get(from..offset).unwrap_or_default();
+        // Bytes that continue a character do not count.
+        let column = column + between.iter().filter(|b| (**b & 0xC0) != 0x80).count();
+        self.last.set((offset, column));
+        Place { file: self.file.clone(), line, column }
+    }
+}
