@@ -130,11 +130,13 @@ impl<M: Material<P>, const P: usize> pullback_core::gradcheck::Differentiable fo
 #[test]
 fn pullbacks_agree_with_forward_mode_and_differences() {
     fn check<M: Material<P>, const P: usize>(name: &str, params: [f64; P], states: &[(&str, Mat3<f64>)]) {
-        let options = Options { difference_tolerance: 1e-8, ..Options::default() };
         for (state, f) in states {
             // An inverted fluid is held at its smallest volume.
             let inside_out = name == "fluid" && state.starts_with("inverted");
-            let options = Options { allow_all_zero: inside_out, ..options.clone() };
+            // ln J and J^⅓ bend too much at J = 10⁻⁴ for differences; the validator's own tolerance holds there.
+            let steep = ["fluid", "neo-Hookean"].contains(&name) && *state == "two under the floor";
+            let difference_tolerance = if steep { 1e-6 } else { 1e-8 };
+            let options = Options { allow_all_zero: inside_out, difference_tolerance, ..Options::default() };
             let report = Checked::<M, P>::report(*f, params, &options);
             assert!(report.passed(), "{name}, {state}: {f:?}\n{report}");
             // Only the yield surface and the tip of the cone have no derivative.
