@@ -12,6 +12,9 @@
 use pullback_math::{Packing, Real, Vec3};
 use rayon::prelude::*;
 
+/// A vector at each corner of a pack of elements.
+type Corners<T, const N: usize> = [Vec3<<T as Packing>::Pack>; N];
+
 /// Packs handled by one task of a parallel loop.
 const TASK: usize = 8;
 /// Particles handled by one task of a parallel loop.
@@ -339,14 +342,14 @@ impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
     }
 
     #[inline(always)]
-    fn gather<T: Real>(&self, pack: usize, at: &Particles<T>) -> ([Vec3<T::Pack>; N], [Vec3<T::Pack>; N]) {
+    fn gather<T: Real>(&self, pack: usize, at: &Particles<T>) -> (Corners<T, N>, Corners<T, N>) {
         let wind = at.wind.map(T::fill);
         let v = self.gather_vectors::<T>(pack, at.v);
         (self.gather_vectors::<T>(pack, at.x), v.map(|v| v - wind))
     }
 
     #[inline(always)]
-    fn gather_vectors<T: Real>(&self, pack: usize, from: &[[T; 3]]) -> [Vec3<T::Pack>; N] {
+    fn gather_vectors<T: Real>(&self, pack: usize, from: &[[T; 3]]) -> Corners<T, N> {
         let corners = &self.corners[pack * T::WIDTH..][..T::WIDTH];
         let mut gathered = [Vec3::zero(); N];
         for (c, gathered) in gathered.iter_mut().enumerate() {
