@@ -1,0 +1,215 @@
+//! What happens on the nodes: momentum becomes velocity, gravity pulls, colliders deflect, floor and walls hold.
+//!
+//! Nodes are taken a pack at a time. A collider acts with strength s = min(exp(−α d), 1) at signed distance d, where s > 0.1
+//! (PlasticineLab): v ← v_c + (1 − s) u + s P(u), with u = v − v_c, and P takes the inward part of u away and shrinks the rest
+//! by μ times it.
+
+use pullback_math::{Cotangent, Mat3, Motion, Packing, Real, Transform, Vec3, differentiable, select};
+
+use crate::collision::{Collider, Contact, MAX_CONTACTS, ShapeBar, collide, collide_vjp};
+
+/// Masses below this, kg, are no material.
+pub const NO_MASS: f64 = 1e-15;
+/// Strength below which a collider does not act.
+const WEAKEST: f64 = 0.1;
+
+/// v = p/m + g Δt, and 0 where there is no material.
+#[differentiable]
+#[inline(always)]
+pub fn velocity<T: Real>(momentum: Vec3<T>, mass: T, pull: Vec3<T>) -> Vec3<T> {
+    let there = mass.gt(T::lit(NO_MASS));
+    let v = momentum * select(there, mass, T::one()).recip() + pull;
+    v * select(there, T::one(), T::zero())
+}
+
+/// A velocity against something at rest with unit normal n and friction μ: the inward part goes, the rest shrinks by μ times it.
+#[differentiable]
+#[inline(always)]
+pub fn deflect<T: Real>(u: Vec3<T>, n: Vec3<T>, friction: T) -> Vec3<T> {
+    let inward = u.dot(n).min(T::zero());
+    let along = u - n * inward;
+    let speed = along.norm();
+    let moving = speed.gt(T::lit(1e-12));
+    let kept = (T::one() + friction * inward / select(moving, speed, T::one())).max(T::zero());
+    along * kept
+}
+
+/// A velocity deflected by a collider at distance d.
+#[differentiable]
+#[inline(always)]
+pub fn meet<T: Real>(
+    v: Vec3<T>,
+    distance: T,
+    normal: Vec3<T>,
+    body: Motion<T>,
+    friction: T,
+    #[constant] arm: Vec3<T>,
+    #[constant] softness: T,
+) -> Vec3<T> {
+    let collider = body.velocity_at(arm);
+    let u = v - collider;
+    let strength = (-(softness * distance)).min(T::zero()).exp();
+    let acts = select(strength.gt(T::lit(WEAKEST)), strength, T::zero());
+    v + (deflect(u, normal, friction) - u) * acts
+}
+
+/// How the floor z = 0 holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Floor {
+    /// By Coulomb friction.
+    Friction,
+    /// What moves down sticks.
+    Sticky,
+}
+
+/// Where a pack of nodes is, for floor and walls: 1 where the rule holds, 0 elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct Edges<P> {
+    /// At the lower wall of each axis.
+    pub low: Vec3<P>,
+    /// At the upper wall of each axis.
+    pub high: Vec3<P>,
+}
+
+/// Floor, then walls: nothing moves outwards.
+#[differentiable]
+#[inline(always)]
+pub fn bounded<T: Real>(
+    v: Vec3<T>,
+    friction: T,
+    #[constant] low: Vec3<T>,
+    #[constant] high: Vec3<T>,
+    #[constant] sticky: bool,
+) -> Vec3<T> {
+    let up = Vec3::new(T::zero(), T::zero(), T::one());
+    let down = select(v.z.lt(T::zero()), low.z, T::zero());
+    let stuck = v * T::zero();
+    let slid = deflect(v, up, friction);
+    let held = if sticky { stuck } else { slid };
+    let v = v + (held - v) * down;
+    Vec3::new(wall(v.x, low.x, high.x), wall(v.y, low.y, high.y), wall(v.z, low.z, high.z))
+}
+
+/// A velocity along an axis between two walls.
+#[differentiable]
+#[inline(always)]
+fn wall<T: Real>(v: T, #[constant] low: T, #[constant] high: T) -> T {
+    let inward = v.max(T::zero());
+    let v = v + (inward - v) * low;
+    let inward = v.min(T::zero());
+    v + (inward - v) * high
+}
+
+/// A collider as a pack of nodes sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct WideGeom<'m, P: Real> {
+    /// Its shape.
+    pub collider: Collider<'m, P>,
+    /// Its pose.
+    pub pose: Transform<P>,
+    /// How its body moves, about the tree's point.
+    pub body: Motion<P>,
+    /// The tree's point.
+    pub tree_point: Vec3<P>,
+    /// Its friction.
+    pub friction: P,
+}
+
+/// Cotangents of a collider, summed over nodes.
+#[derive(Clone, Copy, Debug, Cotangent)]
+pub struct WideGeomBar<P> {
+    /// Of its pose and sizes.
+    pub shape: ShapeBar<P>,
+    /// Of its body's motion.
+    pub body: Motion<P>,
+    /// Of its friction.
+    pub friction: P,
+}
+
+impl<P: Real> WideGeomBar<P> {
+    /// Nothing yet.
+    pub fn zero() -> Self {
+        let z = Vec3::new(P::zero(), P::zero(), P::zero());
+        let pose = Transform::new(Mat3::from_cols(z, z, z), z);
+        WideGeomBar { shape: ShapeBar { pose, size: z }, body: Motion::new(z, z), friction: P::zero() }
+    }
+}
+
+impl<P: Real> WideGeom<'_, P> {
+    /// Contacts of the nodes at `x` with the collider.
+    #[inline(always)]
+    fn touch(&self, x: Vec3<P>) -> ([Contact<P>; MAX_CONTACTS], usize, Collider<'static, P>, Transform<P>) {
+        let mut contacts = [Contact::default(); MAX_CONTACTS];
+        let (point, at) = (Collider::sphere(P::zero()), Transform::new(Mat3::identity(), x));
+        let slots = collide(&self.collider, self.pose, &point, at, &mut contacts);
+        (contacts, slots, point, at)
+    }
+
+    /// Signed distance of the nodes at `x`.
+    pub fn distance(&self, x: Vec3<P>) -> P {
+        let (contacts, slots, ..) = self.touch(x);
+        contacts[1..slots.max(1)].iter().fold(contacts[0].distance, |d, c| d.min(c.distance))
+    }
+
+    /// Velocities of the nodes at `x` after the collider.
+    #[inline(always)]
+    pub fn meet(&self, x: Vec3<P>, mut v: Vec3<P>, softness: f64) -> Vec3<P> {
+        let (contacts, slots, ..) = self.touch(x);
+        for c in &contacts[..slots] {
+            let arm = x - self.tree_point;
+            v = meet(v, c.distance, c.normal, self.body, self.friction, arm, P::lit(softness));
+        }
+        v
+    }
+
+    /// The pullback of [`WideGeom::meet`]: returns the cotangent of the velocities, *adds* to the collider's.
+    pub fn meet_vjp(
+        &self,
+        x: Vec3<P>,
+        v: Vec3<P>,
+        softness: f64,
+        out_bar: Vec3<P>,
+        bar: &mut WideGeomBar<P>,
+    ) -> Vec3<P> {
+        let (contacts, slots, point, at) = self.touch(x);
+        let arm = x - self.tree_point;
+        let mut before = [v; MAX_CONTACTS];
+        for i in 1..slots {
+            let (c, v) = (contacts[i - 1], before[i - 1]);
+            before[i] = meet(v, c.distance, c.normal, self.body, self.friction, arm, P::lit(softness));
+        }
+        let z = Vec3::new(P::zero(), P::zero(), P::zero());
+        let mut contact_bars = [Contact { position: z, normal: z, distance: P::zero() }; MAX_CONTACTS];
+        let mut v_bar = out_bar;
+        for i in (0..slots).rev() {
+            let c = contacts[i];
+            let (v, distance, normal, body, friction, (), ()) = meet_vjp(
+                before[i],
+                c.distance,
+                c.normal,
+                self.body,
+                self.friction,
+                arm,
+                P::lit(softness),
+                v_bar,
+            );
+            v_bar = v;
+            (contact_bars[i].distance, contact_bars[i].normal) = (distance, normal);
+            bar.body += body;
+            bar.friction += friction;
+        }
+        let mut node_bar = WideGeomBar::zero().shape;
+        let bars = &contact_bars[..slots];
+        collide_vjp(&self.collider, self.pose, &point, at, bars, &mut bar.shape, &mut node_bar);
+        v_bar
+    }
+}
+
+/// Sum over the places of a pack, in order.
+pub fn total<T: Real>(pack: T::Pack) -> T {
+    (0..T::WIDTH).fold(T::zero(), |sum, i| sum + T::unpack(&pack, i))
+}
+/// Sum of vectors over the places of a pack, in order.
+pub fn total_vector<T: Real>(pack: Vec3<T::Pack>) -> Vec3<T> {
+    Vec3::new(total::<T>(pack.x), total::<T>(pack.y), total::<T>(pack.z))
+}
