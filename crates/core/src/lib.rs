@@ -7,6 +7,7 @@ pub mod batch;
 pub mod checkpoint;
 #[doc(hidden)]
 pub mod doc_example;
+pub mod directions;
 pub mod error;
 pub mod field;
 pub mod files;

@@ -59,6 +59,8 @@ pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
         recorder: Some(Box::new(move |rows| recording::replay(&shown, rows))),
         name: Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy().into_owned()),
         summary,
+        settle: 0,
+        small: None,
         system: Integrated::new(robot, dt, integrator)?,
         dt,
         probes,
