@@ -5,9 +5,9 @@
 
 pub mod batch;
 pub mod checkpoint;
+pub mod directions;
 #[doc(hidden)]
 pub mod doc_example;
-pub mod directions;
 pub mod error;
 pub mod field;
 pub mod files;

@@ -18,7 +18,10 @@ pub const TASKS: [(&str, &str); 5] = [
         "double-pendulum-reach",
         "initial angles so that the tip of a double pendulum ends at a target after 2 s",
     ),
-    ("gear-reach", "weights of a network so that a soft gear's centre is at a target after 1.5 s (paper 1, Table 6)"),
+    (
+        "gear-reach",
+        "weights of a network so that a soft gear's centre is at a target after 1.5 s (paper 1, Table 6)",
+    ),
     ("ball-mass", "masses of a soft ball's particles from a recorded bounce (paper 1, Table 6)"),
 ];
 

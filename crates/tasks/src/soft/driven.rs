@@ -35,7 +35,9 @@ impl<F: FieldShape, D: Drive> Driven<F, D> {
     pub fn new(field: F, drive: D, driven: Range<usize>) -> Result<Self, ConfigError> {
         if drive.outputs() != driven.len() {
             let (given, wanted) = (drive.outputs(), driven.len());
-            return Err(ConfigError::new(format!("a drive gives {given} controls where {wanted} are wanted")));
+            return Err(ConfigError::new(format!(
+                "a drive gives {given} controls where {wanted} are wanted"
+            )));
         }
         let inner = field.layout();
         let mut builder = Layout::builder();

@@ -7,7 +7,7 @@
 //! |---|---|---|---|---|---|
 //! | `hanging-beam` | gradSim/dFlex beam | 20 × 2 × 2 cells of 0.1 m, both ends held | 10 kg/m³, μ = λ = 1 kPa, 5 Pa s | none | 32 |
 //! | `elastic-ball` | gradSim demo_fem | *147 vertices, 540 tetrahedra, radius 1 m* | 10 kg/m³, μ = λ = 1 kPa, 1 Pa s | ke 1e4, kf 10, μ 0.5, radius 0.05 m | 32 |
-//! | `gear` | gradSim control_fem | 480 vertices, 1152 tetrahedra; *hole 0.35, root 0.95, tip 1.3, thickness 0.5 m, axis level* | as the ball; activation 0.3 tanh(W p), 8 phases, 2.5 rad/s | as the ball, *radius 0.01 m* | 32 |
+//! | `gear` | gradSim control_fem | 480 vertices, 1152 tetrahedra; *hole 0.35, root 0.95, tip 1.3, thickness 0.9 m, axis level* | as the ball; activation 0.3 tanh(W p), 8 phases, 2.5 rad/s | as the ball, *radius 0.01 m* | 32 |
 //! | `walker` | gradSim control_walker | 74 vertices, 104 triangles in the plane y = 0 | 1 kg per vertex, μ = λ = 10 kN/m, 100 N s/m; activation 0.2 tanh(W p), 4 phases, 20 rad/s | ke 1e4, kf 1e3, μ 0.5, *radius 0.01 m* | 32 |
 //! | `cloth-N` | gradSim control_cloth | N triangles, cells of 0.125 m | 2 kg per vertex, μ = 100 N/m, λ = 10 kN/m, 100 N s/m, lift 10, drag 5 | none | 16 |
 //! | `cloth-swing` | BO-Leap Swing | 20 cm × 20 cm, two corners held, *12 × 12 cells* | *20 g; springs 60 N/m along edges and diagonals, 10 N/m across two cells, 0.01 N s/m* | none | 64 |
@@ -106,7 +106,8 @@ fn sized(
             plain(about, solids::beam(size)?, options, small)
         }
         "elastic-ball" => {
-            let about = about("an elastic ball is thrown on the ground and bounces (paper 1, gradSim)", 32, 0.5);
+            let about =
+                about("an elastic ball is thrown on the ground and bounces (paper 1, gradSim)", 32, 0.5);
             plain(about, solids::ball(size)?, options, small)
         }
         "gear" => {
@@ -146,7 +147,8 @@ fn sized(
                 "cloth-1024" => (32, 16),
                 _ => (32, 32),
             };
-            let summary = format!("a cloth of {} triangles flies and flutters (paper 1, gradSim)", 2 * nx * ny);
+            let summary =
+                format!("a cloth of {} triangles flies and flutters (paper 1, gradSim)", 2 * nx * ny);
             let (nx, ny) = size.pick((nx, ny), (3, 2));
             plain(about(&summary, 16, 0.3), sheets::thrown(nx, ny)?, options, small)
         }
@@ -208,7 +210,8 @@ where
         rollout_from: ("the shaken state, settled".to_owned(), shaken),
         settle: (about.settle / dt).round() as usize,
         recorder: Some(Box::new(move |rows| recording::world_replay(&world, &title, rows))),
-        difference_tolerance: 1e-5,
+        // Round-off of sums over thousands of entries; forward mode is the strict judge.
+        difference_tolerance: 1e-4,
         system,
         small,
     }))

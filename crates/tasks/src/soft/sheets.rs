@@ -13,7 +13,8 @@ use super::{Size, ground, mesh_error};
 /// A cloth of `nx` × `ny` cells thrown through the air.
 pub(super) fn thrown(nx: usize, ny: usize) -> Result<World, ConfigError> {
     const CELL: f64 = 0.125;
-    let mesh = cloth_grid(nx, ny, CELL * nx as f64, CELL * ny as f64, Diagonals::Parallel).map_err(mesh_error)?;
+    let mesh =
+        cloth_grid(nx, ny, CELL * nx as f64, CELL * ny as f64, Diagonals::Parallel).map_err(mesh_error)?;
     let material =
         Cloth { mu: 100.0, lambda: 1e4, damping: 100.0, lift: 10.0, drag: 5.0, ..Cloth::default() };
     let mut body = SoftBody::new();
@@ -63,10 +64,12 @@ pub(super) fn walker(size: Size) -> Result<Driven<World, SineNetwork>, ConfigErr
     let mut mesh = walker_2d();
     if size == Size::Small {
         // The left foot and what is above it.
-        mesh.triangles.retain(|t| t.iter().all(|v| mesh.positions[*v].x < -0.7 && mesh.positions[*v].y < 0.6));
+        mesh.triangles
+            .retain(|t| t.iter().all(|v| mesh.positions[*v].x < -0.7 && mesh.positions[*v].y < 0.6));
         mesh = mesh.compacted();
     }
-    let positions = mesh.positions.iter().map(|x| Vec3::new(x.x, 0.0, x.y)).collect();
+    let middle = mesh.positions.iter().map(|x| x.x).sum::<f64>() / mesh.positions.len() as f64;
+    let positions = mesh.positions.iter().map(|x| Vec3::new(x.x - middle, 0.0, x.y)).collect();
     let mesh = TriangleMesh { positions, triangles: mesh.triangles };
     let mut body = SoftBody::new();
     body.contact = SoftContact { stiffness: 1e4, damping: 3e4, friction_slope: 1e3, radius: 0.01 };

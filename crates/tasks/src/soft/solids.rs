@@ -37,8 +37,8 @@ pub(super) fn ball(size: Size) -> Result<World, ConfigError> {
 
 /// A wheel on edge that rolls along x, a network over its tetrahedra.
 pub(super) fn gear(size: Size) -> Result<Driven<World, SineNetwork>, ConfigError> {
-    let full = Gear { hole_radius: 0.35, root_radius: 0.95, thickness: 0.5, ..Gear::default() };
-    let small = Gear { teeth: 3, tooth_cells: 1, gap_cells: 1, depth_cells: 1, layers: 1, ..full };
+    let full = Gear { hole_radius: 0.35, root_radius: 0.95, thickness: 0.9, ..Gear::default() };
+    let small = Gear { teeth: 4, tooth_cells: 1, gap_cells: 1, depth_cells: 1, layers: 1, ..full };
     let mesh = gear_mesh(&size.pick(full, small)).map_err(mesh_error)?;
     let mut body = SoftBody::new();
     body.contact = SoftContact { radius: 0.01, ..SoftContact::default() };
