@@ -49,7 +49,7 @@ pub(super) fn gear(size: Size) -> Result<Driven<World, SineNetwork>, ConfigError
     body.actuate(part, |k| k);
     // A wave of two crests runs around the wheel.
     let middle = |tet: &[usize; 4]| tet.iter().fold(Vec3::zero(), |sum, v| sum + mesh.positions[*v]);
-    let lags: Vec<f64> = mesh.tets.iter().map(|t| middle(t)).map(|m| 2.0 * m.y.atan2(m.x)).collect();
+    let lags: Vec<f64> = mesh.tets.iter().map(middle).map(|m| 2.0 * m.y.atan2(m.x)).collect();
     let network = SineNetwork::wave(0.3, 2.5, size.pick(8, 3), &lags);
     let world = World::new(ground(0.5)?, body)?;
     let driven = world.layout().control.slice("activation")?.range.clone();
