@@ -1,0 +1,52 @@
+//! A weakly compressible fluid: only the volume is remembered (paper 2, Eqs. 33-34).
+//!
+//! F after each substep is J^⅓ 1, and τ = λJ(J − 1) 1; J − 1 is formed from F − 1. Limit: J is held at 10⁻⁶ from below, where
+//! it has no gradient; a fluid particle cannot turn inside out.
+
+use pullback_math::spectral::{ln_1p, ln_1p_vjp};
+use pullback_math::{Mat3, Real, SymMat3};
+
+use super::Material;
+use super::lame::{lame, lame_vjp};
+use super::volume::{J_FLOOR, pressure, pressure_vjp, volume_change, volume_change_vjp};
+
+/// A weakly compressible fluid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fluid;
+
+impl Material<2> for Fluid {
+    const PARAMETERS: [(&'static str, &'static str); 2] =
+        [("Young's modulus", "Pa"), ("Poisson's ratio", "")];
+
+    #[inline(always)]
+    fn update<T: Real>(f_trial: Mat3<T>, [youngs, poisson]: [T; 2]) -> (Mat3<T>, SymMat3<T>) {
+        let change = volume_change(f_trial).max(T::lit(J_FLOOR - 1.0));
+        let p = pressure(change, lame(youngs, poisson).1);
+        (Mat3::identity() * side(change), SymMat3::identity() * p)
+    }
+    #[inline(always)]
+    fn update_vjp<T: Real>(
+        f_trial: Mat3<T>,
+        [youngs, poisson]: [T; 2],
+        (f_bar, tau_bar): (Mat3<T>, SymMat3<T>),
+    ) -> (Mat3<T>, [T; 2]) {
+        let (change, floor) = (volume_change(f_trial), T::lit(J_FLOOR - 1.0));
+        let held = change.max(floor);
+        let (of_pressure, lambda_bar) = pressure_vjp(held, lame(youngs, poisson).1, tau_bar.trace());
+        let of_side = side_vjp(held, f_bar.trace());
+        let (change_bar, _) = change.max_vjp(floor, of_pressure + of_side);
+        let (youngs_bar, poisson_bar) = lame_vjp(youngs, poisson, (T::zero(), lambda_bar));
+        (volume_change_vjp(f_trial, change_bar), [youngs_bar, poisson_bar])
+    }
+}
+
+/// (1 + change)^⅓
+#[inline(always)]
+fn side<T: Real>(change: T) -> T {
+    (ln_1p(change) * T::lit(1.0 / 3.0)).exp()
+}
+/// d J^⅓ = ⅓ J^⅓ d ln J
+#[inline(always)]
+fn side_vjp<T: Real>(change: T, out_bar: T) -> T {
+    ln_1p_vjp(change, out_bar * side(change) * T::lit(1.0 / 3.0))
+}

@@ -1,0 +1,64 @@
+//! PlasticineLab's dough: corotated stress with von Mises flow in Hencky strain (Huang et al. 2021, its code).
+//!
+//! The deviator of ϵ = ln σ returns to the radius σ_y/(2μ), with σ held at 0.05 before the logarithm; then
+//! τ = 2μ(F − R)Fᵀ + λJ(J − 1) 1 with the F that remains and R = U Vᵀ of the trial, which is also the rotation of what
+//! remains unless it is inverted. Limit: this stress is not the derivative of the energy behind the return map, so |dev τ| on
+//! the yield surface equals σ_y only to first order in the strain.
+
+use pullback_math::spectral::{Principal, Slopes};
+use pullback_math::{Mat3, Real, SpectralMap, SymMat3, Vec3, spectral_map, spectral_map_vjp};
+
+use super::fixed_corotated::{corotated_slopes, corotated_stress, corotated_stress_vjp};
+use super::hencky::Returned;
+use super::lame::{lame, lame_vjp};
+use super::spectral_material;
+use super::von_mises::{von_mises, von_mises_vjp};
+
+/// Corotated elasticity with von Mises plasticity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Plasticine;
+
+spectral_material!(
+    Plasticine,
+    3,
+    [("Young's modulus", "Pa"), ("Poisson's ratio", ""), ("yield stress", "Pa")]
+);
+
+/// Smallest singular value whose logarithm is taken.
+const FLOOR: f64 = 0.05;
+
+impl SpectralMap<3> for Plasticine {
+    #[inline(always)]
+    fn principal<T: Real>(sigma: Vec3<T>, [youngs, poisson, yield_stress]: [T; 3]) -> Principal<T> {
+        let moduli = lame(youngs, poisson);
+        let at = Returned::new(sigma, von_mises(moduli.0, yield_stress, FLOOR));
+        Principal { flow: at.flow, stress: corotated_stress(at.remaining, moduli) }
+    }
+    #[inline(always)]
+    fn principal_vjp<T: Real>(
+        sigma: Vec3<T>,
+        [youngs, poisson, yield_stress]: [T; 3],
+        out_bar: Principal<T>,
+    ) -> (Vec3<T>, [T; 3]) {
+        let moduli = lame(youngs, poisson);
+        let criterion = von_mises(moduli.0, yield_stress, FLOOR);
+        let at = Returned::new(sigma, criterion);
+        // What remains is σ + h.
+        let (remaining_bar, (mu_bar, lambda_bar)) =
+            corotated_stress_vjp(at.remaining, moduli, out_bar.stress);
+        let flow_bar = out_bar.flow + remaining_bar;
+        let (sigma_bar, radius_bar, _) = at.vjp(sigma, criterion, Vec3::zero(), flow_bar);
+        let (of_radius, yield_bar) = von_mises_vjp(moduli.0, yield_stress, radius_bar);
+        let (youngs_bar, poisson_bar) = lame_vjp(youngs, poisson, (mu_bar + of_radius, lambda_bar));
+        (sigma_bar + remaining_bar, [youngs_bar, poisson_bar, yield_bar])
+    }
+    #[inline(always)]
+    fn slopes<T: Real>(sigma: Vec3<T>, [youngs, poisson, yield_stress]: [T; 3]) -> Slopes<T> {
+        let (mu, _) = lame(youngs, poisson);
+        let at = Returned::new(sigma, von_mises(mu, yield_stress, FLOOR));
+        let (_, flow) = at.slopes(sigma);
+        // t is a function of what remains, σ + h.
+        let stress = corotated_slopes(at.remaining, mu).zip(flow, |t, h| t * (h + T::one()));
+        Slopes { flow, stress }
+    }
+}

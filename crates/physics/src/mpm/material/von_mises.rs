@@ -1,0 +1,62 @@
+//! Elastoplasticity in Hencky strain with the von Mises yield criterion (paper 2, Eqs. 30-32).
+//!
+//! τ = U(2μϵ + λ tr ϵ)Uᵀ, ϵ = ln σ; the deviator of ϵ returns to the radius σ_y/(2μ), so |dev τ| ≤ σ_y. Eq. 31 prints the radius
+//! 2σ_y/(2μ); the authors' code has σ_y/(2μ), and so has this. σ is held at 0.01 before the logarithm.
+
+use pullback_math::spectral::{Principal, Slopes};
+use pullback_math::{Mat3, Real, SpectralMap, SymMat3, Vec3, spectral_map, spectral_map_vjp};
+
+use super::hencky::{Returned, Yield, hencky_stress, hencky_stress_vjp};
+use super::lame::{lame, lame_vjp};
+use super::spectral_material;
+
+/// Hencky elasticity with von Mises plasticity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VonMises;
+
+spectral_material!(VonMises, 3, [("Young's modulus", "Pa"), ("Poisson's ratio", ""), ("yield stress", "Pa")]);
+
+/// Smallest singular value whose logarithm is taken.
+const FLOOR: f64 = 0.01;
+
+impl SpectralMap<3> for VonMises {
+    #[inline(always)]
+    fn principal<T: Real>(sigma: Vec3<T>, [youngs, poisson, yield_stress]: [T; 3]) -> Principal<T> {
+        let moduli = lame(youngs, poisson);
+        let at = Returned::new(sigma, von_mises(moduli.0, yield_stress, FLOOR));
+        Principal { flow: at.flow, stress: hencky_stress(at.elastic, moduli) }
+    }
+    #[inline(always)]
+    fn principal_vjp<T: Real>(
+        sigma: Vec3<T>,
+        [youngs, poisson, yield_stress]: [T; 3],
+        out_bar: Principal<T>,
+    ) -> (Vec3<T>, [T; 3]) {
+        let moduli = lame(youngs, poisson);
+        let criterion = von_mises(moduli.0, yield_stress, FLOOR);
+        let at = Returned::new(sigma, criterion);
+        let (elastic_bar, (mu_bar, lambda_bar)) = hencky_stress_vjp(at.elastic, moduli, out_bar.stress);
+        let (sigma_bar, radius_bar, _) = at.vjp(sigma, criterion, elastic_bar, out_bar.flow);
+        let (of_radius, yield_bar) = von_mises_vjp(moduli.0, yield_stress, radius_bar);
+        let (youngs_bar, poisson_bar) = lame_vjp(youngs, poisson, (mu_bar + of_radius, lambda_bar));
+        (sigma_bar, [youngs_bar, poisson_bar, yield_bar])
+    }
+    #[inline(always)]
+    fn slopes<T: Real>(sigma: Vec3<T>, [youngs, poisson, yield_stress]: [T; 3]) -> Slopes<T> {
+        let (mu, _) = lame(youngs, poisson);
+        let (elastic, flow) = Returned::new(sigma, von_mises(mu, yield_stress, FLOOR)).slopes(sigma);
+        Slopes { flow, stress: elastic * (mu + mu) }
+    }
+}
+
+/// r = σ_y/(2μ)
+#[inline(always)]
+pub(super) fn von_mises<T: Real>(mu: T, yield_stress: T, floor: f64) -> Yield<T> {
+    Yield { radius: yield_stress / (mu + mu), radius_of_mean: T::zero(), cohesionless: false, floor }
+}
+/// dr = dσ_y/(2μ) − r dμ/μ: cotangents of μ and σ_y
+#[inline(always)]
+pub(super) fn von_mises_vjp<T: Real>(mu: T, yield_stress: T, radius_bar: T) -> (T, T) {
+    let yield_bar = radius_bar / (mu + mu);
+    (-(yield_bar * yield_stress / mu), yield_bar)
+}

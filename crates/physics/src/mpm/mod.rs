@@ -1,0 +1,5 @@
+//! The material point method.
+//!
+//! [`material`] holds what a particle is made of.
+
+pub mod material;
