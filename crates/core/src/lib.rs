@@ -5,6 +5,7 @@
 
 pub mod batch;
 pub mod checkpoint;
+pub mod directions;
 #[doc(hidden)]
 pub mod doc_example;
 pub mod error;

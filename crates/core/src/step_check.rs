@@ -4,8 +4,10 @@ use std::cell::RefCell;
 
 use pullback_math::Dual;
 
+use crate::directions::{gradcheck_along, random_directions};
 use crate::gradcheck::{Differentiable, Options, Report, gradcheck};
 use crate::layout::Layout;
+use crate::random::Random;
 use crate::rollout::{Loss, Rollout, RolloutWorkspace};
 use crate::system::System;
 
@@ -59,6 +61,28 @@ where
         duals: RefCell::new(<S as System<Dual<f64>>>::workspace(system)),
     };
     gradcheck(&map, &[state, control, params].concat(), options)
+}
+
+/// Checks one step at a point along one random direction per slice of the layout, for systems too large for [`check_step`].
+pub fn check_step_along<S>(
+    system: &S,
+    state: &[f64],
+    control: &[f64],
+    params: &[f64],
+    options: &Options,
+) -> Report
+where
+    S: System<f64> + System<Dual<f64>>,
+{
+    let map = StepMap {
+        system,
+        inputs: Inputs { state: state.len(), control: control.len() },
+        plain: RefCell::new(<S as System<f64>>::workspace(system)),
+        duals: RefCell::new(<S as System<Dual<f64>>>::workspace(system)),
+    };
+    let x = [state, control, params].concat();
+    let directions = random_directions(system.layout(), 1, &x, &mut Random::new(options.seed));
+    gradcheck_along(&map, &x, &directions, options)
 }
 
 struct StepMap<'a, S: System<f64> + System<Dual<f64>>> {
@@ -122,6 +146,33 @@ where
         duals: RefCell::new(rollout.workspace::<Dual<f64>>()),
     };
     gradcheck(&map, &[state, controls, params].concat(), options)
+}
+
+/// Checks the gradient of a loss over a rollout along one random direction per slice of the layout, for systems too large for
+/// [`check_rollout`].
+pub fn check_rollout_along<S, L>(
+    rollout: &Rollout<S>,
+    state: &[f64],
+    controls: &[f64],
+    params: &[f64],
+    loss: &L,
+    options: &Options,
+) -> Report
+where
+    S: System<f64> + System<Dual<f64>>,
+    L: Loss<f64> + Loss<Dual<f64>>,
+{
+    let map = RolloutMap {
+        rollout,
+        loss,
+        inputs: Inputs { state: state.len(), control: controls.len() },
+        plain: RefCell::new(rollout.workspace::<f64>()),
+        duals: RefCell::new(rollout.workspace::<Dual<f64>>()),
+    };
+    let x = [state, controls, params].concat();
+    let layout = rollout.system.layout();
+    let directions = random_directions(layout, rollout.steps, &x, &mut Random::new(options.seed));
+    gradcheck_along(&map, &x, &directions, options)
 }
 
 /// Memory of a rollout of `S` on scalars `T`.

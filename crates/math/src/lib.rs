@@ -51,7 +51,7 @@ pub use lanes::{f32x4, f32x8, f32x16, f64x4, f64x8};
 pub use linear::Linear;
 pub use mat3::Mat3;
 pub use ops::{AddVjp, DivVjp, MulVjp, NegVjp, SubVjp};
-pub use pack::Packing;
+pub use pack::{Packing, RECORD};
 pub use polar::{Polar, polar, polar_vjp};
 pub use pullback_macros::{Cotangent, differentiable};
 pub use quad::Scalar;

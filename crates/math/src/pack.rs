@@ -15,6 +15,9 @@
 use crate::lanes::{f32x4, f32x8, f32x16, f64x4, f64x8};
 use crate::{Dual, Real, Vec3};
 
+/// Numbers of a record.
+pub const RECORD: usize = 8;
+
 /// A scalar of which `WIDTH` fit side by side in one register.
 pub trait Packing: Sized + Copy {
     /// The register.
@@ -27,6 +30,26 @@ pub trait Packing: Sized + Copy {
     fn pack_vectors(value: impl FnMut(usize) -> Vec3<Self>) -> Vec3<Self::Pack>;
     /// What place `i` holds.
     fn unpack(pack: &Self::Pack, i: usize) -> Self;
+    /// Registers of records: register r holds number r of `record(i)` at place `i`. Eight numbers at a time, because that is what
+    /// registers can transpose among themselves.
+    #[inline(always)]
+    fn gather<'a>(mut record: impl FnMut(usize) -> &'a [Self; RECORD]) -> [Self::Pack; RECORD]
+    where
+        Self: 'a,
+    {
+        let mut rows = [Self::Pack::default(); RECORD];
+        for (r, row) in rows.iter_mut().enumerate() {
+            *row = Self::pack(|i| record(i)[r]);
+        }
+        rows
+    }
+    /// The way back: hands the record at each place to `record`.
+    #[inline(always)]
+    fn scatter(rows: &[Self::Pack; RECORD], mut record: impl FnMut(usize, [Self; RECORD])) {
+        for i in 0..Self::WIDTH {
+            record(i, std::array::from_fn(|r| Self::unpack(&rows[r], i)));
+        }
+    }
     /// The same scalar in every place.
     #[inline(always)]
     fn fill(self) -> Self::Pack {
@@ -40,7 +63,7 @@ pub trait Packing: Sized + Copy {
 }
 
 macro_rules! packs_into {
-    ($t:ident, $pack:ident, $n:literal, [$($i:literal)*]) => {
+    ($t:ident, $pack:ident, $n:literal, [$($i:literal)*], $gather:ident, $scatter:ident) => {
         impl Packing for $t {
             type Pack = $pack;
             const WIDTH: usize = $n;
@@ -63,14 +86,62 @@ macro_rules! packs_into {
                 }
             }
             #[inline(always)]
+            fn gather<'a>(record: impl FnMut(usize) -> &'a [$t; RECORD]) -> [$pack; RECORD] {
+                $gather(record)
+            }
+            #[inline(always)]
+            fn scatter(rows: &[$pack; RECORD], record: impl FnMut(usize, [$t; RECORD])) {
+                $scatter(rows, record)
+            }
+            #[inline(always)]
             fn unpack(pack: &$pack, i: usize) -> $t {
                 pack.as_array()[i]
             }
         }
     };
 }
-packs_into!(f64, f64x8, 8, [0 1 2 3 4 5 6 7]);
-packs_into!(f32, f32x16, 16, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15]);
+packs_into!(f64, f64x8, 8, [0 1 2 3 4 5 6 7], gather_f64, scatter_f64);
+packs_into!(f32, f32x16, 16, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], gather_f32, scatter_f32);
+
+/// Two 8×8 transposes, side by side.
+#[inline(always)]
+fn gather_f32<'a>(mut record: impl FnMut(usize) -> &'a [f32; RECORD]) -> [f32x16; RECORD] {
+    let mut half = |first: usize| f32x8::transpose(std::array::from_fn(|i| f32x8::from(*record(first + i))));
+    let (low, high) = (half(0), half(8));
+    std::array::from_fn(|r| bytemuck::cast([low[r], high[r]]))
+}
+
+#[inline(always)]
+fn scatter_f32(rows: &[f32x16; RECORD], mut record: impl FnMut(usize, [f32; RECORD])) {
+    let halves: [[f32x8; 2]; RECORD] = std::array::from_fn(|r| bytemuck::cast(rows[r]));
+    for half in 0..2 {
+        let records = f32x8::transpose(std::array::from_fn(|r| halves[r][half]));
+        for (i, x) in records.into_iter().enumerate() {
+            record(8 * half + i, x.to_array());
+        }
+    }
+}
+
+/// Four 4×4 transposes in a square.
+#[inline(always)]
+fn gather_f64<'a>(mut record: impl FnMut(usize) -> &'a [f64; RECORD]) -> [f64x8; RECORD] {
+    let rows: [[f64x4; 2]; 8] = std::array::from_fn(|i| bytemuck::cast(*record(i)));
+    let quarter = |i: usize, h: usize| f64x4::transpose(std::array::from_fn(|k| rows[4 * i + k][h]));
+    let (a, b, c, d) = (quarter(0, 0), quarter(1, 0), quarter(0, 1), quarter(1, 1));
+    std::array::from_fn(|r| bytemuck::cast(if r < 4 { [a[r], b[r]] } else { [c[r - 4], d[r - 4]] }))
+}
+
+#[inline(always)]
+fn scatter_f64(rows: &[f64x8; RECORD], mut record: impl FnMut(usize, [f64; RECORD])) {
+    let halves: [[f64x4; 2]; RECORD] = std::array::from_fn(|r| bytemuck::cast(rows[r]));
+    for half in 0..2 {
+        let low = f64x4::transpose(std::array::from_fn(|r| halves[r][half]));
+        let high = f64x4::transpose(std::array::from_fn(|r| halves[4 + r][half]));
+        for i in 0..4 {
+            record(4 * half + i, bytemuck::cast([low[i], high[i]]));
+        }
+    }
+}
 
 macro_rules! packs_into_itself {
     ($($t:ident),*) => {$(
@@ -130,6 +201,31 @@ mod tests {
             let v = T::unpack_vector(&vectors, i).map(|c| c.lane(0));
             assert_eq!((v.x, v.y, v.z), (i as f64 + 0.5, -(i as f64) - 0.5, 2.0 * i as f64 + 0.5));
         }
+    }
+
+    fn records<T: Real>() {
+        let record = |i: usize| std::array::from_fn(|r| T::lit((10 * i + r) as f64));
+        let all: Vec<[T; RECORD]> = (0..T::WIDTH).map(record).collect();
+        let rows = T::gather(|i| &all[i]);
+        for (r, row) in rows.iter().enumerate() {
+            for i in 0..T::WIDTH {
+                assert_eq!(T::unpack(row, i).lane(0), (10 * i + r) as f64);
+            }
+        }
+        let mut seen = vec![false; T::WIDTH];
+        T::scatter(&rows, |i, x| {
+            seen[i] = true;
+            assert_eq!(x.map(|x| x.lane(0)), record(i).map(|x| x.lane(0)));
+        });
+        assert!(seen.iter().all(|s| *s));
+    }
+
+    #[test]
+    fn records_turn_into_registers_and_back() {
+        records::<f64>();
+        records::<f32>();
+        records::<f64x8>();
+        records::<Dual<f64>>();
     }
 
     #[test]

@@ -4,10 +4,10 @@ mod soft;
 
 use pullback_core::gradcheck::{Options, Report};
 use pullback_core::integrator::{Integrated, Integrator, Method};
-use pullback_core::rollout::FinalState;
+use pullback_core::rollout::{FinalState, Inputs};
 use pullback_core::step_check::{check_rollout, check_step};
 use pullback_core::{Rollout, Schedule};
-use pullback_math::Vec3;
+use pullback_math::{Quat, Vec3};
 use pullback_physics::articulated::Shape;
 use pullback_physics::soft::{Attachment, Placement, SoftBody, SoftContact, SolidLaw, SpringMaterial};
 use pullback_physics::world::World;
@@ -57,6 +57,42 @@ fn cloth_with_hinges_wind_and_air_has_exact_pullbacks() {
     let world = World::empty(cloth(Placement::default())).unwrap().with_particle_forces().unwrap();
     step_of(&world, 3, 0.01).assert_passed();
     step_of(&world, 4, 0.05).assert_passed();
+}
+
+#[test]
+fn the_placement_of_a_part_has_the_pullback_that_differences_see() {
+    // A rollout's loss, as a function of where the block stood, how it was turned and how it moved.
+    let turn = |axis: Vec3<f64>, angle: f64| Quat::from_axis_angle(axis, angle);
+    let at = Placement::at(0.1, -0.2, 0.3).turned(turn(Vec3::new(0.6, 0.0, 0.8), 0.7)).moving(0.3, 0.1, -0.5);
+    let weights = |n: usize| -> Vec<f64> { (0..n).map(|i| (i as f64 * 0.7).sin()).collect() };
+    let gradient = |placement: Placement| {
+        let world = World::new(ground(), solid(SolidLaw::NeoHookean, placement)).unwrap();
+        let system = Integrated::new(world, 1e-3, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
+        let rollout = Rollout::new(&system, 20, Schedule::StoreAll).unwrap();
+        let inputs = Inputs::<f64>::defaults(&system, 20);
+        let mut ws = rollout.workspace::<f64>();
+        let loss = FinalState { weights: weights(inputs.state.len()) };
+        rollout.gradient(&mut ws, &inputs.params, &inputs.state, &inputs.controls, &loss).unwrap();
+        let (x_bar, v_bar) = ws.gradient.state.split_at(inputs.state.len() / 2);
+        let body = system.field().soft().body();
+        (ws.gradient.loss, body.placement_vjp(0, x_bar.as_chunks().0, v_bar.as_chunks().0))
+    };
+    let (_, bar) = gradient(at);
+    let h = 1e-5;
+    let moved = |f: &dyn Fn(f64) -> Placement| (gradient(f(h)).0 - gradient(f(-h)).0) / (2.0 * h);
+    for (axis, unit) in
+        [Vec3::new(1.0, 0.0, 0.0), Vec3::new(0.0, 1.0, 0.0), Vec3::new(0.0, 0.0, 1.0)].into_iter().enumerate()
+    {
+        let of = |v: Vec3<f64>| [v.x, v.y, v.z][axis];
+        let position = moved(&|s| Placement { position: at.position + unit * s, ..at });
+        let turned = moved(&|s| Placement { orientation: turn(unit, s) * at.orientation, ..at });
+        let velocity = moved(&|s| Placement { velocity: at.velocity + unit * s, ..at });
+        for (seen, bar) in
+            [(position, of(bar.position)), (turned, of(bar.turn)), (velocity, of(bar.velocity))]
+        {
+            assert!((seen - bar).abs() < 1e-5 * bar.abs().max(1.0), "{seen} against {bar}");
+        }
+    }
 }
 
 #[test]

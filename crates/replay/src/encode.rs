@@ -1,6 +1,6 @@
 //! The motion as text: arrays of little-endian numbers in base64, and a JSON object that holds them.
 
-use crate::model::{Replay, ReplayShape, Up};
+use crate::model::{Replay, ReplayShape, ReplaySoft, Up};
 use serde_json::{Value, json};
 
 /// What the page reads: names and shapes as JSON, everything per frame as base64.
@@ -19,6 +19,7 @@ pub(crate) fn scene(replay: &Replay) -> Value {
         "up": match replay.up { Up::Y => "y", Up::Z => "z" },
         "bodies": replay.bodies,
         "geoms": replay.geoms.iter().map(geom).collect::<Vec<_>>(),
+        "soft": replay.soft.iter().map(soft).collect::<Vec<_>>(),
         "frames": frames.len(),
         "times": base64(&frames.iter().flat_map(|frame| frame.time.to_le_bytes()).collect::<Vec<u8>>()),
         "positions": f32s(poses().flat_map(|(position, _)| *position)),
@@ -39,6 +40,28 @@ fn geom(geom: &crate::ReplayGeom) -> Value {
         "position": geom.position,
         "orientation": unit(geom.orientation),
         "rgba": geom.rgba,
+    })
+}
+
+/// Vertices as 16-bit fractions of the box they move in, low corner 0, high corner 65535.
+fn soft(soft: &ReplaySoft) -> Value {
+    let all = || soft.vertices.iter().flatten();
+    let low: [f64; 3] = std::array::from_fn(|k| all().map(|v| v[k]).fold(f64::INFINITY, f64::min));
+    let high: [f64; 3] = std::array::from_fn(|k| all().map(|v| v[k]).fold(f64::NEG_INFINITY, f64::max));
+    let size: [f64; 3] = std::array::from_fn(|k| if high[k] > low[k] { high[k] - low[k] } else { 1.0 });
+    let fraction = |v: &[f64; 3], k: usize| ((v[k] - low[k]) / size[k] * 65535.0).round() as u16;
+    let bytes = all().flat_map(|v| [0, 1, 2].map(|k| fraction(v, k))).flat_map(u16::to_le_bytes);
+    json!({
+        "name": soft.name,
+        "rgba": soft.rgba,
+        "count": soft.vertices.first().map_or(0, Vec::len),
+        "low": low.map(|x| if x.is_finite() { x } else { 0.0 }),
+        "size": size,
+        "triangles": u32s(soft.triangles.iter().flatten().copied()),
+        "lines": u32s(soft.lines.iter().flatten().copied()),
+        "dots": u32s(soft.dots.iter().copied()),
+        "dotRadius": soft.dot_radius,
+        "vertices": base64(&bytes.collect::<Vec<u8>>()),
     })
 }
 
@@ -122,6 +145,16 @@ mod tests {
         for (found, expected) in back.iter().zip([0.6, 0.0, -0.8, 0.0]) {
             assert!((found - expected).abs() < 2e-5, "{found} is not {expected}");
         }
+    }
+
+    #[test]
+    fn soft_vertices_fill_their_box() {
+        let vertices = vec![vec![[-1.0, 2.0, 5.0], [1.0, 2.0, 6.0]], vec![[0.0, 2.0, 5.25], [1.0, 2.0, 6.0]]];
+        let value = soft(&ReplaySoft { vertices, ..ReplaySoft::default() });
+        assert_eq!((&value["low"], &value["size"]), (&json!([-1.0, 2.0, 5.0]), &json!([2.0, 1.0, 1.0])));
+        let fractions = [0, 0, 0, 65535, 0, 65535, 32768, 0, 16384, 65535, 0, 65535];
+        let bytes: Vec<u8> = fractions.into_iter().flat_map(u16::to_le_bytes).collect();
+        assert_eq!(value["vertices"], base64(&bytes));
     }
 
     #[test]

@@ -48,6 +48,13 @@ pub enum ReplayError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A soft shape cannot be drawn.
+    BadSoft {
+        /// Name of the shape.
+        soft: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A series has not one finite value per frame.
     BadSeries {
         /// Name of the series.
@@ -82,6 +89,7 @@ impl fmt::Display for ReplayError {
                 write!(f, "frame {frame}: contact {contact} has a value that is not finite")
             }
             Self::BadGeom { geom, reason } => write!(f, "geom \"{geom}\": {reason}"),
+            Self::BadSoft { soft, reason } => write!(f, "soft shape \"{soft}\": {reason}"),
             Self::BadSeries { series, reason } => write!(f, "series \"{series}\": {reason}"),
             Self::Json(error) => write!(f, "the scene could not be written as JSON: {error}"),
             Self::Io(error) => write!(f, "the replay could not be written: {error}"),

@@ -30,6 +30,9 @@ pub struct Replay {
     pub bodies: Vec<String>,
     /// Shapes, each fixed to a body.
     pub geoms: Vec<ReplayGeom>,
+    /// Shapes that deform, each with its vertices in every frame.
+    #[serde(default)]
+    pub soft: Vec<ReplaySoft>,
     /// Frames, in order of time.
     pub frames: Vec<Frame>,
     /// Scalars to plot over time: a name (with its unit) and one value per frame.
@@ -52,6 +55,28 @@ pub struct ReplayGeom {
     pub orientation: [f64; 4],
     /// Colour (sRGB) and opacity, 0 to 1.
     pub rgba: [f32; 4],
+}
+
+/// A shape that deforms: vertices of the world that move, with triangles, lines or dots between them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReplaySoft {
+    /// Name.
+    pub name: String,
+    /// Three indices of vertices each; seen from both sides.
+    pub triangles: Vec<[u32; 3]>,
+    /// Two indices of vertices each.
+    #[serde(default)]
+    pub lines: Vec<[u32; 2]>,
+    /// Vertices shown as dots.
+    #[serde(default)]
+    pub dots: Vec<u32>,
+    /// Radius of the dots, m.
+    #[serde(default)]
+    pub dot_radius: f64,
+    /// Colour (sRGB) and opacity, 0 to 1.
+    pub rgba: [f32; 4],
+    /// Vertices in the world at each frame, m; the same number in each.
+    pub vertices: Vec<Vec<[f64; 3]>>,
 }
 
 /// A shape in its own frame. Sizes in m.

@@ -11,11 +11,12 @@ const TEMPLATE: &str = include_str!("web/page.html");
 const STYLE: &str = include_str!("web/style.css");
 
 /// The viewer, in the order in which its parts build on each other.
-const SCRIPTS: [&str; 14] = [
+const SCRIPTS: [&str; 15] = [
     include_str!("web/math.js"),
     include_str!("web/decode.js"),
     include_str!("web/shapes.js"),
     include_str!("web/mesh.js"),
+    include_str!("web/soft.js"),
     include_str!("web/shaders.js"),
     include_str!("web/gpu.js"),
     include_str!("web/theme.js"),

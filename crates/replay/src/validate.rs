@@ -3,7 +3,7 @@
 //! Values are checked as `f32`, which is what the page receives: a position of 1e39 m is as bad as a NaN.
 
 use crate::error::ReplayError;
-use crate::model::{Frame, Pose, Replay, ReplayGeom, ReplayShape};
+use crate::model::{Frame, Pose, Replay, ReplayGeom, ReplayShape, ReplaySoft};
 
 /// Checks lengths, indices and that every number is finite.
 pub(crate) fn validate(replay: &Replay) -> Result<(), ReplayError> {
@@ -14,6 +14,7 @@ pub(crate) fn validate(replay: &Replay) -> Result<(), ReplayError> {
         return Err(ReplayError::NoFrames);
     }
     replay.geoms.iter().try_for_each(|geom| check_geom(geom, replay.bodies.len()))?;
+    replay.soft.iter().try_for_each(|soft| check_soft(soft, replay.frames.len()))?;
     let mut before = f64::NEG_INFINITY;
     for (index, frame) in replay.frames.iter().enumerate() {
         if !frame.time.is_finite() || frame.time <= before {
@@ -64,6 +65,30 @@ fn check_geom(geom: &ReplayGeom, bodies: usize) -> Result<(), ReplayError> {
         if let Some(triangle) = triangles.iter().position(outside) {
             return fail(format!("triangle {triangle} names a vertex past {}", vertices.len()));
         }
+    }
+    Ok(())
+}
+
+fn check_soft(soft: &ReplaySoft, frames: usize) -> Result<(), ReplayError> {
+    let fail = |reason: String| Err(ReplayError::BadSoft { soft: soft.name.clone(), reason });
+    if soft.vertices.len() != frames {
+        return fail(format!("vertices of {} frames for {frames} frames", soft.vertices.len()));
+    }
+    let count = soft.vertices.first().map_or(0, Vec::len);
+    for (frame, vertices) in soft.vertices.iter().enumerate() {
+        if vertices.len() != count {
+            return fail(format!("frame {frame} has {} vertices, the first has {count}", vertices.len()));
+        }
+        if let Some(vertex) = vertices.iter().position(|v| !finite(v)) {
+            return fail(format!("vertex {vertex} at frame {frame} is not finite"));
+        }
+    }
+    let named = soft.triangles.iter().flatten().chain(soft.lines.iter().flatten()).chain(&soft.dots);
+    if let Some(vertex) = named.into_iter().find(|v| **v as usize >= count) {
+        return fail(format!("it names vertex {vertex} of {count}"));
+    }
+    if !(soft.rgba.iter().all(|c| c.is_finite()) && finite(&[soft.dot_radius]) && soft.dot_radius >= 0.0) {
+        return fail("its colour and the radius of its dots must be finite and not negative".into());
     }
     Ok(())
 }
@@ -148,6 +173,27 @@ mod tests {
     fn times_must_grow_and_the_rate_be_positive() {
         assert!(message(|r| r.frames[2].time = 1.0).contains("frame 2"));
         assert!(message(|r| r.fps = 0.0).contains("frame rate"));
+    }
+
+    #[test]
+    fn soft_shapes_must_be_drawable() {
+        let soft = || ReplaySoft {
+            name: "cloth".into(),
+            triangles: vec![[0, 1, 2]],
+            vertices: vec![vec![[0.0; 3]; 3]; 5],
+            ..ReplaySoft::default()
+        };
+        let with = |change: fn(&mut ReplaySoft)| {
+            message(move |r| {
+                let mut soft = soft();
+                change(&mut soft);
+                r.soft = vec![soft];
+            })
+        };
+        assert!(with(|s| s.vertices.truncate(2)).contains("vertices of 2 frames for 5 frames"));
+        assert!(with(|s| s.vertices[3].truncate(2)).contains("frame 3 has 2 vertices"));
+        assert!(with(|s| s.vertices[4][1][0] = f64::NAN).contains("vertex 1 at frame 4"));
+        assert!(with(|s| s.lines = vec![[0, 3]]).contains("vertex 3 of 3"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Needs an executable `chromium` on the PATH; without it the tests say so and pass.
 
-use pullback_replay::{Frame, Replay, ReplayGeom, ReplayShape, Up};
+use pullback_replay::{Frame, Replay, ReplayGeom, ReplayShape, ReplaySoft, Up};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -147,6 +147,32 @@ fn a_motion_that_leaves_the_picture_is_followed() {
     replay.frames = (0..30).map(frame).collect();
     let Some(root) = load("runner", &replay.to_html().unwrap(), "", &SOFTWARE) else { return };
     assert!(root.contains("data-follow=\"runner\"") && !root.contains("data-error"), "{root}");
+}
+
+#[test]
+fn soft_shapes_are_shown_beside_bodies_at_the_time_asked_for() {
+    let mut replay = bouncing::bouncing();
+    let at = |frame: usize, i: usize| {
+        let (x, y) = ((i % 3) as f64, (i / 3) as f64);
+        [x, y, 1.0 + (0.1 * frame as f64 + x).sin()]
+    };
+    let frames = replay.frames.len();
+    replay.soft.push(ReplaySoft {
+        name: "flag".into(),
+        triangles: vec![[0, 1, 4], [0, 4, 3], [1, 2, 5], [1, 5, 4]],
+        lines: vec![[0, 1], [1, 2]],
+        dots: vec![5],
+        dot_radius: 0.05,
+        rgba: [0.8, 0.3, 0.2, 1.0],
+        vertices: (0..frames).map(|f| (0..6).map(|i| at(f, i)).collect()).collect(),
+    });
+    let expected = replay.frames.iter().rposition(|f| f.time <= 0.5).unwrap();
+    for switches in ["", "&wireframe=1"] {
+        let hash = format!("#t=0.5{switches}");
+        let Some(root) = load("soft", &replay.to_html().unwrap(), &hash, &SOFTWARE) else { return };
+        assert!(root.contains("data-ready=\"true\"") && !root.contains("data-error"), "{root}");
+        assert!(root.contains(&format!("data-frame=\"{expected}\"")), "{root}");
+    }
 }
 
 #[test]

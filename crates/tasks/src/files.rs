@@ -67,6 +67,8 @@ pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
         recorder: Some(Box::new(move |rows| recording::replay(&shown, rows))),
         name: Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy().into_owned()),
         summary,
+        settle: 0,
+        small: None,
         system,
         dt,
         probes,

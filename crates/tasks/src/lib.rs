@@ -7,6 +7,7 @@ pub mod recording;
 pub mod results;
 pub mod scene;
 pub mod scenes;
+pub mod soft;
 
 pub use results::{Goal, Results, Row};
 pub use scene::Scene;

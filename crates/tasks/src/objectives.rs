@@ -8,14 +8,21 @@ use pullback_optim::{Objective, RolloutObjective};
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
 use pullback_physics::point_mass::{DampingOnset, PenaltyPointMass};
 
+use crate::soft::{self, Size};
+
 /// Name and one line of every task, in the order `pullback list` shows them.
-pub const TASKS: [(&str, &str); 3] = [
+pub const TASKS: [(&str, &str); 5] = [
     ("bounce", "height and stiffness so that a bouncing point ends 1 m above the surface (paper 4, Fig. 4)"),
     ("pendulum-identify", "length and damping of a pendulum from a recorded swing (paper 1, C.3)"),
     (
         "double-pendulum-reach",
         "initial angles so that the tip of a double pendulum ends at a target after 2 s",
     ),
+    (
+        "gear-reach",
+        "weights of a network so that a soft gear's centre is at a target after 1.5 s (paper 1, Table 6)",
+    ),
+    ("ball-mass", "masses of a soft ball's particles from a recorded bounce (paper 1, Table 6)"),
 ];
 
 /// The task called `name`.
@@ -58,6 +65,16 @@ pub fn build(name: &str) -> Result<Box<dyn Objective>, ConfigError> {
                 RolloutObjective::new(rollout, TipAt { target: (1.0, -0.5) }, base, "state.angle")?,
                 &[(-3.0, 3.0), (-3.0, 3.0)],
             )
+        }
+        "gear-reach" => {
+            let task = soft::objectives::gear_reach(Size::Full)?;
+            let bounds = vec![(-2.0, 2.0); task.start().len()];
+            bounded(task, &bounds)
+        }
+        "ball-mass" => {
+            let task = soft::objectives::ball_mass(Size::Full)?;
+            let bounds: Vec<_> = task.start().iter().map(|m| (0.5 * m, 2.0 * m)).collect();
+            bounded(task, &bounds)
         }
         other => {
             let names: Vec<&str> = TASKS.iter().map(|(name, _)| *name).collect();

@@ -1,29 +1,60 @@
-//! Recorded motion of a robot as a page that plays in a browser.
+//! Recorded motion of robots and soft bodies as a page that plays in a browser.
 
 use pullback_core::{Described, VectorField};
 use pullback_math::{Quat, Vec3};
 use pullback_physics::articulated::contact::pair_law;
 use pullback_physics::articulated::{Articulated, Geom, Model, Shape};
-use pullback_replay::{ContactMark, Frame, Replay, ReplayGeom, ReplayShape};
+use pullback_physics::soft::Part;
+use pullback_physics::world::World;
+use pullback_replay::{ContactMark, Frame, Replay, ReplayGeom, ReplayShape, ReplaySoft};
 
 /// At most this many frames per second of motion are kept: more than a screen shows.
 const FRAMES_PER_SECOND: f64 = 60.0;
 
-/// The page of times and states.
+/// At most this many soft vertices are kept over all frames: 4.8 MB.
+const MOST_VERTICES: f64 = 6e5;
+
+/// The page of times and states of a robot.
 pub fn replay(robot: &Articulated, rows: &[(f64, Vec<f64>)]) -> Replay {
+    let mut page = Replay::new(robot.model().name.clone(), FRAMES_PER_SECOND);
+    fill(&mut page, robot, &thinned(rows, FRAMES_PER_SECOND));
+    page
+}
+
+/// The page of times and states of a world, soft bodies included.
+pub fn world_replay(world: &World, title: &str, rows: &[(f64, Vec<f64>)]) -> Replay {
+    let body = world.soft().body();
+    let seconds = rows.last().map_or(0.0, |(time, _)| *time).max(0.1);
+    let rate = (MOST_VERTICES / (seconds * body.particles().max(1) as f64)).clamp(10.0, FRAMES_PER_SECOND);
+    let rows = thinned(rows, rate);
+    let mut page = Replay::new(title, rate);
+    fill(&mut page, world.robot(), &rows);
+    page.soft = (0..body.parts.len()).map(|part| soft(world, part, &rows)).collect();
+    page
+}
+
+/// Rows at most `rate` times a second.
+fn thinned(rows: &[(f64, Vec<f64>)], rate: f64) -> Vec<&(f64, Vec<f64>)> {
+    let mut due = f64::NEG_INFINITY;
+    let mut kept = Vec::new();
+    for row in rows {
+        if row.0 >= due {
+            due = row.0 + 1.0 / rate - 1e-9;
+            kept.push(row);
+        }
+    }
+    kept
+}
+
+/// Bodies, geoms and frames.
+fn fill(page: &mut Replay, robot: &Articulated, rows: &[&(f64, Vec<f64>)]) {
     let model = robot.model();
-    let mut page = Replay::new(model.name.clone(), FRAMES_PER_SECOND);
     page.bodies = model.bodies.iter().map(|b| b.name.clone()).collect();
     page.geoms = model.geoms.iter().map(|g| geom(model, g)).collect();
 
     let params = robot.layout().params.defaults();
     let mut ws = VectorField::<f64>::workspace(robot);
-    let mut due = f64::NEG_INFINITY;
     for (time, state) in rows {
-        if *time < due {
-            continue;
-        }
-        due = time + 1.0 / FRAMES_PER_SECOND - 1e-9;
         robot.update_kinematics(&mut ws, &params, state);
         let mut contacts = Vec::new();
         robot.for_each_contact(&ws, &params, |geoms, contact| {
@@ -41,7 +72,41 @@ pub fn replay(robot: &Articulated, rows: &[(f64, Vec<f64>)]) -> Replay {
         let poses = poses.map(|pose| (array(pose.translation), quaternion(Quat::from_mat3(pose.rotation))));
         page.frames.push(Frame { time: *time, poses: poses.collect(), contacts });
     }
-    page
+}
+
+/// Colours of soft parts, in turn.
+const COLORS: [[f32; 4]; 4] =
+    [[0.86, 0.48, 0.25, 1.0], [0.25, 0.52, 0.78, 1.0], [0.42, 0.66, 0.36, 1.0], [0.72, 0.42, 0.66, 1.0]];
+
+/// A part's surface, springs, and the particles that belong to neither.
+fn soft(world: &World, part: usize, rows: &[&(f64, Vec<f64>)]) -> ReplaySoft {
+    let body = world.soft().body();
+    let Part { name, first, count, surface } = &body.parts[part];
+    let springs = body.springs.corners.iter().zip(&body.springs.parts).filter(|(_, of)| **of == part);
+    let springs: Vec<[usize; 2]> = springs.map(|(ends, _)| *ends).collect();
+
+    // What a solid hides inside is left out.
+    let mut shown = vec![surface.is_empty(); *count];
+    surface.iter().flatten().chain(springs.iter().flatten()).for_each(|i| shown[i - first] = true);
+    let particles: Vec<usize> = (*first..first + count).filter(|i| shown[i - first]).collect();
+    let place = |i: &usize| particles.partition_point(|p| p < i) as u32;
+    let joined: Vec<usize> = surface.iter().flatten().chain(springs.iter().flatten()).copied().collect();
+    let lone = particles.iter().filter(|i| surface.is_empty() && !joined.contains(i));
+    ReplaySoft {
+        name: name.clone(),
+        triangles: surface.iter().map(|t| t.map(|i| place(&i))).collect(),
+        lines: springs.iter().map(|ends| ends.map(|i| place(&i))).collect(),
+        dots: lone.map(place).collect(),
+        dot_radius: body.contact.radius,
+        rgba: COLORS[part % COLORS.len()],
+        vertices: rows
+            .iter()
+            .map(|(_, state)| {
+                let x = world.particle_positions(state);
+                particles.iter().map(|i| x[*i]).collect()
+            })
+            .collect(),
+    }
 }
 
 fn geom(model: &Model, geom: &Geom) -> ReplayGeom {

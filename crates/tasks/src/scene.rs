@@ -4,7 +4,7 @@ use pullback_core::gradcheck::{Options, Report};
 use pullback_core::layout::Layout;
 use pullback_core::random::Random;
 use pullback_core::rollout::{FinalState, Inputs, Moment, Rollout};
-use pullback_core::step_check::{check_rollout, check_step};
+use pullback_core::step_check::{check_rollout, check_rollout_along, check_step, check_step_along};
 use pullback_core::{ConfigError, Described, Info, Schedule, StepError, System};
 use pullback_math::Dual;
 use pullback_physics::articulated::Keyframe;
@@ -54,6 +54,11 @@ pub struct BuiltIn<S> {
     pub rollout_from: (String, Vec<f64>),
     /// Named starts that a file gives.
     pub keyframes: Vec<Keyframe>,
+    /// Steps taken from there before the rollout is checked.
+    pub settle: usize,
+    /// A version with few entries from the same builder. Where there is one, it is checked entry by entry and the scene itself
+    /// along random directions.
+    pub small: Option<Box<dyn Scene>>,
     /// Turns recorded states into a page, where there are bodies to show.
     pub recorder: Option<Recorder>,
     /// Largest accepted error against finite differences: an adaptive solve changes its steps with its inputs, and
@@ -124,20 +129,66 @@ impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
             seed,
             ..Options::default()
         };
+        let Some(small) = &self.small else {
+            return self.check(&mut random, &options, EVERY_ENTRY);
+        };
+        let mut reports = small.gradcheck(seed, tolerance)?;
+        reports.iter_mut().for_each(|(what, _)| *what = format!("small version: {what}"));
+        reports.extend(self.check(&mut random, &options, ALONG)?);
+        Ok(reports)
+    }
+}
+
+/// How thoroughly gradients are checked.
+#[derive(Clone, Copy)]
+struct Thoroughness {
+    /// Every entry, or along one random direction per named quantity.
+    every_entry: bool,
+    /// Steps of the rollout.
+    steps: usize,
+}
+
+const EVERY_ENTRY: Thoroughness = Thoroughness { every_entry: true, steps: 8 };
+const ALONG: Thoroughness = Thoroughness { every_entry: false, steps: 2 };
+
+impl<S: System<f64> + System<Dual<f64>>> BuiltIn<S> {
+    /// One step at each probe, and a rollout.
+    fn check(
+        &self,
+        random: &mut Random,
+        options: &Options,
+        how: Thoroughness,
+    ) -> Result<Vec<(String, Report)>, ConfigError> {
+        let manner = if how.every_entry { "" } else { ", along random directions" };
         let mut reports = Vec::new();
         for (what, state) in &self.probes {
-            let at = self.perturbed(state, 1, &mut random);
-            let report = check_step(&self.system, &at.state, &at.controls, &at.params, &options);
-            reports.push((format!("one step, {what}"), report));
+            let at = self.perturbed(state, 1, random);
+            let check = if how.every_entry { check_step } else { check_step_along };
+            let report = check(&self.system, &at.state, &at.controls, &at.params, options);
+            reports.push((format!("one step, {what}{manner}"), report));
         }
         // A loss that sees every entry of the final state.
-        let steps = 8;
-        let at = self.perturbed(&self.rollout_from.1, steps, &mut random);
+        let steps = how.steps;
+        let start = self.settled()?;
+        let at = self.perturbed(&start, steps, random);
         let weights = (0..at.state.len()).map(|_| random.uniform(0.5, 1.5)).collect();
         let rollout = Rollout::new(&self.system, steps, Schedule::Revolve { slots: 3 })?;
         let loss = FinalState { weights };
-        let report = check_rollout(&rollout, &at.state, &at.controls, &at.params, &loss, &options);
-        reports.push((format!("{steps} steps, from {}", self.rollout_from.0), report));
+        let check = if how.every_entry { check_rollout } else { check_rollout_along };
+        let report = check(&rollout, &at.state, &at.controls, &at.params, &loss, options);
+        reports.push((format!("{steps} steps, from {}{manner}", self.rollout_from.0), report));
         Ok(reports)
+    }
+
+    /// Where the rollout starts.
+    fn settled(&self) -> Result<Vec<f64>, ConfigError> {
+        let mut inputs = Inputs::<f64>::defaults(&self.system, self.settle);
+        inputs.state.clone_from(&self.rollout_from.1);
+        let mut state = inputs.state.clone();
+        if self.settle > 0 {
+            self.simulate(&inputs, self.settle, &mut |at| state.copy_from_slice(at.state))
+                .map_err(|e| ConfigError::new(e.to_string()))?;
+        }
+        Ok(state)
     }
 }

@@ -8,6 +8,7 @@ use pullback_physics::point_mass::{DampingOnset, ElasticPointMass, PenaltyPointM
 
 use crate::files;
 use crate::scene::{BuiltIn, Scene};
+use crate::soft;
 
 /// What the command line may change about a scene.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,7 +20,11 @@ pub struct SceneOptions {
 }
 
 /// Names of all scenes, in the order `pullback list` shows them.
-pub const NAMES: [&str; 9] = [
+pub fn names() -> Vec<&'static str> {
+    RIGID.into_iter().chain(soft::NAMES).collect()
+}
+
+const RIGID: [&str; 9] = [
     "point-mass-penalty",
     "point-mass-penalty-jump",
     "point-mass-penalty-adaptive",
@@ -33,6 +38,9 @@ pub const NAMES: [&str; 9] = [
 
 /// The scene called `name`.
 pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, ConfigError> {
+    if let Some(scene) = soft::build(name, options) {
+        return scene;
+    }
     let contact_probes = || {
         vec![
             ("in free flight", vec![0.8, -1.0]),
@@ -92,6 +100,8 @@ pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
                 probes: named(bounce_probes()),
                 keyframes: Vec::new(),
                 recorder: None,
+                settle: 0,
+                small: None,
                 difference_tolerance: 1e-6,
             }))
         }
@@ -136,7 +146,7 @@ pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
         file if files::is_file_name(file) => files::build(file, options),
         other => Err(ConfigError::new(format!(
             "no scene is called `{other}`; there is {}, or the path of an .xml (MJCF) or .urdf file",
-            NAMES.join(", ")
+            names().join(", ")
         ))),
     }
 }
@@ -182,6 +192,8 @@ where
         probes: named(probes),
         keyframes: Vec::new(),
         recorder: None,
+        settle: 0,
+        small: None,
         difference_tolerance: 1e-6 + 1e5 * tolerance,
     }))
 }

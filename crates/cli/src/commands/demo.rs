@@ -78,7 +78,7 @@ pub fn run(seed: u64, output: &Output) -> Result<bool, CliError> {
 fn gradients(seed: u64) -> Result<(Vec<bool>, Section), CliError> {
     let mut passed = Vec::new();
     let mut rows = Vec::new();
-    for name in scenes::NAMES {
+    for name in scenes::names() {
         let scene = scenes::build(name, SceneOptions::default())?;
         for (what, report) in scene.gradcheck(seed, 1e-8)? {
             passed.push(report.passed());

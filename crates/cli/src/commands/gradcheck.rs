@@ -29,7 +29,7 @@ struct Summary {
 
 pub fn run(options: &GradcheckOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let names: Vec<&str> =
-        if options.scene == "all" { scenes::NAMES.to_vec() } else { vec![options.scene.as_str()] };
+        if options.scene == "all" { scenes::names() } else { vec![options.scene.as_str()] };
     let mut checks = Vec::new();
     for name in names {
         let scene = scenes::build(name, SceneOptions::default())?;

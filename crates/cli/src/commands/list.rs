@@ -1,6 +1,7 @@
 //! `pullback list`: everything that has a name.
 
 use clap::ValueEnum;
+use pullback_core::layout::{Section, Slice};
 use pullback_tasks::scenes::{self, SceneOptions};
 use serde::Serialize;
 
@@ -30,15 +31,15 @@ struct Listing {
 
 pub fn run(output: &Output) -> Result<bool, CliError> {
     let mut scenes = Vec::new();
-    for name in scenes::NAMES {
+    for name in scenes::names() {
         let scene = scenes::build(name, SceneOptions::default())?;
         let layout = scene.layout();
         scenes.push(Named {
             name: scene.name().into(),
             summary: scene.summary().into(),
-            state: layout.state.entry_names(),
-            control: layout.control.entry_names(),
-            params: layout.params.entry_names(),
+            state: names(&layout.state),
+            control: names(&layout.control),
+            params: names(&layout.params),
         });
     }
     let tasks =
@@ -69,6 +70,18 @@ pub fn run(output: &Output) -> Result<bool, CliError> {
     })?;
     Ok(true)
 }
+
+/// Names of all entries; of a long slice only its name with the number of entries.
+fn names(section: &Section) -> Vec<String> {
+    let of = |slice: &Slice| match slice.len() {
+        n if n > LONG => vec![format!("{}[0..{n}]", slice.name)],
+        n => (0..n).map(|i| slice.entry_name(i)).collect(),
+    };
+    section.slices().iter().flat_map(of).collect()
+}
+
+/// Slices longer than this are listed by name alone.
+const LONG: usize = 16;
 
 fn plain(name: &str, summary: &str) -> Named {
     let none = Vec::new;

@@ -38,8 +38,9 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     let steps = steps(options.time, scene.dt())?;
     let inputs = inputs(scene.as_ref(), steps, options)?;
 
-    // At most about 5000 rows: enough for any picture, small enough for any spreadsheet.
-    let stride = steps.div_ceil(5000).max(1);
+    // At most about 5000 rows and two million numbers: enough for any picture, small enough for any spreadsheet.
+    let most_rows = (2_000_000 / scene.layout().state.len().max(1)).clamp(2, 5000);
+    let stride = steps.div_ceil(most_rows).max(1);
     let names = scene.layout().state.entry_names();
     let mut csv = format!("time,{}\n", names.join(","));
     let mut rows: Vec<(f64, Vec<f64>)> = Vec::new();
@@ -93,8 +94,11 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     }
     output.print(&summary, || {
         let mut text = format!("{} for {} steps of {} s\n", summary.scene, steps, summary.dt);
-        for (i, (name, x)) in summary.names.iter().zip(&summary.final_state).enumerate() {
+        for (i, (name, x)) in summary.names.iter().zip(&summary.final_state).take(PRINTED).enumerate() {
             text += &format!("  {name:16} {x:>14.8} {}\n", scene.layout().state.unit(i));
+        }
+        if summary.names.len() > PRINTED {
+            text += &format!("  and {} more\n", summary.names.len() - PRINTED);
         }
         for file in &summary.files {
             text += &format!("{}\n", file.display());
@@ -178,7 +182,7 @@ pub fn figure(scene: &dyn Scene, rows: &[(f64, Vec<f64>)]) -> Figure {
         LinePanel { x_label: "time (s)".into(), y_label, series, ..LinePanel::default() }.into()
     };
     let mut panels: Vec<Panel> = Vec::new();
-    if state.slices().len() <= 6 {
+    if state.slices().len() <= 6 && state.len() <= 6 * DRAWN {
         for slice in state.slices() {
             let series = slice.range.clone().enumerate().map(|(k, i)| {
                 let label = if slice.len() == 1 { String::new() } else { slice.entry_name(k) };
@@ -194,7 +198,9 @@ pub fn figure(scene: &dyn Scene, rows: &[(f64, Vec<f64>)]) -> Figure {
             }
         }
         for unit in units {
-            let entries: Vec<usize> = (0..state.len()).filter(|i| state.unit(*i) == unit).collect();
+            let all: Vec<usize> = (0..state.len()).filter(|i| state.unit(*i) == unit).collect();
+            // Of thousands of particles a few dozen stand for the rest.
+            let entries: Vec<usize> = all.iter().copied().step_by(all.len().div_ceil(DRAWN).max(1)).collect();
             // As many names as colours.
             let label = |k: usize, i: usize| if k < LABELLED { state.entry_name(i) } else { String::new() };
             let series = entries.iter().enumerate().map(|(k, i)| Series::new(label(k, *i), k, over_time(*i)));
@@ -205,5 +211,9 @@ pub fn figure(scene: &dyn Scene, rows: &[(f64, Vec<f64>)]) -> Figure {
     Figure::grid(scene.name(), 1, panels).sized(7.5, 0.6 + 3.0 * count as f64)
 }
 
+/// Entries of the final state that are printed.
+const PRINTED: usize = 48;
+/// Lines of one panel.
+const DRAWN: usize = 48;
 /// Lines of one panel that get a name in its legend.
 const LABELLED: usize = 8;

@@ -158,8 +158,21 @@ pub struct Part {
     pub first: usize,
     /// Number of its particles.
     pub count: usize,
-    /// Its surface, for pictures and for contact of surfaces: triangles of particles.
+    /// Its surface, for pictures: triangles of particles.
     pub surface: Vec<[usize; 3]>,
+    /// How it was placed.
+    pub placement: Placement,
+}
+
+/// Cotangent of a [`Placement`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PlacementBar {
+    /// Of the position, per m.
+    pub position: Vec3<f64>,
+    /// Of a small turn about the world's axes through the part's origin, per rad.
+    pub turn: Vec3<f64>,
+    /// Of the velocity, per m/s.
+    pub velocity: Vec3<f64>,
 }
 
 /// Elements of one kind as they are written down.
@@ -302,7 +315,13 @@ impl SoftBody {
         self.velocities.extend(std::iter::repeat_n(placement.velocity, positions.len()));
         self.masses.extend(masses);
         self.fixed.extend(std::iter::repeat_n(false, positions.len()));
-        self.parts.push(Part { name: name.into(), first, count: positions.len(), surface: Vec::new() });
+        self.parts.push(Part {
+            name: name.into(),
+            first,
+            count: positions.len(),
+            surface: Vec::new(),
+            placement,
+        });
         Ok(self.parts.len() - 1)
     }
 
@@ -417,6 +436,20 @@ impl SoftBody {
         }
         self.drives += highest;
         highest
+    }
+
+    /// The pullback of placing a part: from the cotangents of initial positions and velocities of all particles to that of where
+    /// the part stood, how it was turned and how it moved. A turn by δ moves a particle at x by δ × (x − position).
+    pub fn placement_vjp(&self, part: usize, x_bar: &[[f64; 3]], v_bar: &[[f64; 3]]) -> PlacementBar {
+        let Part { first, count, placement, .. } = self.parts[part].clone();
+        let mut bar = PlacementBar::default();
+        for i in first..first + count {
+            let [x, v] = [x_bar[i], v_bar[i]].map(|[x, y, z]| Vec3::new(x, y, z));
+            bar.position += x;
+            bar.turn += (self.positions[i] - placement.position).cross(x);
+            bar.velocity += v;
+        }
+        bar
     }
 
     /// Number of particles.

@@ -9,7 +9,7 @@
 //! Newton's law divides by the mass, so its cotangent wants f·f̄ of every particle; elements hand that out on the way back
 //! (`work`) and no second forward pass is needed.
 
-use pullback_math::{Packing, Real, Vec3};
+use pullback_math::{Packing, RECORD, Real, Vec3};
 use rayon::prelude::*;
 
 /// A vector at each corner of a pack of elements.
@@ -118,16 +118,20 @@ impl Incidence {
 #[derive(Clone, Debug)]
 pub struct ElementScratch<T: Real, const N: usize, const P: usize, const R: usize> {
     rest: Vec<[T::Pack; R]>,
-    forces: Vec<[Vec3<T::Pack>; N]>,
-    bars: Vec<ElementBars<T::Pack, N, P>>,
+    /// Forces on corners: for every element, a record per two corners.
+    forces: Vec<[T; RECORD]>,
+    /// Cotangents at corners: for every element, a record (x̄, f·f̄, v̄, –) per corner.
+    bars: Vec<[T; RECORD]>,
+    /// Cotangents of parameters.
+    param_bars: Vec<[T::Pack; P]>,
 }
 
 impl<T: Real, const N: usize, const P: usize, const R: usize> ElementScratch<T, N, P, R> {
     /// Heap bytes held.
     pub fn heap_bytes(&self) -> usize {
         self.rest.capacity() * size_of::<[T::Pack; R]>()
-            + self.forces.capacity() * size_of::<[Vec3<T::Pack>; N]>()
-            + self.bars.capacity() * size_of::<ElementBars<T::Pack, N, P>>()
+            + (self.forces.capacity() + self.bars.capacity()) * size_of::<[T; RECORD]>()
+            + self.param_bars.capacity() * size_of::<[T::Pack; P]>()
     }
 }
 
@@ -142,10 +146,19 @@ pub struct Particles<'a, T> {
     pub x: &'a [[T; 3]],
     /// Velocities, m/s.
     pub v: &'a [[T; 3]],
-    /// Velocity that those of the particles are measured against, m/s: the wind, or zero.
-    pub wind: Vec3<T>,
+    /// Both side by side, as [`record`] makes them.
+    pub records: &'a [[T; RECORD]],
+    /// Velocity that those of the particles are measured against, m/s; none for zero.
+    pub wind: Option<Vec3<T>>,
     /// Whether to use all threads of the pool that calls.
     pub parallel: bool,
+}
+
+/// Two vectors side by side, each with a fourth number that nobody reads.
+#[inline(always)]
+pub fn record<T: Real>([a, b, c]: [T; 3], [d, e, f]: [T; 3]) -> [T; RECORD] {
+    let o = T::zero();
+    [a, b, c, o, d, e, f, o]
 }
 
 /// Cotangents that the pullback of elements adds to.
@@ -202,17 +215,12 @@ impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
                 T::pack(|i| T::lit(self.rest[(pack * T::WIDTH + i).min(self.len - 1)][r]))
             })
         };
-        let zero = Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
-        let none = ElementBars {
-            x: [zero; N],
-            v: [zero; N],
-            params: [T::Pack::zero(); P],
-            work: [T::Pack::zero(); N],
-        };
+        let places = packs * T::WIDTH;
         ElementScratch {
             rest: (0..packs).map(rest).collect(),
-            forces: vec![[zero; N]; packs],
-            bars: vec![none; packs],
+            forces: vec![[T::zero(); RECORD]; places * N.div_ceil(2)],
+            bars: vec![[T::zero(); RECORD]; places * N],
+            param_bars: vec![[T::Pack::zero(); P]; packs],
         }
     }
 
@@ -242,18 +250,28 @@ impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
         if self.is_empty() {
             return;
         }
-        let rest = &scratch.rest;
-        for_each(at.parallel, &mut scratch.forces, TASK, |pack, forces| {
+        let (rest, pairs) = (&scratch.rest, N.div_ceil(2));
+        for_each_chunk(at.parallel, &mut scratch.forces, pairs * T::WIDTH, |pack, out| {
             let (x, v) = self.gather(pack, at);
-            *forces = E::forces(rest[pack], self.gather_params(pack, at), x, v);
+            let f = E::forces(rest[pack], self.gather_params(pack, at), x, v);
+            for pair in 0..pairs {
+                let (a, b) = (f[2 * pair], f[(2 * pair + 1).min(N - 1)]);
+                let o = T::Pack::zero();
+                T::scatter(&[a.x, a.y, a.z, o, b.x, b.y, b.z, o], |i, record| out[i * pairs + pair] = record);
+            }
         });
         let forces = &scratch.forces;
         for_each(at.parallel, force, PARTICLES, |i, force| {
-            let mut sum = Vec3::new(force[0], force[1], force[2]);
+            let [x, y, z] = *force;
+            let mut sum = [x, y, z, T::zero()];
             for (e, c) in self.incidence.of(i) {
-                sum += T::unpack_vector(&forces[e / T::WIDTH][c], e % T::WIDTH);
+                let record = &forces[e * pairs + c / 2];
+                let half = if c & 1 == 0 { &record[..4] } else { &record[4..] };
+                for (sum, f) in sum.iter_mut().zip(half) {
+                    *sum += *f;
+                }
             }
-            *force = [sum.x, sum.y, sum.z];
+            *force = [sum[0], sum[1], sum[2]];
         });
     }
 
@@ -268,29 +286,33 @@ impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
         if self.is_empty() {
             return;
         }
-        let rest = &scratch.rest;
-        for_each(at.parallel, &mut scratch.bars, TASK, |pack, bars| {
+        let ElementScratch { rest, bars: out, param_bars, .. } = scratch;
+        for_each_chunk2(at.parallel, (out, N * T::WIDTH), (param_bars, 1), |pack, out, param_bars| {
             let (x, v) = self.gather(pack, at);
             let f_bar = self.gather_vectors::<T>(pack, force_bar);
-            *bars = E::forces_vjp(rest[pack], self.gather_params(pack, at), x, v, f_bar);
+            let bars = E::forces_vjp(rest[pack], self.gather_params(pack, at), x, v, f_bar);
+            param_bars[0] = bars.params;
+            for c in 0..N {
+                let (x, v, work) = (bars.x[c], bars.v[c], bars.work[c]);
+                let rows = [x.x, x.y, x.z, work, v.x, v.y, v.z, T::Pack::zero()];
+                T::scatter(&rows, |i, record| out[i * N + c] = record);
+            }
         });
 
         // Every particle collects from its elements.
-        let packs = &scratch.bars;
+        let (records, packs) = (&scratch.bars, &scratch.param_bars);
         let ParticleBars { x, v, work, wind, params, control } = bars;
-        let each = x.iter_mut().zip(v.iter_mut()).zip(work.iter_mut());
         let collect = |i: usize, x_bar: &mut [T; 3], v_bar: &mut [T; 3], work: &mut T| {
-            let (mut x, mut v, mut w) = (Vec3::zero(), Vec3::zero(), T::zero());
+            let mut sum = [T::zero(); RECORD];
             for (e, c) in self.incidence.of(i) {
-                let (pack, place) = (&packs[e / T::WIDTH], e % T::WIDTH);
-                x += T::unpack_vector(&pack.x[c], place);
-                v += T::unpack_vector(&pack.v[c], place);
-                w += T::unpack(&pack.work[c], place);
+                for (sum, bar) in sum.iter_mut().zip(&records[e * N + c]) {
+                    *sum += *bar;
+                }
             }
-            add(x_bar, x);
-            add(v_bar, v);
+            let [a, b, c, w, d, e, f, _] = sum;
+            add(x_bar, Vec3::new(a, b, c));
+            add(v_bar, Vec3::new(d, e, f));
             *work += w;
-            v
         };
         if at.parallel {
             x.par_chunks_mut(PARTICLES)
@@ -303,49 +325,51 @@ impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
                     }
                 });
         } else {
+            let each = x.iter_mut().zip(v.iter_mut()).zip(work.iter_mut());
             for (i, ((x, v), work)) in each.enumerate() {
                 collect(i, x, v, work);
             }
         }
 
         // v is measured against the wind.
-        for (pack, bars) in packs.iter().enumerate() {
-            for place in 0..T::WIDTH.min(self.len - pack * T::WIDTH) {
-                for c in 0..N {
-                    **wind -= T::unpack_vector(&bars.v[c], place);
-                }
+        if at.wind.is_some() {
+            for record in &records[..self.len * N] {
+                **wind -= Vec3::new(record[4], record[5], record[6]);
             }
         }
         self.scatter_params(packs, params, control);
     }
 
     /// Cotangents of parameters go to their elements, those of driven ones to their controls as well.
-    fn scatter_params<T: Real>(
-        &self,
-        packs: &[ElementBars<T::Pack, N, P>],
-        params: &mut [T],
-        control: &mut [T],
-    ) {
+    fn scatter_params<T: Real>(&self, packs: &[[T::Pack; P]], params: &mut [T], control: &mut [T]) {
         for p in 0..P {
             let run = &mut params[self.params + p * self.len..][..self.len];
             for (run, bars) in run.chunks_mut(T::WIDTH).zip(packs) {
                 for (i, bar) in run.iter_mut().enumerate() {
-                    *bar += T::unpack(&bars.params[p], i);
+                    *bar += T::unpack(&bars[p], i);
                 }
             }
         }
         for (e, c) in self.controls.iter().enumerate() {
             if *c != NOT_DRIVEN {
-                control[*c as usize] += T::unpack(&packs[e / T::WIDTH].params[self.driven], e % T::WIDTH);
+                control[*c as usize] += T::unpack(&packs[e / T::WIDTH][self.driven], e % T::WIDTH);
             }
         }
     }
 
     #[inline(always)]
     fn gather<T: Real>(&self, pack: usize, at: &Particles<T>) -> (Corners<T, N>, Corners<T, N>) {
-        let wind = at.wind.map(T::fill);
-        let v = self.gather_vectors::<T>(pack, at.v);
-        (self.gather_vectors::<T>(pack, at.x), v.map(|v| v - wind))
+        let corners = &self.corners[pack * T::WIDTH..][..T::WIDTH];
+        let (mut xs, mut vs) = ([Vec3::zero(); N], [Vec3::zero(); N]);
+        for c in 0..N {
+            let [a, b, e, _, d, f, g, _] = T::gather(|i| &at.records[corners[i][c] as usize]);
+            (xs[c], vs[c]) = (Vec3 { x: a, y: b, z: e }, Vec3 { x: d, y: f, z: g });
+        }
+        if let Some(wind) = at.wind {
+            let wind = wind.map(T::fill);
+            vs.iter_mut().for_each(|v| *v -= wind);
+        }
+        (xs, vs)
     }
 
     #[inline(always)]
@@ -387,6 +411,49 @@ fn add<T: Real>(to: &mut [T; 3], x: Vec3<T>) {
     to[0] += x.x;
     to[1] += x.y;
     to[2] += x.z;
+}
+
+/// Visits chunks of `grain` items with their index, [`TASK`] chunks to a task where tasks run in parallel.
+#[inline(always)]
+fn for_each_chunk<X: Send>(
+    parallel: bool,
+    items: &mut [X],
+    grain: usize,
+    visit: impl Fn(usize, &mut [X]) + Sync,
+) {
+    if parallel {
+        items.par_chunks_mut(TASK * grain).enumerate().for_each(|(task, items)| {
+            for (k, chunk) in items.chunks_mut(grain).enumerate() {
+                visit(task * TASK + k, chunk);
+            }
+        });
+    } else {
+        for (i, chunk) in items.chunks_mut(grain).enumerate() {
+            visit(i, chunk);
+        }
+    }
+}
+
+/// The same over two lists side by side.
+#[inline(always)]
+fn for_each_chunk2<X: Send, Y: Send>(
+    parallel: bool,
+    (xs, xgrain): (&mut [X], usize),
+    (ys, ygrain): (&mut [Y], usize),
+    visit: impl Fn(usize, &mut [X], &mut [Y]) + Sync,
+) {
+    if parallel {
+        let tasks = xs.par_chunks_mut(TASK * xgrain).zip(ys.par_chunks_mut(TASK * ygrain)).enumerate();
+        tasks.for_each(|(task, (xs, ys))| {
+            for (k, (x, y)) in xs.chunks_mut(xgrain).zip(ys.chunks_mut(ygrain)).enumerate() {
+                visit(task * TASK + k, x, y);
+            }
+        });
+    } else {
+        for (i, (x, y)) in xs.chunks_mut(xgrain).zip(ys.chunks_mut(ygrain)).enumerate() {
+            visit(i, x, y);
+        }
+    }
 }
 
 /// Visits every item with its index, `grain` items to a task where tasks run in parallel.

@@ -190,7 +190,7 @@ impl Soft {
 
     /// Adds the forces of all elements to those of the particles.
     pub fn add_forces<T: Real>(&self, scratch: &mut SoftScratch<T>, at: &Particles<T>, force: &mut [[T; 3]]) {
-        let still = Particles { wind: Vec3::zero(), ..*at };
+        let still = Particles { wind: None, ..*at };
         macro_rules! add {
             (air, $kind:ty) => {
                 self.air.add_forces::<T, $kind>(&mut scratch.air, at, force)
@@ -210,7 +210,7 @@ impl Soft {
         force_bar: &[[T; 3]],
         bars: &mut ParticleBars<T>,
     ) {
-        let still = Particles { wind: Vec3::zero(), ..*at };
+        let still = Particles { wind: None, ..*at };
         macro_rules! add {
             (air, $kind:ty) => {
                 self.air.add_forces_vjp::<T, $kind>(&mut scratch.air, at, force_bar, bars)

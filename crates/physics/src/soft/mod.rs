@@ -21,5 +21,7 @@ pub mod mesh;
 pub mod solid;
 pub mod spring;
 
-pub use body::{Attachment, Cloth, Part, Placement, SoftBody, SoftContact, Solid, SolidLaw, SpringMaterial};
+pub use body::{
+    Attachment, Cloth, Part, Placement, PlacementBar, SoftBody, SoftContact, Solid, SolidLaw, SpringMaterial,
+};
 pub use forces::{Soft, SoftIndex, SoftScratch};

@@ -11,12 +11,12 @@ mod touch;
 
 use pullback_core::layout::{Layout, Slice};
 use pullback_core::{ConfigError, Described, FieldShape, VectorField, Workspace};
-use pullback_math::{Flat, Force, Real, Vec3};
+use pullback_math::{Flat, Force, RECORD, Real, Vec3};
 
 use crate::articulated::contact::{PenaltyLaw, pose_wrench};
 use crate::articulated::rnea::Push;
 use crate::articulated::{Articulated, ArticulatedWorkspace, Model};
-use crate::soft::element::{ParticleBars, Particles};
+use crate::soft::element::{ParticleBars, Particles, record as side_by_side};
 use crate::soft::{Soft, SoftBody, SoftScratch};
 use attach::{attachment, attachment_vjp};
 use touch::{TouchBars, Touching};
@@ -146,7 +146,7 @@ impl World {
 
     /// Energy of the particles, J: of their motion, stored in elements, and of their height in gravity.
     pub fn particle_energy<T: Real>(&self, params: &[T], state: &[T], control: &[T]) -> ParticleEnergy<T> {
-        let at = self.particles(params, state, control);
+        let at = self.particles(params, state, control, &mut []);
         let gravity = Vec3::read(&params[self.robot.index().gravity..]);
         let mut energy = ParticleEnergy { elastic: self.soft.energy(&at), ..Default::default() };
         for ((x, v), m) in at.x.iter().zip(at.v).zip(&params[self.soft.index().mass..]) {
@@ -175,15 +175,19 @@ impl World {
     }
 
     /// The particles at a state.
-    fn particles<'a, T: Real>(&self, params: &'a [T], state: &'a [T], control: &'a [T]) -> Particles<'a, T> {
-        Particles {
-            params,
-            control,
-            x: self.particle_positions(state),
-            v: self.particle_velocities(state),
-            wind: self.soft.wind(params),
-            parallel: self.parallel,
+    fn particles<'a, T: Real>(
+        &self,
+        params: &'a [T],
+        state: &'a [T],
+        control: &'a [T],
+        records: &'a mut [[T; RECORD]],
+    ) -> Particles<'a, T> {
+        let (x, v) = (self.particle_positions(state), self.particle_velocities(state));
+        for ((record, x), v) in records.iter_mut().zip(x).zip(v) {
+            *record = side_by_side(*x, *v);
         }
+        let wind = Some(self.soft.wind(params));
+        Particles { params, control, x, v, records, wind, parallel: self.parallel }
     }
 
     fn law<T: Real>(&self, params: &[T]) -> (PenaltyLaw<T>, T) {
@@ -279,6 +283,8 @@ pub struct WorldWorkspace<T: Real> {
     /// That of the robots, with what was computed last.
     pub robot: ArticulatedWorkspace<T>,
     soft: SoftScratch<T>,
+    /// Positions and velocities side by side.
+    records: Vec<[T; RECORD]>,
     robot_state: Vec<T>,
     robot_control: Vec<T>,
     robot_rate: Vec<T>,
@@ -306,6 +312,7 @@ impl<T: Real> Workspace for WorldWorkspace<T> {
         ];
         scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
             + (self.force.capacity() + self.force_bar.capacity()) * size_of::<[T; 3]>()
+            + self.records.capacity() * size_of::<[T; RECORD]>()
             + self.pushes.capacity() * size_of::<Push<T>>()
             + (self.velocity_bars.capacity() + self.wrenches.capacity()) * size_of::<Force<T>>()
             + self.robot.heap_bytes()
@@ -342,6 +349,7 @@ impl<T: Real> VectorField<T> for World {
         WorldWorkspace {
             robot: self.robot.workspace(),
             soft: self.soft.scratch(),
+            records: vec![[T::zero(); RECORD]; n],
             robot_state: zeros(nq + nv),
             robot_control: zeros(controls),
             robot_rate: zeros(2 * nv),
@@ -365,11 +373,13 @@ impl<T: Real> VectorField<T> for World {
         control: &[T],
         rate: &mut [T],
     ) {
-        let at = self.particles(params, state, control);
+        let mut records = std::mem::take(&mut ws.records);
+        let at = self.particles(params, state, control, &mut records);
         self.motion(ws, params, state);
         self.inner_forces(ws, &at);
         self.couplings(ws, &at);
         self.robot_control(ws, control);
+        ws.records = records;
         let WorldWorkspace { robot, robot_state, robot_control, robot_rate, force, .. } = ws;
         self.robot.eval(robot, params, time, robot_state, robot_control, robot_rate);
 
@@ -407,7 +417,8 @@ impl<T: Real> VectorField<T> for World {
         let (velocity_bar, acceleration_bar) = rate_bar.split_at(nv + w.len());
 
         // Robots: their accelerations under the pushes, and back.
-        let at = self.particles(params, state, control);
+        let mut records = std::mem::take(&mut ws.records);
+        let at = self.particles(params, state, control, &mut records);
         self.motion(ws, params, state);
         if self.robot.model().bodies.len() > 1 {
             self.couplings(ws, &at);
@@ -554,6 +565,7 @@ impl<T: Real> VectorField<T> for World {
         for (bar, x) in q_bar.iter_mut().zip(robot_q_bar).chain(v_bar.iter_mut().zip(robot_v_bar)) {
             *bar += *x;
         }
+        ws.records = records;
         T::zero()
     }
 

@@ -41,7 +41,7 @@ function follow(app, body) {
   app.followedAt = null;
   byId("follow").value = String(app.followed);
   document.documentElement.dataset.follow = app.recording.bodies[app.followed] || "";
-  if (app.followed >= 0) app.camera.goal.target = currentPoses(app)[app.followed].position;
+  if (app.followed >= 0) app.camera.goal.target = currentInstant(app).poses[app.followed].position;
 }
 
 function bindKeys(app) {
@@ -115,7 +115,7 @@ function bindPointers(app) {
   canvas.addEventListener("dblclick", () => { frameAll(app); app.refresh(); });
 }
 
-// What the address asks for: #frame=10&contacts=1&forces=0&theme=dark&azimuth=40&elevation=20 (degrees) and so on.
+// What the address asks for: #frame=10 (or t=1.5, seconds)&contacts=1&forces=0&theme=dark&azimuth=40&elevation=20 (degrees) and so on.
 function applyAddress(app) {
   const wishes = new URLSearchParams(location.hash.slice(1));
   const number = (name) => (wishes.has(name) && isFinite(wishes.get(name)) ? Number(wishes.get(name)) : null);
@@ -125,6 +125,7 @@ function applyAddress(app) {
   if (number("azimuth") !== null) app.camera.goal.azimuth = (number("azimuth") * Math.PI) / 180;
   if (number("elevation") !== null) app.camera.goal.elevation = clamp((number("elevation") * Math.PI) / 180, -1.5, 1.55);
   if (number("zoom") > 0) app.camera.goal.distance /= number("zoom");
+  if (number("t") !== null) showFrame(app.playback, positionAt(app.playback, number("t") + 1e-9).frame);
   if (number("frame") !== null) showFrame(app.playback, number("frame"));
   if (wishes.has("follow")) follow(app, app.recording.bodies.indexOf(wishes.get("follow")));
   if (number("play") !== null) app.playback.playing = number("play") !== 0;

@@ -13,6 +13,7 @@ function decodeRecording(raw) {
   const recording = {
     bodies: raw.bodies,
     geoms: raw.geoms,
+    soft: raw.soft.map(decodeSoft),
     fps: raw.fps,
     times: new Float64Array(bytesFromBase64(raw.times)),
     positions: new Float32Array(bytesFromBase64(raw.positions)),
@@ -26,6 +27,7 @@ function decodeRecording(raw) {
   requireLength("times", recording.times, raw.frames);
   requireLength("positions", recording.positions, 3 * raw.frames * raw.bodies.length);
   requireLength("orientations", recording.orientations, 4 * raw.frames * raw.bodies.length);
+  for (const soft of recording.soft) requireLength(soft.name, soft.vertices, 3 * raw.frames * soft.count);
   requireLength("contacts", recording.contacts, 10 * recording.contactStarts[raw.frames]);
   return recording;
 }
@@ -62,6 +64,14 @@ function interpolatedPoses(recording, frame, fraction) {
       orientation: slerp(here.orientation, next.orientation, fraction),
     };
   });
+}
+
+// Everything that moves at a fraction of the way from a frame to the next.
+function instantAt(recording, frame, fraction) {
+  return {
+    poses: interpolatedPoses(recording, frame, fraction),
+    soft: recording.soft.map((soft) => softVertices(recording, soft, frame, fraction)),
+  };
 }
 
 function contactsAt(recording, frame) {

@@ -19,7 +19,7 @@ function motionBounds(renderer, recording) {
   const high = [-Infinity, -Infinity, -Infinity];
   const radii = [];
   for (let frame = 0; frame < count; frame += stride) {
-    const bounds = solidBounds(renderer, interpolatedPoses(recording, frame, 0));
+    const bounds = solidBounds(renderer, instantAt(recording, frame, 0));
     radii.push(bounds.radius);
     for (let k = 0; k < 3; k++) {
       low[k] = Math.min(low[k], bounds.low[k]);
@@ -37,12 +37,13 @@ function roundNumber(x) {
   return power * (x / power >= 5 ? 5 : x / power >= 2 ? 2 : 1);
 }
 
-// The body that travels farthest.
+// The body that travels farthest, -1 if none moves.
 function traveller(recording) {
   const last = recording.times.length - 1;
   const travel = recording.bodies.map((_, body) =>
     length(subtract(recordedPose(recording, last, body).position, recordedPose(recording, 0, body).position)));
-  return travel.indexOf(Math.max(...travel));
+  const farthest = Math.max(...travel);
+  return farthest > 0 ? travel.indexOf(farthest) : -1;
 }
 
 function frameAll(app) {
@@ -50,16 +51,16 @@ function frameAll(app) {
   if (app.followed < 0) {
     frameBox(app.camera, app.motion.low, app.motion.high, aspect);
   } else {
-    const now = solidBounds(app.renderer, currentPoses(app));
+    const now = solidBounds(app.renderer, currentInstant(app));
     frameBox(app.camera, now.low, now.high, aspect);
     // Room for what comes.
     zoom(app.camera, 1.3);
   }
 }
 
-function currentPoses(app) {
+function currentInstant(app) {
   const { frame, fraction } = positionAt(app.playback);
-  return interpolatedPoses(app.recording, frame, fraction);
+  return instantAt(app.recording, frame, fraction);
 }
 
 function layout(app) {
@@ -78,7 +79,7 @@ function layout(app) {
 
 function draw(app) {
   const { playback, camera, recording } = app;
-  const poses = currentPoses(app);
+  const { poses, soft } = currentInstant(app);
   if (app.followed >= 0) {
     const place = poses[app.followed].position;
     if (app.followedAt) carry(camera, subtract(place, app.followedAt));
@@ -86,6 +87,7 @@ function draw(app) {
   }
   drawScene(app.renderer, {
     poses,
+    soft,
     contacts: contactsAt(recording, positionAt(playback).frame),
     camera,
     theme: THEMES[app.themeName],

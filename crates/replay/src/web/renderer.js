@@ -15,6 +15,7 @@ function createRenderer(gl, recording) {
     gl,
     solids: geoms.filter((geom) => geom.surface),
     planes: geoms.filter((geom) => !geom.surface),
+    soft: recording.soft.map((soft) => createSoft(gl, soft, softVertices(recording, soft, 0, 0))),
     marks: createMarkSurfaces(gl),
     corners: createBuffer(gl, [-1, -1, 1, -1, -1, 1, 1, 1]),
     shadowMap: createShadowMap(gl, 2048),
@@ -28,10 +29,11 @@ function createRenderer(gl, recording) {
   };
 }
 
+const IDENTITY = matrixFromPose({ position: [0, 0, 0], orientation: [1, 0, 0, 0] });
 const geomPose = (geom, poses) => compose(poses[geom.body], geom);
 
-// A sphere around all solids at an instant.
-function solidBounds(renderer, poses) {
+// A sphere around all solids and soft shapes at an instant.
+function solidBounds(renderer, { poses, soft }) {
   const low = [Infinity, Infinity, Infinity];
   const high = [-Infinity, -Infinity, -Infinity];
   for (const geom of renderer.solids) {
@@ -44,13 +46,20 @@ function solidBounds(renderer, poses) {
       high[k] = Math.max(high[k], centre[k] + half);
     }
   }
+  for (const vertices of soft) {
+    for (let k = 0; k < vertices.length; k++) {
+      low[k % 3] = Math.min(low[k % 3], vertices[k]);
+      high[k % 3] = Math.max(high[k % 3], vertices[k]);
+    }
+  }
   if (!(high[0] >= low[0])) return { low: [-1, -1, 0], high: [1, 1, 1], centre: [0, 0, 0.5], radius: 1 };
   return { low, high, centre: scale(add(low, high), 0.5), radius: Math.max(0.5 * length(subtract(high, low)), 1e-3) };
 }
 
 function drawScene(renderer, scene) {
   const { gl } = renderer;
-  const bounds = solidBounds(renderer, scene.poses);
+  const bounds = solidBounds(renderer, scene);
+  renderer.soft.forEach((item, k) => updateSoft(gl, item, scene.soft[k]));
   const lightFromWorld = lightMatrix(bounds);
   drawShadowMap(renderer, scene, lightFromWorld);
 
@@ -111,6 +120,12 @@ function drawShadowMap(renderer, scene, lightFromWorld) {
     setUniforms(gl, programs.depth, { uWorldFromGeom: matrixFromPose(geomPose(geom, scene.poses)) });
     bindAttribute(gl, programs.depth, "aPosition", geom.surface.positions, 3);
     gl.drawArrays(gl.TRIANGLES, 0, geom.surface.count);
+  }
+  setUniforms(gl, programs.depth, { uWorldFromGeom: IDENTITY });
+  for (const { surface, soft } of renderer.soft) {
+    if (soft.rgba[3] < 0.5) continue;
+    bindAttribute(gl, programs.depth, "aPosition", surface.positions, 3);
+    gl.drawArrays(gl.TRIANGLES, 0, surface.count);
   }
 }
 
@@ -179,6 +194,9 @@ function drawSolids(renderer, scene, shared) {
     const range = length(subtract(matrix.slice(12, 15), shared.uEye));
     return { surface: geom.surface, matrix, normalMatrix: matrix, color: geom.rgba, range };
   });
+  for (const { surface, soft } of renderer.soft) {
+    items.push({ surface, matrix: IDENTITY, normalMatrix: IDENTITY, color: soft.rgba, range: 0 });
+  }
   const opaque = items.filter((item) => item.color[3] >= 0.999);
   const clear = items.filter((item) => item.color[3] < 0.999).sort((a, b) => b.range - a.range);
   gl.enable(gl.DEPTH_TEST);
@@ -192,6 +210,20 @@ function drawSolids(renderer, scene, shared) {
   gl.depthMask(false);
   drawItems(renderer, clear, { ...shared, uGloss: 1, uShadowSoft: 5 });
   gl.depthMask(true);
+  drawSprings(renderer, shared);
+}
+
+// The lines of soft shapes, darker than their surfaces.
+function drawSprings(renderer, shared) {
+  const { gl, programs } = renderer;
+  useProgram(gl, programs.plain, { ...shared, uWorldFromGeom: IDENTITY });
+  for (const { lines, soft } of renderer.soft) {
+    if (!lines.count) continue;
+    const alpha = soft.triangles.length ? 0.35 : 0.9;
+    setUniforms(gl, programs.plain, { uColor: [...soft.rgba.slice(0, 3).map((c) => 0.45 * c), alpha] });
+    bindAttribute(gl, programs.plain, "aPosition", lines.positions, 3);
+    gl.drawArrays(gl.LINES, 0, lines.count);
+  }
 }
 
 function drawItems(renderer, items, uniforms) {

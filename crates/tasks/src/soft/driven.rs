@@ -1,0 +1,185 @@
+//! [`Driven`]: a field some of whose controls are functions of time and of parameters of their own.
+//!
+//! u(t) = d(θ_d, t) takes the place of one slice of the field's controls; θ_d is appended to the parameters, so gradients reach
+//! it through every inner step of the integrator. Fields with guards are out of its scope: it reports none.
+
+use std::ops::Range;
+
+use pullback_core::layout::{Layout, Slice};
+use pullback_core::{ConfigError, Described, FieldShape, VectorField, Workspace};
+use pullback_math::Real;
+
+/// What stands in for controls.
+pub trait Drive: Send + Sync {
+    /// Number of controls it gives.
+    fn outputs(&self) -> usize;
+    /// Its parameters.
+    fn slice(&self) -> Slice;
+    /// u = d(θ, t).
+    fn eval<T: Real>(&self, params: &[T], time: T, out: &mut [T]);
+    /// The pullback of [`Drive::eval`]: *adds* to the cotangent of θ and returns that of the time.
+    fn eval_vjp<T: Real>(&self, params: &[T], time: T, out_bar: &[T], params_bar: &mut [T]) -> T;
+}
+
+/// A field and what drives a slice of its controls.
+#[derive(Clone, Debug)]
+pub struct Driven<F, D> {
+    field: F,
+    drive: D,
+    driven: Range<usize>,
+    layout: Layout,
+}
+
+impl<F: FieldShape, D: Drive> Driven<F, D> {
+    /// Lets `drive` give the controls in `driven`, which must be whole slices.
+    pub fn new(field: F, drive: D, driven: Range<usize>) -> Result<Self, ConfigError> {
+        if drive.outputs() != driven.len() {
+            let (given, wanted) = (drive.outputs(), driven.len());
+            return Err(ConfigError::new(format!(
+                "a drive gives {given} controls where {wanted} are wanted"
+            )));
+        }
+        let inner = field.layout();
+        let mut builder = Layout::builder();
+        builder = inner.state.slices().iter().cloned().fold(builder, |b, s| b.state(s));
+        let kept = inner.control.slices().iter().filter(|s| !driven.contains(&s.range.start));
+        builder = kept.cloned().fold(builder, |b, s| b.control(s));
+        builder = inner.params.slices().iter().cloned().fold(builder, |b, s| b.param(s));
+        let layout = builder.param(drive.slice()).build()?;
+        Ok(Driven { field, drive, driven, layout })
+    }
+
+    /// Makes `start` the default of the first entries of the state.
+    pub fn with_start(mut self, start: &[f64]) -> Result<Self, ConfigError> {
+        let mut builder = Layout::builder();
+        for slice in self.layout.state.slices() {
+            let mut slice = slice.clone();
+            let given = start.get(slice.range.start..).unwrap_or_default();
+            slice.default.iter_mut().zip(given).for_each(|(default, x)| *default = *x);
+            builder = builder.state(slice);
+        }
+        builder = self.layout.control.slices().iter().cloned().fold(builder, |b, s| b.control(s));
+        self.layout = self.layout.params.slices().iter().cloned().fold(builder, |b, s| b.param(s)).build()?;
+        Ok(self)
+    }
+
+    /// The field inside.
+    pub fn field(&self) -> &F {
+        &self.field
+    }
+
+    /// Parameters of the field and of the drive.
+    fn split<'a, T>(&self, params: &'a [T]) -> (&'a [T], &'a [T]) {
+        params.split_at(self.field.layout().params.len())
+    }
+}
+
+/// Scratch of [`Driven`].
+#[derive(Debug)]
+pub struct DrivenWorkspace<T, W> {
+    field: W,
+    control: Vec<T>,
+    control_bar: Vec<T>,
+}
+
+impl<T: Real, W: Workspace> Workspace for DrivenWorkspace<T, W> {
+    fn heap_bytes(&self) -> usize {
+        self.field.heap_bytes() + (self.control.capacity() + self.control_bar.capacity()) * size_of::<T>()
+    }
+}
+
+impl<F, D> Described for Driven<F, D> {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+impl<F: FieldShape, D: Drive> FieldShape for Driven<F, D> {
+    fn rate_len(&self) -> usize {
+        self.field.rate_len()
+    }
+    fn velocities(&self) -> Option<usize> {
+        self.field.velocities()
+    }
+    fn time_dependent(&self) -> bool {
+        true
+    }
+    fn flat(&self) -> bool {
+        self.field.flat()
+    }
+}
+
+impl<T: Real, F: VectorField<T>, D: Drive> VectorField<T> for Driven<F, D> {
+    type Workspace = DrivenWorkspace<T, F::Workspace>;
+
+    fn workspace(&self) -> Self::Workspace {
+        let zeros = vec![T::zero(); self.field.layout().control.len()];
+        DrivenWorkspace { field: self.field.workspace(), control: zeros.clone(), control_bar: zeros }
+    }
+
+    fn eval(
+        &self,
+        ws: &mut Self::Workspace,
+        params: &[T],
+        time: T,
+        state: &[T],
+        control: &[T],
+        rate: &mut [T],
+    ) {
+        let Range { start, end } = self.driven;
+        let (inner, own) = self.split(params);
+        ws.control[..start].copy_from_slice(&control[..start]);
+        self.drive.eval(own, time, &mut ws.control[start..end]);
+        ws.control[end..].copy_from_slice(&control[start..]);
+        self.field.eval(&mut ws.field, inner, time, state, &ws.control, rate);
+    }
+
+    fn eval_vjp(
+        &self,
+        ws: &mut Self::Workspace,
+        params: &[T],
+        time: T,
+        state: &[T],
+        control: &[T],
+        rate_bar: &[T],
+        state_bar: &mut [T],
+        control_bar: &mut [T],
+        params_bar: &mut [T],
+    ) -> T {
+        let Range { start, end } = self.driven;
+        let (inner, own) = self.split(params);
+        let (inner_bar, own_bar) = params_bar.split_at_mut(inner.len());
+        ws.control[..start].copy_from_slice(&control[..start]);
+        self.drive.eval(own, time, &mut ws.control[start..end]);
+        ws.control[end..].copy_from_slice(&control[start..]);
+
+        let DrivenWorkspace { field, control: all, control_bar: all_bar } = ws;
+        all_bar.fill(T::zero());
+        let by_field =
+            self.field.eval_vjp(field, inner, time, state, all, rate_bar, state_bar, all_bar, inner_bar);
+        let kept = all_bar[..start].iter().chain(&all_bar[end..]);
+        control_bar.iter_mut().zip(kept).for_each(|(bar, x)| *bar += *x);
+        by_field + self.drive.eval_vjp(own, time, &all_bar[start..end], own_bar)
+    }
+
+    fn advance(&self, state: &[T], rate: &[T], h: T, next: &mut [T]) {
+        self.field.advance(state, rate, h, next);
+    }
+    fn advance_vjp(
+        &self,
+        state: &[T],
+        rate: &[T],
+        h: T,
+        next_bar: &[T],
+        state_bar: &mut [T],
+        rate_bar: &mut [T],
+    ) {
+        self.field.advance_vjp(state, rate, h, next_bar, state_bar, rate_bar);
+    }
+    fn straighten(&self, increment: &[T], h: T, rate: &mut [T]) {
+        self.field.straighten(increment, h, rate);
+    }
+    fn straighten_vjp(&self, increment: &[T], h: T, rate: &[T], rate_bar: &mut [T], increment_bar: &mut [T]) {
+        self.field.straighten_vjp(increment, h, rate, rate_bar, increment_bar);
+    }
+}
