@@ -71,9 +71,6 @@ impl Blocks {
         lists.iter().map(|l| l.capacity() * size_of::<u32>()).sum()
     }
 
-    fn index(&self, [i, j, k]: [usize; 3]) -> usize {
-        (i * self.dims[1] + j) * self.dims[2] + k
-    }
     /// Lowest node of a block.
     pub fn corner(&self, block: u32) -> [usize; 3] {
         let (block, [_, ny, nz]) = (block as usize, self.dims);
@@ -92,7 +89,7 @@ impl Blocks {
 
         // How many particles each block has.
         for p in 0..particles {
-            let block = self.index(base(p).map(|b| b as usize / BLOCK));
+            let block = self.offset(base(p).map(|b| b as usize / BLOCK));
             self.block_of[p] = block as u32;
             self.fill[block] += 1;
         }
@@ -115,10 +112,10 @@ impl Blocks {
         }
         self.fill.fill(0);
         // Blocks of nodes that tiles reach.
-        for &block in &self.tiles {
-            for step in NEIGHBOURS {
-                let slot = &mut self.slot_of[block as usize + self.offset(step)];
-                *slot = 0;
+        for step in NEIGHBOURS {
+            let offset = self.offset(step);
+            for &block in &self.tiles {
+                self.slot_of[block as usize + offset] = 0;
             }
         }
         for block in 0..self.slot_of.len() {

@@ -4,12 +4,19 @@
 //! (PlasticineLab): v ← v_c + (1 − s) u + s P(u), with u = v − v_c, and P takes the inward part of u away and shrinks the rest
 //! by μ times it.
 
-use pullback_math::{Cotangent, Mat3, Motion, Packing, Real, Transform, Vec3, differentiable, select};
+use pullback_math::{Cotangent, Mat3, Motion, Real, Transform, Vec3, differentiable, select};
 
 use crate::collision::{Collider, Contact, MAX_CONTACTS, ShapeBar, collide, collide_vjp};
 
-/// Masses below this, kg, are no material.
-pub const NO_MASS: f64 = 1e-15;
+/// Masses below this many times the smallest float, kg, are no material. Not a round 10⁻¹⁵: nodes at the rim carry that little, and
+/// dropping them would lose momentum.
+const NO_MASS: f64 = 1e6;
+
+/// Where there is material.
+#[inline(always)]
+pub fn there<T: Real>(mass: T) -> T::Mask {
+    mass.gt(T::lit(NO_MASS * T::MIN_POSITIVE))
+}
 /// Strength below which a collider does not act.
 const WEAKEST: f64 = 0.1;
 
@@ -17,9 +24,9 @@ const WEAKEST: f64 = 0.1;
 #[differentiable]
 #[inline(always)]
 pub fn velocity<T: Real>(momentum: Vec3<T>, mass: T, pull: Vec3<T>) -> Vec3<T> {
-    let there = mass.gt(T::lit(NO_MASS));
-    let v = momentum * select(there, mass, T::one()).recip() + pull;
-    v * select(there, T::one(), T::zero())
+    let is = mass.gt(T::lit(NO_MASS * T::MIN_POSITIVE));
+    let v = momentum * select(is, mass, T::one()).recip() + pull;
+    v * select(is, T::one(), T::zero())
 }
 
 /// A velocity against something at rest with unit normal n and friction μ: the inward part goes, the rest shrinks by μ times it.

@@ -3,11 +3,23 @@
 //! | module | what |
 //! |---|---|
 //! | [`material`] | what a particle is made of: flow and stress |
+//! | [`stress`] | flow and stress of all particles, in packs |
 //! | [`stencil`] | which nodes a particle touches; scatter and gather |
 //! | [`blocks`] | sparse grids: blocks in use, particles sorted by block |
 //! | [`grid`] | what happens on the nodes: gravity, colliders, floor and walls |
+//! | [`cloud`] | particles and grid as a builder writes them down |
+//! | [`system`] | one substep as a differentiable system |
+//!
+//! The adjoint of scatter is gather, and the other way round: both are one function each ([`stencil`]), and the cotangent of a
+//! particle's position has one form for both. Nothing is kept from the forward pass but states.
 
 pub mod blocks;
+pub mod cloud;
 pub mod grid;
 pub mod material;
 pub mod stencil;
+pub mod stress;
+pub mod system;
+
+pub use cloud::{Cloud, Grid, Stuff};
+pub use system::Mpm;

@@ -1,0 +1,744 @@
+//! [`Mpm`]: one substep of the material point method as a differentiable system.
+//!
+//! State: coordinates of the colliders' joints; positions, velocities, affine velocities C and deformations F of all particles.
+//! Control: speed of every joint. A substep reads: move the colliders; flow and stress in the particles; scatter mass and momentum to
+//! the nodes; velocities on the nodes; gather them. The pullback walks the same list backwards and recomputes what it
+//! needs from the state, so nothing is kept but states.
+//!
+//! Colliders are the geoms of an articulated model that is moved, not pushed: joints follow the controls within their
+//! ranges whatever stands in the way. Papers 0 and 2 take a collider's velocity from the difference of its poses; ours is
+//! that of the body at the start of the substep, which differs by O(Δt).
+
+use pullback_core::layout::{Layout, Slice};
+use pullback_core::{ConfigError, Described, Info, StepError, System, Workspace};
+use pullback_math::{Flat, Force, Mask, Real, Scalar, Transform, Vec3};
+
+use super::blocks::{BLOCK, BLOCK_NODES, Blocks, base_of};
+use super::cloud::{Cloud, Grid, Part, Stuff};
+use super::grid::{
+    Floor, WideGeom, WideGeomBar, bounded, bounded_vjp, there, total, total_vector, velocity, velocity_vjp,
+};
+use super::material::{FixedCorotated, Fluid, NeoHookean, Plasticine, Sand, VonMises};
+use super::stencil::{Affine, Stencil, TILE_NODES, gather, position_bar, scatter};
+use super::stress::{Scales, stress, stress_vjp};
+use crate::articulated::{Articulated, ArticulatedWorkspace, Model};
+use crate::collision::ShapeBar;
+
+/// Particles and moving colliders.
+#[derive(Clone, Debug)]
+pub struct Mpm {
+    grid: Grid,
+    cloud: Cloud,
+    robot: Articulated,
+    dt: f64,
+    layout: Layout,
+    /// Geoms that deflect.
+    geoms: Vec<usize>,
+    /// First parameter of each part, then the floor's friction.
+    parts: Vec<usize>,
+    floor: usize,
+}
+
+/// Runs `$call!(Material, count of parameters)` for the material of a part.
+macro_rules! with_material {
+    ($stuff:expr, $call:ident) => {
+        match $stuff {
+            Stuff::FixedCorotated(..) => $call!(FixedCorotated, 2),
+            Stuff::NeoHookean(..) => $call!(NeoHookean, 2),
+            Stuff::VonMises(..) => $call!(VonMises, 3),
+            Stuff::Plasticine(..) => $call!(Plasticine, 3),
+            Stuff::Fluid(..) => $call!(Fluid, 2),
+            Stuff::Sand(..) => $call!(Sand, 3),
+        }
+    };
+}
+
+/// Name, unit and value of a part's parameters beyond its density.
+fn described(stuff: Stuff) -> Vec<(&'static str, &'static str, f64)> {
+    let elastic = |e, nu| vec![("young", "Pa", e), ("poisson", "1", nu)];
+    match stuff {
+        Stuff::FixedCorotated(e, nu) | Stuff::NeoHookean(e, nu) | Stuff::Fluid(e, nu) => elastic(e, nu),
+        Stuff::VonMises(e, nu, y) | Stuff::Plasticine(e, nu, y) => {
+            [elastic(e, nu), vec![("yield", "Pa", y)]].concat()
+        }
+        Stuff::Sand(e, nu, angle) => [elastic(e, nu), vec![("friction_angle", "rad", angle)]].concat(),
+    }
+}
+
+impl Mpm {
+    /// Particles in a grid among the geoms of a model, with substeps of `dt` seconds.
+    pub fn new(grid: Grid, cloud: Cloud, model: Model, dt: f64) -> Result<Self, ConfigError> {
+        if !(dt > 0.0 && grid.spacing > 0.0) || grid.nodes.iter().take(2).any(|n| *n < 2 * grid.margin + 4) {
+            return Err(ConfigError::new(
+                "a grid needs a positive step and spacing, and nodes between its margins",
+            ));
+        }
+        let (low, high) = limits(&grid);
+        let inside = |x: &Vec3<f64>| {
+            let axes = if grid.flat { 2 } else { 3 };
+            [x.x, x.y, x.z].iter().take(axes).enumerate().all(|(a, x)| (low[a]..=high[a]).contains(x))
+        };
+        if let Some(i) = cloud.positions.iter().position(|x| !inside(x)) {
+            return Err(ConfigError::new(format!(
+                "particle {i} is outside the grid; move it or enlarge the grid"
+            )));
+        }
+        let robot = Articulated::new(model)?;
+        let (model, own) = (robot.model(), robot.layout());
+        let nq = robot.coordinates().nq;
+        let mut builder = Layout::builder();
+        for slice in own.state.slices().iter().filter(|s| s.range.start < nq) {
+            builder = builder.state(slice.clone());
+        }
+        for (joint, place) in model.joints.iter().zip(&robot.coordinates().joints) {
+            if place.is_some() {
+                let name = format!("{}.rate", joint.name);
+                builder = builder.control(Slice::new(name, joint.kind.velocities(), "1/s or m/s"));
+            }
+        }
+        for (what, unit, len) in
+            [("position", "m", 3), ("velocity", "m/s", 3), ("affine", "1/s", 9), ("deformation", "1", 9)]
+        {
+            for part in &cloud.parts {
+                let of = part.first..part.first + part.count;
+                let flat = |v: &[Vec3<f64>]| v.iter().flat_map(|v| [v.x, v.y, v.z]).collect::<Vec<f64>>();
+                let values = match what {
+                    "position" => flat(&cloud.positions[of]),
+                    "velocity" => flat(&cloud.velocities[of]),
+                    "affine" => vec![0.0; 9 * part.count],
+                    _ => [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0].repeat(part.count),
+                };
+                let slice = Slice::new(format!("{}.{what}", part.name), len * part.count, unit);
+                builder = builder.state(slice.default(&values));
+            }
+        }
+        builder = own.params.slices().iter().cloned().fold(builder, |b, s| b.param(s));
+        let mut next = own.params.len();
+        let mut parts = Vec::new();
+        for part in &cloud.parts {
+            parts.push(next);
+            let density = [("density", "kg/m^3", part.density)];
+            for (name, unit, value) in density.into_iter().chain(described(part.stuff)) {
+                let slice = Slice::new(format!("{}.{name}", part.name), part.count, unit);
+                builder = builder.param(slice.default(&[value]).bounds(0.0, f64::INFINITY));
+                next += part.count;
+            }
+        }
+        let friction = Slice::new("floor.friction", 1, "1").default(&[grid.floor_friction]);
+        builder = builder.param(friction.bounds(0.0, f64::INFINITY));
+        let deflects = |g: &usize| {
+            model.options.contact && (model.geoms[*g].collision_bits | model.geoms[*g].collides_with) != 0
+        };
+        let geoms = (0..model.geoms.len()).filter(deflects).collect();
+        Ok(Mpm { layout: builder.build()?, grid, cloud, dt, geoms, parts, floor: next, robot })
+    }
+
+    /// The particles as they were written down.
+    pub fn cloud(&self) -> &Cloud {
+        &self.cloud
+    }
+    /// The box they live in.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+    /// The colliders.
+    pub fn robot(&self) -> &Articulated {
+        &self.robot
+    }
+    /// Seconds per substep.
+    pub fn dt(&self) -> f64 {
+        self.dt
+    }
+
+    /// q, x, v, C, F of a state.
+    pub fn split<'a, T>(&self, state: &'a [T]) -> View<'a, T> {
+        let n = self.cloud.particles();
+        let (q, rest) = state.split_at(self.robot.coordinates().nq);
+        let (x, rest) = rest.split_at(3 * n);
+        let (v, rest) = rest.split_at(3 * n);
+        let (c, f) = rest.split_at(9 * n);
+        View { q, x: x.as_chunks().0, v: v.as_chunks().0, c: c.as_chunks().0, f: f.as_chunks().0 }
+    }
+
+    fn split_mut<'a, T>(&self, state: &'a mut [T]) -> ViewMut<'a, T> {
+        let n = self.cloud.particles();
+        let (q, rest) = state.split_at_mut(self.robot.coordinates().nq);
+        let (x, rest) = rest.split_at_mut(3 * n);
+        let (v, rest) = rest.split_at_mut(3 * n);
+        let (c, f) = rest.split_at_mut(9 * n);
+        ViewMut {
+            q,
+            x: x.as_chunks_mut().0,
+            v: v.as_chunks_mut().0,
+            c: c.as_chunks_mut().0,
+            f: f.as_chunks_mut().0,
+        }
+    }
+
+    fn scales(&self, part: &Part) -> Scales {
+        let push = self.dt * part.volume * 4.0 / (self.grid.spacing * self.grid.spacing);
+        Scales { dt: self.dt, volume: part.volume, push }
+    }
+
+    fn masses<'a, T: Real>(&'a self, params: &'a [T]) -> impl Fn(usize) -> T + 'a {
+        move |p: usize| {
+            let part = self.cloud.parts.iter().position(|s| p < s.first + s.count).unwrap_or(0);
+            let Part { first, volume, .. } = self.cloud.parts[part];
+            params[self.parts[part] + p - first] * T::lit(volume)
+        }
+    }
+
+    /// Speeds of joints that stay within their ranges: (clamp(q + Δt u) − q)/Δt.
+    fn speeds<T: Real>(&self, q: &[T], control: &[T], speeds: &mut [T]) {
+        speeds.copy_from_slice(control);
+        for (joint, place) in self.robot.model().joints.iter().zip(&self.robot.coordinates().joints) {
+            if let (Some((low, high)), Some((at, v)), 1) = (joint.range, *place, joint.kind.velocities()) {
+                let dt = T::lit(self.dt);
+                let target = (q[at] + dt * control[v]).max(T::lit(low)).min(T::lit(high));
+                speeds[v] = (target - q[at]) * dt.recip();
+            }
+        }
+    }
+
+    /// The pullback of [`Mpm::speeds`].
+    fn speeds_vjp<T: Real>(
+        &self,
+        q: &[T],
+        control: &[T],
+        speeds_bar: &[T],
+        q_bar: &mut [T],
+        control_bar: &mut [T],
+    ) {
+        for (bar, x) in control_bar.iter_mut().zip(speeds_bar) {
+            *bar += *x;
+        }
+        for (joint, place) in self.robot.model().joints.iter().zip(&self.robot.coordinates().joints) {
+            if let (Some((low, high)), Some((at, v)), 1) = (joint.range, *place, joint.kind.velocities()) {
+                let wanted = q[at] + T::lit(self.dt) * control[v];
+                if wanted.lt(T::lit(low)).any() || wanted.gt(T::lit(high)).any() {
+                    control_bar[v] -= speeds_bar[v];
+                    q_bar[at] -= speeds_bar[v] * T::lit(1.0 / self.dt);
+                }
+            }
+        }
+    }
+
+    /// Everything up to the velocities of the nodes; F′ into `deformed`.
+    fn forward<T: Scalar>(
+        &self,
+        ws: &mut MpmWorkspace<T>,
+        params: &[T],
+        state: &[T],
+        control: &[T],
+        deformed: &mut [[T; 9]],
+    ) {
+        let at = self.split(state);
+        let nq = at.q.len();
+        ws.robot_state[..nq].copy_from_slice(at.q);
+        self.speeds(at.q, control, &mut ws.robot_state[nq..]);
+        self.robot.motion(&mut ws.robot, params, &ws.robot_state);
+
+        for (part, first) in self.cloud.parts.iter().zip(&self.parts) {
+            let (of, scales) = (part.first..part.first + part.count, self.scales(part));
+            let (c, f) = (&at.c[of.clone()], &at.f[of.clone()]);
+            let (next, affine) = (&mut deformed[of.clone()], &mut ws.affine[of]);
+            macro_rules! run {
+                ($material:ident, $p:literal) => {
+                    stress::<T, $material, $p>(&params[*first..], c, f, scales, next, affine)
+                };
+            }
+            with_material!(part.stuff, run);
+        }
+
+        let top = self.grid.nodes.map(|n| n as i32 - 3);
+        ws.blocks.build(at.x.len(), |p| {
+            let base = base_of(vector(at.x[p]), self.grid.spacing);
+            std::array::from_fn(|a| base[a].clamp(0, top[a].max(0)))
+        });
+        self.to_grid(ws, params, &at);
+        self.on_grid(ws, params);
+    }
+
+    /// Scatters mass and momentum, and collects them at the nodes.
+    fn to_grid<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T], at: &View<'_, T>) {
+        let MpmWorkspace { blocks, tiles, momenta, affine, .. } = ws;
+        let mass = self.masses(params);
+        let count = blocks.tiles.len();
+        tiles.resize(tiles.len().max(count * TILE_NODES), T::Quad::default());
+        for tile in 0..count {
+            let nodes = &mut tiles[tile * TILE_NODES..][..TILE_NODES];
+            nodes.fill(T::Quad::default());
+            for p in blocks.particles(tile) {
+                let p = *p as usize;
+                let stencil = self.stencil(at.x[p]);
+                scatter::<T>(nodes, &stencil, handed_out(mass(p), at.v[p], affine[p]));
+            }
+        }
+        let slots = blocks.nodes.len();
+        momenta.resize(momenta.len().max(slots * BLOCK_NODES), T::Quad::default());
+        for slot in 0..slots {
+            blocks.collect::<T>(slot, tiles, &mut momenta[slot * BLOCK_NODES..][..BLOCK_NODES]);
+        }
+    }
+
+    fn stencil<T: Scalar>(&self, x: [T; 3]) -> Stencil<T> {
+        Stencil::new(vector(x), self.grid.spacing, self.grid.flat)
+    }
+
+    /// Visits the nodes in use, a pack at a time: slot, first node in it, positions, masks of walls.
+    fn for_each_pack<T: Scalar>(
+        &self,
+        blocks: &Blocks,
+        mut visit: impl FnMut(usize, usize, Vec3<T::Pack>, [Vec3<T::Pack>; 2]),
+    ) {
+        for slot in 0..blocks.nodes.len() {
+            let corner = blocks.corner(blocks.nodes[slot]);
+            for first in (0..BLOCK_NODES).step_by(T::WIDTH) {
+                let node = |i: usize| {
+                    let k = first + i;
+                    [k / (BLOCK * BLOCK), k / BLOCK % BLOCK, k % BLOCK]
+                };
+                let place = |i: usize, a: usize| (corner[a] + node(i)[a]) as f64;
+                let x = T::pack_vectors(|i| {
+                    let at = |a: usize| T::lit(place(i, a) * self.grid.spacing);
+                    Vec3 { x: at(0), y: at(1), z: at(2) }
+                });
+                let margin = self.grid.margin as f64;
+                let rule = |holds: bool| if holds { T::one() } else { T::zero() };
+                let walls = |test: &dyn Fn(f64, f64) -> bool| {
+                    T::pack_vectors(|i| {
+                        let at = |a: usize| {
+                            let there = !(self.grid.flat && a == 2);
+                            rule(there && test(place(i, a), self.grid.nodes[a] as f64))
+                        };
+                        Vec3 { x: at(0), y: at(1), z: at(2) }
+                    })
+                };
+                let low = walls(&|at, _| at < margin);
+                let high = walls(&|at, n| at >= n - margin);
+                visit(slot, first, x, [low, high]);
+            }
+        }
+    }
+
+    /// Momenta become velocities.
+    fn on_grid<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
+        let MpmWorkspace { robot, blocks, momenta, velocities, .. } = ws;
+        velocities.resize(momenta.len(), T::Quad::default());
+        let scene = self.robot.contacts(&robot.kinematics, params);
+        let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
+        let (friction, sticky) = (params[self.floor].fill(), self.grid.floor == Floor::Sticky);
+        self.for_each_pack::<T>(blocks, |slot, first, x, [low, high]| {
+            let at = slot * BLOCK_NODES + first;
+            let (p, m) = node_pack::<T>(&momenta[at..]);
+            if !there(m).any() {
+                velocities[at..at + T::WIDTH].fill(T::Quad::default());
+                return;
+            }
+            let mut v = velocity(p, m, pull);
+            for g in &self.geoms {
+                let geom = self.wide(&scene, robot, *g);
+                if self.near::<T>(&geom, x) {
+                    v = geom.meet(x, v, self.grid.softness);
+                }
+            }
+            let v = bounded(v, friction, low, high, sticky);
+            for i in 0..T::WIDTH {
+                velocities[at + i] = T::vector_quad(T::unpack_vector(&v, i));
+            }
+        });
+    }
+
+    fn pull<T: Real>(&self, params: &[T]) -> Vec3<T> {
+        Vec3::read(&params[self.robot.index().gravity..]) * T::lit(self.dt)
+    }
+
+    fn wide<'a, T: Scalar>(
+        &self,
+        scene: &crate::articulated::contact::Scene<'a, T>,
+        robot: &ArticulatedWorkspace<T>,
+        geom: usize,
+    ) -> WideGeom<'a, T::Pack> {
+        let placed = scene.placed(geom);
+        let fill = |v: Vec3<T>| v.map(T::fill);
+        let body = robot.sweep.velocities[placed.body];
+        WideGeom {
+            collider: placed.collider.with_size(fill(placed.collider.size)),
+            pose: Transform::new(placed.pose.rotation.map(T::fill), fill(placed.pose.translation)),
+            body: pullback_math::Motion::new(fill(body.angular), fill(body.linear)),
+            tree_point: fill(robot.kinematics.origins[placed.body]),
+            friction: placed.friction.fill(),
+        }
+    }
+
+    /// Whether any node of a pack may be close enough to a collider to feel it.
+    fn near<T: Scalar>(&self, geom: &WideGeom<'_, T::Pack>, x: Vec3<T::Pack>) -> bool {
+        let reach = geom.collider.bounding_radius();
+        // Beyond ln(10)/α the strength is below a tenth.
+        let felt = T::Pack::lit(10f64.ln() / self.grid.softness);
+        let between = x - geom.pose.translation;
+        let gap = if reach.is_finite() {
+            between.norm() - T::Pack::lit(reach)
+        } else {
+            between.dot(geom.pose.rotation.c2)
+        };
+        !gap.gt(felt).all()
+    }
+}
+
+/// q, x, v, C, F of a state.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a, T> {
+    /// Coordinates of the colliders' joints.
+    pub q: &'a [T],
+    /// Positions, m.
+    pub x: &'a [[T; 3]],
+    /// Velocities, m/s.
+    pub v: &'a [[T; 3]],
+    /// Affine velocities column by column, 1/s.
+    pub c: &'a [[T; 9]],
+    /// Deformations column by column.
+    pub f: &'a [[T; 9]],
+}
+
+struct ViewMut<'a, T> {
+    q: &'a mut [T],
+    x: &'a mut [[T; 3]],
+    v: &'a mut [[T; 3]],
+    c: &'a mut [[T; 9]],
+    f: &'a mut [[T; 9]],
+}
+
+/// Smallest and largest place that a particle may take along each axis, m.
+fn limits(grid: &Grid) -> ([f64; 3], [f64; 3]) {
+    ([grid.spacing; 3], grid.nodes.map(|n| (n as f64 - 2.0) * grid.spacing))
+}
+
+#[inline(always)]
+fn vector<T: Real>([x, y, z]: [T; 3]) -> Vec3<T> {
+    Vec3 { x, y, z }
+}
+
+/// (m v, m) and its gradient A: what a particle hands out.
+#[inline(always)]
+fn handed_out<T: Scalar>(m: T, v: [T; 3], a: [T; 9]) -> Affine<T::Quad> {
+    let column = |c: usize| T::quad([a[c], a[c + 1], a[c + 2], T::zero()]);
+    Affine { value: T::quad([m * v[0], m * v[1], m * v[2], m]), columns: [column(0), column(3), column(6)] }
+}
+
+/// Momenta and masses of a pack of nodes.
+#[inline(always)]
+fn node_pack<T: Scalar>(nodes: &[T::Quad]) -> (Vec3<T::Pack>, T::Pack) {
+    let p = T::pack_vectors(|i| T::quad_vector(nodes[i]));
+    (p, T::pack(|i| T::entries(nodes[i])[3]))
+}
+
+/// Scratch of [`Mpm`].
+#[derive(Clone, Debug)]
+pub struct MpmWorkspace<T: Scalar> {
+    robot: ArticulatedWorkspace<T>,
+    robot_state: Vec<T>,
+    robot_bar: Vec<T>,
+    blocks: Blocks,
+    affine: Vec<[T; 9]>,
+    affine_bar: Vec<[T; 9]>,
+    deformed: Vec<[T; 9]>,
+    tiles: Vec<T::Quad>,
+    tile: Vec<T::Quad>,
+    momenta: Vec<T::Quad>,
+    velocities: Vec<T::Quad>,
+    bars: Vec<T::Quad>,
+    geom_bars: Vec<WideGeomBar<T::Pack>>,
+    velocity_bars: Vec<Force<T>>,
+    wrenches: Vec<Force<T>>,
+}
+
+impl<T: Scalar> Workspace for MpmWorkspace<T> {
+    fn heap_bytes(&self) -> usize {
+        let quads = [&self.tiles, &self.tile, &self.momenta, &self.velocities, &self.bars];
+        quads.iter().map(|q| q.capacity()).sum::<usize>() * size_of::<T::Quad>()
+            + (self.affine.capacity() + self.affine_bar.capacity() + self.deformed.capacity())
+                * size_of::<[T; 9]>()
+            + (self.robot_state.capacity() + self.robot_bar.capacity()) * size_of::<T>()
+            + self.geom_bars.capacity() * size_of::<WideGeomBar<T::Pack>>()
+            + (self.velocity_bars.capacity() + self.wrenches.capacity()) * size_of::<Force<T>>()
+            + self.blocks.heap_bytes()
+            + self.robot.heap_bytes()
+    }
+}
+
+impl Described for Mpm {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+impl<T: Scalar> System<T> for Mpm {
+    type Workspace = MpmWorkspace<T>;
+
+    fn workspace(&self) -> Self::Workspace {
+        let (n, bodies) = (self.cloud.particles(), self.robot.model().bodies.len());
+        let c = self.robot.coordinates();
+        MpmWorkspace {
+            robot: pullback_core::VectorField::workspace(&self.robot),
+            robot_state: vec![T::zero(); c.nq + c.nv],
+            robot_bar: vec![T::zero(); c.nq + c.nv],
+            blocks: Blocks::new(self.grid.nodes, n),
+            affine: vec![[T::zero(); 9]; n],
+            affine_bar: vec![[T::zero(); 9]; n],
+            deformed: vec![[T::zero(); 9]; n],
+            tiles: Vec::new(),
+            tile: vec![T::Quad::default(); TILE_NODES],
+            momenta: Vec::new(),
+            velocities: Vec::new(),
+            bars: Vec::new(),
+            geom_bars: vec![WideGeomBar::zero(); self.geoms.len()],
+            velocity_bars: vec![Force::zero(); bodies],
+            wrenches: vec![Force::zero(); bodies],
+        }
+    }
+
+    fn step(
+        &self,
+        ws: &mut Self::Workspace,
+        params: &[T],
+        state: &[T],
+        control: &[T],
+        next: &mut [T],
+    ) -> Result<Info, StepError> {
+        let out = self.split_mut(next);
+        self.forward(ws, params, state, control, out.f);
+        let at = self.split(state);
+        let (dt, four) = (T::lit(self.dt), T::lit(4.0 / (self.grid.spacing * self.grid.spacing)));
+        let coordinates = self.robot.coordinates();
+        coordinates.advance_positions(at.q, &ws.robot_state[at.q.len()..], dt, out.q);
+        let (low, high) = limits(&self.grid);
+        for tile in 0..ws.blocks.tiles.len() {
+            ws.blocks.spread::<T>(tile, &ws.velocities, &mut ws.tile);
+            for p in ws.blocks.particles(tile) {
+                let p = *p as usize;
+                let got = gather::<T>(&ws.tile, &self.stencil(at.x[p]));
+                let v = T::quad_vector(got.value);
+                out.v[p] = [v.x, v.y, v.z];
+                for (a, column) in got.columns.iter().enumerate() {
+                    let c = T::quad_vector(*column) * four;
+                    out.c[p][3 * a..3 * a + 3].copy_from_slice(&[c.x, c.y, c.z]);
+                    let moved = at.x[p][a] + dt * out.v[p][a];
+                    out.x[p][a] = moved.max(T::lit(low[a])).min(T::lit(high[a]));
+                }
+                if self.grid.flat {
+                    out.x[p][2] = at.x[p][2];
+                }
+            }
+        }
+        Ok(Info::ONE)
+    }
+
+    fn step_vjp(
+        &self,
+        ws: &mut Self::Workspace,
+        params: &[T],
+        state: &[T],
+        control: &[T],
+        next_bar: &[T],
+        state_bar: &mut [T],
+        control_bar: &mut [T],
+        params_bar: &mut [T],
+    ) -> Result<(), StepError> {
+        let mut deformed = std::mem::take(&mut ws.deformed);
+        self.forward(ws, params, state, control, &mut deformed);
+        ws.deformed = deformed;
+        let (at, next_bar) = (self.split(state), self.split(next_bar));
+        let out = self.split_mut(state_bar);
+        let (dt, four) = (T::lit(self.dt), T::lit(4.0 / (self.grid.spacing * self.grid.spacing)));
+        let (low, high) = limits(&self.grid);
+        let mass = self.masses(params);
+
+        // Gather: v̄ of nodes from v̄′, C̄′ and x̄′ of particles.
+        for tile in 0..ws.blocks.tiles.len() {
+            ws.blocks.spread::<T>(tile, &ws.velocities, &mut ws.tile);
+            let nodes_bar = &mut ws.tiles[tile * TILE_NODES..][..TILE_NODES];
+            nodes_bar.fill(T::Quad::default());
+            for p in ws.blocks.particles(tile) {
+                let p = *p as usize;
+                let stencil = self.stencil(at.x[p]);
+                let got = gather::<T>(&ws.tile, &stencil);
+                let v = T::entries(got.value);
+                let mut v_bar = vector(next_bar.v[p]);
+                let mut moved_bar = vector(next_bar.x[p]);
+                for (a, bar) in [&mut moved_bar.x, &mut moved_bar.y, &mut moved_bar.z].into_iter().enumerate()
+                {
+                    let moved = at.x[p][a] + dt * v[a];
+                    let held = moved.lt(T::lit(low[a])).any() || moved.gt(T::lit(high[a])).any();
+                    if held && !(self.grid.flat && a == 2) {
+                        *bar = T::zero();
+                    }
+                }
+                moved_bar.add_to(&mut out.x[p]);
+                if self.grid.flat {
+                    moved_bar.z = T::zero();
+                }
+                v_bar += moved_bar * dt;
+                let c = next_bar.c[p];
+                let column = |a: usize| T::vector_quad(Vec3::new(c[a], c[a + 1], c[a + 2]) * four);
+                let what =
+                    Affine { value: T::vector_quad(v_bar), columns: [column(0), column(3), column(6)] };
+                scatter::<T>(nodes_bar, &stencil, what);
+                position_bar::<T>(&ws.tile, &stencil, what, got.value).add_to(&mut out.x[p]);
+            }
+        }
+
+        self.on_grid_vjp(ws, params, params_bar);
+
+        // Scatter: cotangents of m v, m and A from those of the nodes.
+        for tile in 0..ws.blocks.tiles.len() {
+            ws.blocks.spread::<T>(tile, &ws.bars, &mut ws.tile);
+            for p in ws.blocks.particles(tile) {
+                let p = *p as usize;
+                let stencil = self.stencil(at.x[p]);
+                let got = gather::<T>(&ws.tile, &stencil);
+                let m = mass(p);
+                let what = handed_out(m, at.v[p], ws.affine[p]);
+                position_bar::<T>(&ws.tile, &stencil, what, got.value).add_to(&mut out.x[p]);
+                let [x, y, z, m_bar] = T::entries(got.value);
+                let p_bar = Vec3::new(x, y, z);
+                (p_bar * m).add_to(&mut out.v[p]);
+                let part = self.cloud.parts.iter().position(|s| p < s.first + s.count).unwrap_or(0);
+                let Part { first, volume, .. } = self.cloud.parts[part];
+                params_bar[self.parts[part] + p - first] +=
+                    (vector(at.v[p]).dot(p_bar) + m_bar) * T::lit(volume);
+                for (a, column) in got.columns.iter().enumerate() {
+                    let c = T::quad_vector(*column);
+                    ws.affine_bar[p][3 * a..3 * a + 3].copy_from_slice(&[c.x, c.y, c.z]);
+                }
+            }
+        }
+
+        // Flow and stress.
+        for (part, first) in self.cloud.parts.iter().zip(&self.parts) {
+            let (of, scales) = (part.first..part.first + part.count, self.scales(part));
+            let (c, f) = (&at.c[of.clone()], &at.f[of.clone()]);
+            let (f_bar, a_bar) = (&next_bar.f[of.clone()], &ws.affine_bar[of.clone()]);
+            let (c_out, f_out) = (&mut out.c[of.clone()], &mut out.f[of]);
+            macro_rules! run {
+                ($material:ident, $p:literal) => {
+                    stress_vjp::<T, $material, $p>(
+                        &params[*first..],
+                        c,
+                        f,
+                        scales,
+                        f_bar,
+                        a_bar,
+                        &mut params_bar[*first..],
+                        c_out,
+                        f_out,
+                    )
+                };
+            }
+            with_material!(part.stuff, run);
+        }
+
+        // Colliders.
+        let nq = at.q.len();
+        ws.robot_bar.fill(T::zero());
+        let MpmWorkspace { robot, robot_state, robot_bar, velocity_bars, wrenches, .. } = ws;
+        self.robot.motion_vjp(robot, params, robot_state, velocity_bars, wrenches, robot_bar, params_bar);
+        let (q_bar, speeds_bar) = robot_bar.split_at_mut(nq);
+        let speeds = &robot_state[nq..];
+        self.robot.coordinates().advance_positions_vjp(at.q, speeds, dt, next_bar.q, q_bar, speeds_bar);
+        for (bar, x) in out.q.iter_mut().zip(q_bar.iter()) {
+            *bar += *x;
+        }
+        self.speeds_vjp(at.q, control, speeds_bar, out.q, control_bar);
+        Ok(())
+    }
+}
+
+impl Mpm {
+    /// The pullback of [`Mpm::on_grid`] from the tiles' cotangents of velocities: those of momenta into `bars`, those of
+    /// colliders' bodies into the workspace, the rest into the parameters.
+    fn on_grid_vjp<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T], params_bar: &mut [T]) {
+        let MpmWorkspace { robot, blocks, momenta, tiles, bars, geom_bars, velocity_bars, wrenches, .. } = ws;
+        bars.resize(momenta.len(), T::Quad::default());
+        for slot in 0..blocks.nodes.len() {
+            blocks.collect::<T>(slot, tiles, &mut bars[slot * BLOCK_NODES..][..BLOCK_NODES]);
+        }
+        geom_bars.fill(WideGeomBar::zero());
+        let scene = self.robot.contacts(&robot.kinematics, params);
+        let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
+        let (friction, sticky) = (params[self.floor].fill(), self.grid.floor == Floor::Sticky);
+        let zero = Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
+        let (mut pull_bar, mut floor_bar) = (zero, T::Pack::zero());
+        self.for_each_pack::<T>(blocks, |slot, first, x, [low, high]| {
+            let at = slot * BLOCK_NODES + first;
+            let (p, m) = node_pack::<T>(&momenta[at..]);
+            if !there(m).any() {
+                bars[at..at + T::WIDTH].fill(T::Quad::default());
+                return;
+            }
+            let out_bar = T::pack_vectors(|i| T::quad_vector(bars[at + i]));
+            let met = Met { mpm: self, scene: &scene, robot, x, walls: (friction, low, high, sticky) };
+            let v = velocity(p, m, pull);
+            let v_bar = met.back(0, v, out_bar, geom_bars, &mut floor_bar);
+            let (p_bar, m_bar, pulled) = velocity_vjp(p, m, pull, v_bar);
+            pull_bar += pulled;
+            for i in 0..T::WIDTH {
+                let p = T::unpack_vector(&p_bar, i);
+                bars[at + i] = T::quad([p.x, p.y, p.z, T::unpack(&m_bar, i)]);
+            }
+        });
+        (total_vector::<T>(pull_bar) * T::lit(self.dt)).add_to(&mut params_bar[self.robot.index().gravity..]);
+        params_bar[self.floor] += total::<T>(floor_bar);
+
+        velocity_bars.fill(Force::zero());
+        wrenches.fill(Force::zero());
+        for (g, bar) in self.geoms.iter().zip(geom_bars.iter()) {
+            let placed = scene.placed(*g);
+            let body = bar.body;
+            velocity_bars[placed.body] +=
+                Force::new(total_vector::<T>(body.angular), total_vector::<T>(body.linear));
+            let r = bar.shape.pose.rotation;
+            let columns = [r.c0, r.c1, r.c2].map(total_vector::<T>);
+            let rotation = pullback_math::Mat3::from_cols(columns[0], columns[1], columns[2]);
+            let pose = Transform::new(rotation, total_vector::<T>(bar.shape.pose.translation));
+            let shape = ShapeBar { pose, size: total_vector::<T>(bar.shape.size) };
+            scene.placed_vjp(*g, &placed, shape, total::<T>(bar.friction), wrenches, params_bar);
+        }
+    }
+}
+
+/// The colliders around a pack of nodes, one after the other, then floor and walls.
+struct Met<'a, 's, T: Scalar> {
+    mpm: &'a Mpm,
+    scene: &'a crate::articulated::contact::Scene<'s, T>,
+    robot: &'a ArticulatedWorkspace<T>,
+    x: Vec3<T::Pack>,
+    walls: (T::Pack, Vec3<T::Pack>, Vec3<T::Pack>, bool),
+}
+
+impl<T: Scalar> Met<'_, '_, T> {
+    /// Cotangent of the velocity before collider `i`: goes on to the last one, and comes back.
+    fn back(
+        &self,
+        i: usize,
+        v: Vec3<T::Pack>,
+        out_bar: Vec3<T::Pack>,
+        geom_bars: &mut [WideGeomBar<T::Pack>],
+        floor_bar: &mut T::Pack,
+    ) -> Vec3<T::Pack> {
+        let Some(g) = self.mpm.geoms.get(i) else {
+            let (friction, low, high, sticky) = self.walls;
+            let (v_bar, friction_bar, (), (), ()) = bounded_vjp(v, friction, low, high, sticky, out_bar);
+            *floor_bar += friction_bar;
+            return v_bar;
+        };
+        let geom = self.mpm.wide(self.scene, self.robot, *g);
+        if !self.mpm.near::<T>(&geom, self.x) {
+            return self.back(i + 1, v, out_bar, geom_bars, floor_bar);
+        }
+        let softness = self.mpm.grid.softness;
+        let met = geom.meet(self.x, v, softness);
+        let v_bar = self.back(i + 1, met, out_bar, geom_bars, floor_bar);
+        geom.meet_vjp(self.x, v, softness, v_bar, &mut geom_bars[i])
+    }
+}
