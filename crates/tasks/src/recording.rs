@@ -81,7 +81,7 @@ const COLORS: [[f32; 4]; 4] =
 /// A part's surface, springs, and the particles that belong to neither.
 fn soft(world: &World, part: usize, rows: &[&(f64, Vec<f64>)]) -> ReplaySoft {
     let body = world.soft().body();
-    let Part { name, first, count, surface } = &body.parts[part];
+    let Part { name, first, count, surface, .. } = &body.parts[part];
     let springs = body.springs.corners.iter().zip(&body.springs.parts).filter(|(_, of)| **of == part);
     let springs: Vec<[usize; 2]> = springs.map(|(ends, _)| *ends).collect();
 

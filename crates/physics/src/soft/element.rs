@@ -15,10 +15,10 @@ use rayon::prelude::*;
 /// A vector at each corner of a pack of elements.
 type Corners<T, const N: usize> = [Vec3<<T as Packing>::Pack>; N];
 
-/// Packs handled by one task of a parallel loop.
-const TASK: usize = 8;
-/// Particles handled by one task of a parallel loop.
-const PARTICLES: usize = 256;
+/// How many of `count` items a task of a parallel loop gets: eight tasks to a thread, so that one that wakes late still finds work.
+fn grain(count: usize) -> usize {
+    count.div_ceil(8 * rayon::current_num_threads()).max(1)
+}
 
 /// Cotangents of one element, and the work f·f̄ at each corner.
 #[derive(Clone, Copy, Debug)]
@@ -261,7 +261,7 @@ impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
             }
         });
         let forces = &scratch.forces;
-        for_each(at.parallel, force, PARTICLES, |i, force| {
+        for_each(at.parallel, force, |i, force| {
             let [x, y, z] = *force;
             let mut sum = [x, y, z, T::zero()];
             for (e, c) in self.incidence.of(i) {
@@ -315,13 +315,14 @@ impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
             *work += w;
         };
         if at.parallel {
-            x.par_chunks_mut(PARTICLES)
-                .zip(v.par_chunks_mut(PARTICLES))
-                .zip(work.par_chunks_mut(PARTICLES))
+            let grain = grain(x.len());
+            x.par_chunks_mut(grain)
+                .zip(v.par_chunks_mut(grain))
+                .zip(work.par_chunks_mut(grain))
                 .enumerate()
                 .for_each(|(task, ((x, v), work))| {
                     for (k, ((x, v), work)) in x.iter_mut().zip(v).zip(work).enumerate() {
-                        collect(task * PARTICLES + k, x, v, work);
+                        collect(task * grain + k, x, v, work);
                     }
                 });
         } else {
@@ -413,22 +414,23 @@ fn add<T: Real>(to: &mut [T; 3], x: Vec3<T>) {
     to[2] += x.z;
 }
 
-/// Visits chunks of `grain` items with their index, [`TASK`] chunks to a task where tasks run in parallel.
+/// Visits chunks of `size` items with their index.
 #[inline(always)]
 fn for_each_chunk<X: Send>(
     parallel: bool,
     items: &mut [X],
-    grain: usize,
+    size: usize,
     visit: impl Fn(usize, &mut [X]) + Sync,
 ) {
     if parallel {
-        items.par_chunks_mut(TASK * grain).enumerate().for_each(|(task, items)| {
-            for (k, chunk) in items.chunks_mut(grain).enumerate() {
-                visit(task * TASK + k, chunk);
+        let each = grain(items.len() / size);
+        items.par_chunks_mut(each * size).enumerate().for_each(|(task, items)| {
+            for (k, chunk) in items.chunks_mut(size).enumerate() {
+                visit(task * each + k, chunk);
             }
         });
     } else {
-        for (i, chunk) in items.chunks_mut(grain).enumerate() {
+        for (i, chunk) in items.chunks_mut(size).enumerate() {
             visit(i, chunk);
         }
     }
@@ -438,36 +440,27 @@ fn for_each_chunk<X: Send>(
 #[inline(always)]
 fn for_each_chunk2<X: Send, Y: Send>(
     parallel: bool,
-    (xs, xgrain): (&mut [X], usize),
-    (ys, ygrain): (&mut [Y], usize),
+    (xs, xsize): (&mut [X], usize),
+    (ys, ysize): (&mut [Y], usize),
     visit: impl Fn(usize, &mut [X], &mut [Y]) + Sync,
 ) {
     if parallel {
-        let tasks = xs.par_chunks_mut(TASK * xgrain).zip(ys.par_chunks_mut(TASK * ygrain)).enumerate();
+        let each = grain(xs.len() / xsize);
+        let tasks = xs.par_chunks_mut(each * xsize).zip(ys.par_chunks_mut(each * ysize)).enumerate();
         tasks.for_each(|(task, (xs, ys))| {
-            for (k, (x, y)) in xs.chunks_mut(xgrain).zip(ys.chunks_mut(ygrain)).enumerate() {
-                visit(task * TASK + k, x, y);
+            for (k, (x, y)) in xs.chunks_mut(xsize).zip(ys.chunks_mut(ysize)).enumerate() {
+                visit(task * each + k, x, y);
             }
         });
     } else {
-        for (i, (x, y)) in xs.chunks_mut(xgrain).zip(ys.chunks_mut(ygrain)).enumerate() {
+        for (i, (x, y)) in xs.chunks_mut(xsize).zip(ys.chunks_mut(ysize)).enumerate() {
             visit(i, x, y);
         }
     }
 }
 
-/// Visits every item with its index, `grain` items to a task where tasks run in parallel.
+/// Visits every item with its index.
 #[inline(always)]
-fn for_each<X: Send>(parallel: bool, items: &mut [X], grain: usize, visit: impl Fn(usize, &mut X) + Sync) {
-    if parallel {
-        items.par_chunks_mut(grain).enumerate().for_each(|(task, items)| {
-            for (k, item) in items.iter_mut().enumerate() {
-                visit(task * grain + k, item);
-            }
-        });
-    } else {
-        for (i, item) in items.iter_mut().enumerate() {
-            visit(i, item);
-        }
-    }
+fn for_each<X: Send>(parallel: bool, items: &mut [X], visit: impl Fn(usize, &mut X) + Sync) {
+    for_each_chunk(parallel, items, 1, |i, item| visit(i, &mut item[0]));
 }
