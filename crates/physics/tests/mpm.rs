@@ -3,7 +3,7 @@
 use pullback_core::gradcheck::{Options, Report};
 use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
-use pullback_core::step_check::{check_rollout, check_step};
+use pullback_core::step_check::{check_rollout_along, check_step};
 use pullback_core::{Described, Rollout, Schedule, System};
 use pullback_math::{Quat, SymMat3, Vec3};
 use pullback_physics::articulated::{Body, Geom, Joint, JointKind, Model, Shape};
@@ -76,7 +76,7 @@ fn grid() -> Grid {
 
 fn scene(stuff: Stuff, model: Model) -> Mpm {
     let mut cloud = Cloud::default();
-    let places = random_box(12, Vec3::new(0.5, 0.5, 0.33), Vec3::new(0.16, 0.16, 0.12), 3);
+    let places = random_box(18, Vec3::new(0.5, 0.5, 0.33), Vec3::new(0.16, 0.16, 0.12), 3);
     cloud.add("dough", stuff, 1.3, 1.7e-4, &places, Vec3::new(0.3, -0.2, -0.6)).unwrap();
     Mpm::new(grid(), cloud, model, 2e-4).unwrap()
 }
@@ -154,19 +154,28 @@ fn every_collider_has_the_exact_pullback() {
     }
 }
 
+/// A rollout of `steps` substeps under a sphere, checked along random directions of all its inputs.
+fn rollout_of(stuff: Stuff, steps: usize, seed: u64) -> Report {
+    let mpm = scene(stuff, collider(Shape::Sphere { radius: 0.08 }));
+    let (state, control, params) = shaken(&mpm, seed);
+    let rollout = Rollout::new(&mpm, steps, Schedule::StoreAll).unwrap();
+    let loss = FinalState { weights: (0..state.len()).map(|i| (i as f64 * 0.7).sin()).collect() };
+    // Particles begin to flow on the way; differences step over these kinks.
+    let flows = !matches!(stuff, Stuff::FixedCorotated(..) | Stuff::NeoHookean(..));
+    let options = Options { difference_tolerance: if flows { 0.3 } else { 1e-3 }, ..options() };
+    check_rollout_along(&rollout, &state, &control.repeat(steps), &params, &loss, &options)
+}
+
 #[test]
-fn rollouts_have_the_exact_pullback() {
+fn frames_of_forty_substeps_have_the_exact_pullback() {
     for (i, stuff) in STUFF.into_iter().enumerate() {
-        let mpm = scene(stuff, collider(Shape::Sphere { radius: 0.08 }));
-        let (state, control, params) = shaken(&mpm, 40 + i as u64);
-        let steps = 40;
-        let rollout = Rollout::new(&mpm, steps, Schedule::StoreAll).unwrap();
-        let loss = FinalState { weights: (0..state.len()).map(|i| (i as f64 * 0.7).sin()).collect() };
-        // Particles begin to flow on the way; differences step over these kinks.
-        let flows = !matches!(stuff, Stuff::FixedCorotated(..) | Stuff::NeoHookean(..));
-        let options = Options { difference_tolerance: if flows { 0.3 } else { 1e-3 }, ..options() };
-        check_rollout(&rollout, &state, &control.repeat(steps), &params, &loss, &options).assert_passed();
+        rollout_of(stuff, 40, 40 + i as u64).assert_passed();
     }
+}
+
+#[test]
+fn five_frames_have_the_exact_pullback() {
+    rollout_of(Stuff::VonMises(5e3, 0.2, 50.0), 200, 60).assert_passed();
 }
 
 #[test]

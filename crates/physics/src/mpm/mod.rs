@@ -17,6 +17,7 @@ pub mod blocks;
 pub mod cloud;
 pub mod grid;
 pub mod material;
+mod nodes;
 pub mod stencil;
 pub mod stress;
 pub mod system;
