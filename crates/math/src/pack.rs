@@ -50,6 +50,22 @@ pub trait Packing: Sized + Copy {
             record(i, std::array::from_fn(|r| Self::unpack(&rows[r], i)));
         }
     }
+    /// Sum over all places, in order.
+    #[inline(always)]
+    fn total(pack: Self::Pack) -> Self
+    where
+        Self: Real,
+    {
+        (1..Self::WIDTH).fold(Self::unpack(&pack, 0), |sum, i| sum + Self::unpack(&pack, i))
+    }
+    /// Sum of vectors over all places, in order.
+    #[inline(always)]
+    fn total_vector(pack: Vec3<Self::Pack>) -> Vec3<Self>
+    where
+        Self: Real,
+    {
+        Vec3::new(Self::total(pack.x), Self::total(pack.y), Self::total(pack.z))
+    }
     /// The same scalar in every place.
     #[inline(always)]
     fn fill(self) -> Self::Pack {

@@ -5,7 +5,7 @@
 //! | [`point_mass`] | a point above a surface: penalty, elastic, time of impact | 4, Fig. 4 and S4 |
 //! | [`articulated`] | robots: trees of rigid bodies | 1, 2, 3 |
 //! | [`collision`] | nothing: where shapes touch, for the contact models | 1, 2, 3, 4 |
-//! | [`mpm`] | particles of plastic, elastic and fluid matter: their materials so far | 2, D.3 |
+//! | [`mpm`] | plastic, elastic and fluid matter by the material point method | 0, 2 |
 //! | [`pendulum`] | simple and double pendulum | 1, C.3 |
 //! | [`soft`] | particles: springs, elastic solids, cloth | 1, 2 |
 //! | [`world`] | robots and soft bodies together | 1, 2 |

@@ -211,12 +211,3 @@ impl<P: Real> WideGeom<'_, P> {
         v_bar
     }
 }
-
-/// Sum over the places of a pack, in order.
-pub fn total<T: Real>(pack: T::Pack) -> T {
-    (0..T::WIDTH).fold(T::zero(), |sum, i| sum + T::unpack(&pack, i))
-}
-/// Sum of vectors over the places of a pack, in order.
-pub fn total_vector<T: Real>(pack: Vec3<T::Pack>) -> Vec3<T> {
-    Vec3::new(total::<T>(pack.x), total::<T>(pack.y), total::<T>(pack.z))
-}

@@ -3,10 +3,7 @@
 use pullback_math::{Flat, Force, Mask, Motion, Real, Scalar, Transform, Vec3};
 
 use super::blocks::{BLOCK, BLOCK_NODES, Blocks};
-use super::grid::{
-    Edges, Floor, WideGeom, WideGeomBar, bounded, bounded_vjp, there, total, total_vector, velocity,
-    velocity_vjp,
-};
+use super::grid::{Edges, Floor, WideGeom, WideGeomBar, bounded, bounded_vjp, there, velocity, velocity_vjp};
 use super::system::{Mpm, MpmWorkspace};
 use crate::articulated::ArticulatedWorkspace;
 use crate::articulated::contact::Scene;
@@ -148,8 +145,8 @@ impl Mpm {
                 bars[at + i] = T::quad([p.x, p.y, p.z, T::unpack(&m_bar, i)]);
             }
         });
-        (total_vector::<T>(pull_bar) * T::lit(self.dt)).add_to(&mut params_bar[self.robot.index().gravity..]);
-        params_bar[self.floor] += total::<T>(floor_bar);
+        (T::total_vector(pull_bar) * T::lit(self.dt)).add_to(&mut params_bar[self.robot.index().gravity..]);
+        params_bar[self.floor] += T::total(floor_bar);
 
         velocity_bars.fill(Force::zero());
         wrenches.fill(Force::zero());
@@ -157,13 +154,13 @@ impl Mpm {
             let placed = scene.placed(*g);
             let body = bar.body;
             velocity_bars[placed.body] +=
-                Force::new(total_vector::<T>(body.angular), total_vector::<T>(body.linear));
+                Force::new(T::total_vector(body.angular), T::total_vector(body.linear));
             let r = bar.shape.pose.rotation;
-            let columns = [r.c0, r.c1, r.c2].map(total_vector::<T>);
+            let columns = [r.c0, r.c1, r.c2].map(T::total_vector);
             let rotation = pullback_math::Mat3::from_cols(columns[0], columns[1], columns[2]);
-            let pose = Transform::new(rotation, total_vector::<T>(bar.shape.pose.translation));
-            let shape = ShapeBar { pose, size: total_vector::<T>(bar.shape.size) };
-            scene.placed_vjp(*g, &placed, shape, total::<T>(bar.friction), wrenches, params_bar);
+            let pose = Transform::new(rotation, T::total_vector(bar.shape.pose.translation));
+            let shape = ShapeBar { pose, size: T::total_vector(bar.shape.size) };
+            scene.placed_vjp(*g, &placed, shape, T::total(bar.friction), wrenches, params_bar);
         }
     }
 }

@@ -144,8 +144,8 @@ impl<'a, T: Real> Touching<'a, T> {
                     turn += torque;
                 }
             }
-            pushes[placed.body].force += sum::<T>(push);
-            pushes[placed.body].torque += sum::<T>(turn);
+            pushes[placed.body].force += T::total_vector(push);
+            pushes[placed.body].torque += T::total_vector(turn);
         }
     }
 
@@ -221,22 +221,23 @@ impl<'a, T: Real> Touching<'a, T> {
                 }
             }
             let law = law_bar;
-            bars.law.stiffness += total::<T>(law.stiffness);
-            bars.law.damping += total::<T>(law.damping);
-            bars.law.friction_slope += total::<T>(law.friction_slope);
-            bars.radius += total::<T>(radius_bar);
-            bars.velocities[placed.body] += Force::new(sum::<T>(body_bar.angular), sum::<T>(body_bar.linear));
+            bars.law.stiffness += T::total(law.stiffness);
+            bars.law.damping += T::total(law.damping);
+            bars.law.friction_slope += T::total(law.friction_slope);
+            bars.radius += T::total(radius_bar);
+            bars.velocities[placed.body] +=
+                Force::new(T::total_vector(body_bar.angular), T::total_vector(body_bar.linear));
             bars.wrenches[placed.body] +=
-                Force::at_point(sum::<T>(frame_bar), self.scene.kinematics.arm(placed.body));
+                Force::at_point(T::total_vector(frame_bar), self.scene.kinematics.arm(placed.body));
             let r = geom_bar.pose.rotation;
             let bar = ShapeBar {
                 pose: Transform::new(
-                    Mat3::from_cols(sum::<T>(r.c0), sum::<T>(r.c1), sum::<T>(r.c2)),
-                    sum::<T>(geom_bar.pose.translation),
+                    Mat3::from_cols(T::total_vector(r.c0), T::total_vector(r.c1), T::total_vector(r.c2)),
+                    T::total_vector(geom_bar.pose.translation),
                 ),
-                size: sum::<T>(geom_bar.size),
+                size: T::total_vector(geom_bar.size),
             };
-            let friction = total::<T>(friction_bar);
+            let friction = T::total(friction_bar);
             self.scene.placed_vjp(g, &placed, bar, friction, bars.wrenches, bars.params);
         }
     }
@@ -248,13 +249,4 @@ fn wide_law<T: Real>(law: PenaltyLaw<T>) -> PenaltyLaw<T::Pack> {
         damping: law.damping.fill(),
         friction_slope: law.friction_slope.fill(),
     }
-}
-
-/// Sum over the places of a pack, in order.
-fn total<T: Real>(pack: T::Pack) -> T {
-    (0..T::WIDTH).fold(T::zero(), |sum, i| sum + T::unpack(&pack, i))
-}
-
-fn sum<T: Real>(pack: Vec3<T::Pack>) -> Vec3<T> {
-    Vec3::new(total::<T>(pack.x), total::<T>(pack.y), total::<T>(pack.z))
 }
