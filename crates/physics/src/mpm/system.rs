@@ -278,6 +278,7 @@ impl Mpm {
         }
     }
 
+    #[inline(always)]
     fn stencil<T: Scalar>(&self, x: [T; 3]) -> Stencil<T> {
         Stencil::new(vector(x), self.grid.spacing, self.grid.flat)
     }
