@@ -57,6 +57,9 @@ pub const NAMES: [&str; 11] = [
     "robot-cloth",
 ];
 
+/// Scenes in which something touches something.
+const TOUCHING: [&str; 5] = ["elastic-ball", "gear", "walker", "pancake", "robot-cloth"];
+
 /// Seconds per step of all soft scenes.
 pub const STEP: f64 = 1.0 / 60.0;
 
@@ -99,8 +102,9 @@ fn sized(
         summary: summary.to_owned(),
         substeps,
         settle,
-        // Round-off of sums over thousands of entries; forward mode is the strict judge.
-        difference_tolerance: 1e-4,
+        // Forward mode is the strict judge. Differences suffer round-off of sums over thousands of entries, and where things
+        // touch they step over the kinks of particles that come and go.
+        difference_tolerance: if TOUCHING.contains(&name) { 1e-2 } else { 1e-4 },
     };
     match name {
         "hanging-beam" => {
@@ -137,9 +141,7 @@ fn sized(
             scene(about, field, world, options, small)
         }
         "robot-cloth" => {
-            let mut about = about("an arm of nine freedoms lifts a cloth off a table", 64, 0.2);
-            // Fingers move through folds of the cloth: differences step over the kinks of particles that they meet.
-            about.difference_tolerance = 1e-2;
+            let about = about("an arm of nine freedoms lifts a cloth off a table", 64, 0.2);
             let field = robot_cloth::robot_cloth(size)?;
             let world = field.field().clone();
             scene(about, field, world, options, small)
