@@ -8,18 +8,21 @@
 
 mod attach;
 mod touch;
+mod workspace;
 
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{ConfigError, Described, FieldShape, VectorField, Workspace};
+use pullback_core::{ConfigError, Described, FieldShape, VectorField};
 use pullback_math::{Flat, Force, RECORD, Real, Vec3};
 
 use crate::articulated::contact::{PenaltyLaw, pose_wrench};
 use crate::articulated::rnea::Push;
-use crate::articulated::{Articulated, ArticulatedWorkspace, Model};
+use crate::articulated::{Articulated, Model};
 use crate::soft::element::{ParticleBars, Particles, record as side_by_side};
-use crate::soft::{Soft, SoftBody, SoftScratch};
+use crate::soft::{Soft, SoftBody};
 use attach::{attachment, attachment_vjp};
 use touch::{TouchBars, Touching};
+
+pub use workspace::{ParticleEnergy, WorldWorkspace};
 
 /// Robots and soft bodies.
 #[derive(Clone, Debug)]
@@ -257,67 +260,6 @@ fn vector<T: Real>([x, y, z]: [T; 3]) -> Vec3<T> {
 }
 fn add<T: Real>(to: &mut [T; 3], x: Vec3<T>) {
     x.add_to(to);
-}
-
-/// Energy of particles, J.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ParticleEnergy<T> {
-    /// Of their motion.
-    pub kinetic: T,
-    /// Stored in elements.
-    pub elastic: T,
-    /// Of their height, −m g·x.
-    pub gravitational: T,
-}
-
-impl<T: Real> ParticleEnergy<T> {
-    /// All together.
-    pub fn total(&self) -> T {
-        self.kinetic + self.elastic + self.gravitational
-    }
-}
-
-/// Scratch of [`World`].
-#[derive(Clone, Debug)]
-pub struct WorldWorkspace<T: Real> {
-    /// That of the robots, with what was computed last.
-    pub robot: ArticulatedWorkspace<T>,
-    soft: SoftScratch<T>,
-    /// Positions and velocities side by side.
-    records: Vec<[T; RECORD]>,
-    robot_state: Vec<T>,
-    robot_control: Vec<T>,
-    robot_rate: Vec<T>,
-    /// Force on each particle, gravity aside, N.
-    pub force: Vec<[T; 3]>,
-    /// Push on each body.
-    pushes: Vec<Push<T>>,
-    force_bar: Vec<[T; 3]>,
-    work: Vec<T>,
-    robot_state_bar: Vec<T>,
-    robot_control_bar: Vec<T>,
-    velocity_bars: Vec<Force<T>>,
-    wrenches: Vec<Force<T>>,
-}
-
-impl<T: Real> Workspace for WorldWorkspace<T> {
-    fn heap_bytes(&self) -> usize {
-        let scalars = [
-            &self.robot_state,
-            &self.robot_control,
-            &self.robot_rate,
-            &self.work,
-            &self.robot_state_bar,
-            &self.robot_control_bar,
-        ];
-        scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
-            + (self.force.capacity() + self.force_bar.capacity()) * size_of::<[T; 3]>()
-            + self.records.capacity() * size_of::<[T; RECORD]>()
-            + self.pushes.capacity() * size_of::<Push<T>>()
-            + (self.velocity_bars.capacity() + self.wrenches.capacity()) * size_of::<Force<T>>()
-            + self.robot.heap_bytes()
-            + self.soft.heap_bytes()
-    }
 }
 
 impl Described for World {
