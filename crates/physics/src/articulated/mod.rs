@@ -19,6 +19,7 @@ pub mod model;
 pub mod restitution;
 pub mod rnea;
 pub mod tree;
+pub(crate) mod wide_geom;
 
 pub use dynamics::ArticulatedWorkspace;
 pub use field::Articulated;

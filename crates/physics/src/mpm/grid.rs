@@ -4,9 +4,10 @@
 //! (PlasticineLab): v ← v_c + (1 − s) u + s P(u), with u = v − v_c, and P takes the inward part of u away and shrinks the rest
 //! by μ times it.
 
-use pullback_math::{Cotangent, Mat3, Motion, Real, Transform, Vec3, differentiable, select};
+use pullback_math::{Mat3, Motion, Real, Transform, Vec3, differentiable, select};
 
-use crate::collision::{Collider, Contact, MAX_CONTACTS, ShapeBar, collide, collide_vjp};
+use crate::articulated::wide_geom::{WideGeom, WideGeomBar};
+use crate::collision::{Collider, Contact, MAX_CONTACTS, collide, collide_vjp};
 
 /// Masses below this many times the smallest float, kg, are no material. Not a round 10⁻¹⁵: nodes at the rim carry that little, and
 /// dropping them would lose momentum.
@@ -107,41 +108,6 @@ fn wall<T: Real>(v: T, #[constant] low: T, #[constant] high: T) -> T {
     v + (inward - v) * high
 }
 
-/// A collider as a pack of nodes sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct WideGeom<'m, P: Real> {
-    /// Its shape.
-    pub collider: Collider<'m, P>,
-    /// Its pose.
-    pub pose: Transform<P>,
-    /// How its body moves, about the tree's point.
-    pub body: Motion<P>,
-    /// The tree's point.
-    pub tree_point: Vec3<P>,
-    /// Its friction.
-    pub friction: P,
-}
-
-/// Cotangents of a collider, summed over nodes.
-#[derive(Clone, Copy, Debug, Cotangent)]
-pub struct WideGeomBar<P> {
-    /// Of its pose and sizes.
-    pub shape: ShapeBar<P>,
-    /// Of its body's motion.
-    pub body: Motion<P>,
-    /// Of its friction.
-    pub friction: P,
-}
-
-impl<P: Real> WideGeomBar<P> {
-    /// Nothing yet.
-    pub fn zero() -> Self {
-        let z = Vec3::new(P::zero(), P::zero(), P::zero());
-        let pose = Transform::new(Mat3::from_cols(z, z, z), z);
-        WideGeomBar { shape: ShapeBar { pose, size: z }, body: Motion::new(z, z), friction: P::zero() }
-    }
-}
-
 impl<P: Real> WideGeom<'_, P> {
     /// Contacts of the nodes at `x` with the collider.
     #[inline(always)]
@@ -150,12 +116,6 @@ impl<P: Real> WideGeom<'_, P> {
         let (point, at) = (Collider::sphere(P::zero()), Transform::new(Mat3::identity(), x));
         let slots = collide(&self.collider, self.pose, &point, at, &mut contacts);
         (contacts, slots, point, at)
-    }
-
-    /// Signed distance of the nodes at `x`.
-    pub fn distance(&self, x: Vec3<P>) -> P {
-        let (contacts, slots, ..) = self.touch(x);
-        contacts[1..slots.max(1)].iter().fold(contacts[0].distance, |d, c| d.min(c.distance))
     }
 
     /// Velocities of the nodes at `x` after the collider.

@@ -1,13 +1,13 @@
 //! The part of a substep that happens on the nodes, and its pullback: packs of nodes meet colliders, floor and walls.
 
-use pullback_math::{Flat, Force, Mask, Motion, Real, Scalar, Transform, Vec3};
+use pullback_math::{Flat, Force, Mask, Real, Scalar, Vec3};
 
 use super::blocks::{BLOCK, BLOCK_NODES, Blocks};
-use super::grid::{Edges, Floor, WideGeom, WideGeomBar, bounded, bounded_vjp, there, velocity, velocity_vjp};
+use super::grid::{Edges, Floor, bounded, bounded_vjp, there, velocity, velocity_vjp};
 use super::system::{Mpm, MpmWorkspace};
 use crate::articulated::ArticulatedWorkspace;
 use crate::articulated::contact::Scene;
-use crate::collision::ShapeBar;
+use crate::articulated::wide_geom::WideGeomBar;
 
 impl Mpm {
     /// Visits the nodes in use, a pack at a time: the first of them, positions, walls.
@@ -61,8 +61,8 @@ impl Mpm {
             }
             let mut v = velocity(p, m, pull);
             for g in &self.geoms {
-                let geom = self.wide(&scene, robot, *g);
-                if self.near::<T>(&geom, x) {
+                let geom = scene.wide(&robot.sweep, &scene.placed(*g));
+                if !geom.away(x, self.felt()) {
                     v = geom.meet(x, v, self.grid.softness);
                 }
             }
@@ -77,36 +77,9 @@ impl Mpm {
         Vec3::read(&params[self.robot.index().gravity..]) * T::lit(self.dt)
     }
 
-    fn wide<'a, T: Scalar>(
-        &self,
-        scene: &Scene<'a, T>,
-        robot: &ArticulatedWorkspace<T>,
-        geom: usize,
-    ) -> WideGeom<'a, T::Pack> {
-        let placed = scene.placed(geom);
-        let fill = |v: Vec3<T>| v.map(T::fill);
-        let body = robot.sweep.velocities[placed.body];
-        WideGeom {
-            collider: placed.collider.with_size(fill(placed.collider.size)),
-            pose: Transform::new(placed.pose.rotation.map(T::fill), fill(placed.pose.translation)),
-            body: Motion::new(fill(body.angular), fill(body.linear)),
-            tree_point: fill(robot.kinematics.origins[placed.body]),
-            friction: placed.friction.fill(),
-        }
-    }
-
-    /// Whether any node of a pack may be close enough to a collider to feel it.
-    fn near<T: Scalar>(&self, geom: &WideGeom<'_, T::Pack>, x: Vec3<T::Pack>) -> bool {
-        let reach = geom.collider.bounding_radius();
-        // Beyond ln(10)/α the strength is below a tenth.
-        let felt = T::Pack::lit(10f64.ln() / self.grid.softness);
-        let between = x - geom.pose.translation;
-        let gap = if reach.is_finite() {
-            between.norm() - T::Pack::lit(reach)
-        } else {
-            between.dot(geom.pose.rotation.c2)
-        };
-        !gap.gt(felt).all()
+    /// Distance beyond which a collider is not felt: there its strength is below a tenth.
+    fn felt<P: Real>(&self) -> P {
+        P::lit(10f64.ln() / self.grid.softness)
     }
 
     /// The pullback of [`Mpm::on_grid`] from the tiles' cotangents of velocities: those of momenta into `bars`, those of
@@ -152,15 +125,7 @@ impl Mpm {
         wrenches.fill(Force::zero());
         for (g, bar) in self.geoms.iter().zip(geom_bars.iter()) {
             let placed = scene.placed(*g);
-            let body = bar.body;
-            velocity_bars[placed.body] +=
-                Force::new(T::total_vector(body.angular), T::total_vector(body.linear));
-            let r = bar.shape.pose.rotation;
-            let columns = [r.c0, r.c1, r.c2].map(T::total_vector);
-            let rotation = pullback_math::Mat3::from_cols(columns[0], columns[1], columns[2]);
-            let pose = Transform::new(rotation, T::total_vector(bar.shape.pose.translation));
-            let shape = ShapeBar { pose, size: T::total_vector(bar.shape.size) };
-            scene.placed_vjp(*g, &placed, shape, T::total(bar.friction), wrenches, params_bar);
+            scene.wide_vjp(*g, &placed, bar, velocity_bars, wrenches, params_bar);
         }
     }
 }
@@ -200,8 +165,8 @@ impl<T: Scalar> Met<'_, '_, T> {
             *floor_bar += friction_bar;
             return v_bar;
         };
-        let geom = self.mpm.wide(self.scene, self.robot, *g);
-        if !self.mpm.near::<T>(&geom, self.x) {
+        let geom = self.scene.wide(&self.robot.sweep, &self.scene.placed(*g));
+        if geom.away(self.x, self.mpm.felt()) {
             return self.back(i + 1, v, out_bar, geom_bars, floor_bar);
         }
         let softness = self.mpm.grid.softness;

@@ -15,10 +15,10 @@ use pullback_math::{Flat, Force, Mask, Real, Scalar, Vec3};
 
 use super::blocks::{BLOCK_NODES, Blocks, base_of};
 use super::cloud::{Cloud, Grid, Part, Stuff};
-use super::grid::WideGeomBar;
 use super::material::{FixedCorotated, Fluid, NeoHookean, Plasticine, Sand, VonMises};
 use super::stencil::{Affine, Stencil, TILE_NODES, gather, position_bar, scatter};
 use super::stress::{Scales, stress, stress_vjp};
+use crate::articulated::wide_geom::WideGeomBar;
 use crate::articulated::{Articulated, ArticulatedWorkspace, Model};
 
 /// Particles and moving colliders.
