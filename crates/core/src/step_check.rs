@@ -54,12 +54,7 @@ pub fn check_step<S>(system: &S, state: &[f64], control: &[f64], params: &[f64],
 where
     S: System<f64> + System<Dual<f64>>,
 {
-    let map = StepMap {
-        system,
-        inputs: Inputs { state: state.len(), control: control.len() },
-        plain: RefCell::new(<S as System<f64>>::workspace(system)),
-        duals: RefCell::new(<S as System<Dual<f64>>>::workspace(system)),
-    };
+    let map = StepMap::new(system, state.len(), control.len());
     gradcheck(&map, &[state, control, params].concat(), options)
 }
 
@@ -74,12 +69,7 @@ pub fn check_step_along<S>(
 where
     S: System<f64> + System<Dual<f64>>,
 {
-    let map = StepMap {
-        system,
-        inputs: Inputs { state: state.len(), control: control.len() },
-        plain: RefCell::new(<S as System<f64>>::workspace(system)),
-        duals: RefCell::new(<S as System<Dual<f64>>>::workspace(system)),
-    };
+    let map = StepMap::new(system, state.len(), control.len());
     let x = [state, control, params].concat();
     let directions = random_directions(system.layout(), 1, &x, &mut Random::new(options.seed));
     gradcheck_along(&map, &x, &directions, options)
@@ -90,6 +80,17 @@ struct StepMap<'a, S: System<f64> + System<Dual<f64>>> {
     inputs: Inputs,
     plain: RefCell<<S as System<f64>>::Workspace>,
     duals: RefCell<<S as System<Dual<f64>>>::Workspace>,
+}
+
+impl<'a, S: System<f64> + System<Dual<f64>>> StepMap<'a, S> {
+    fn new(system: &'a S, state: usize, control: usize) -> Self {
+        StepMap {
+            system,
+            inputs: Inputs { state, control },
+            plain: RefCell::new(<S as System<f64>>::workspace(system)),
+            duals: RefCell::new(<S as System<Dual<f64>>>::workspace(system)),
+        }
+    }
 }
 
 impl<S: System<f64> + System<Dual<f64>>> Differentiable for StepMap<'_, S> {
@@ -138,13 +139,7 @@ where
     S: System<f64> + System<Dual<f64>>,
     L: Loss<f64> + Loss<Dual<f64>>,
 {
-    let map = RolloutMap {
-        rollout,
-        loss,
-        inputs: Inputs { state: state.len(), control: controls.len() },
-        plain: RefCell::new(rollout.workspace::<f64>()),
-        duals: RefCell::new(rollout.workspace::<Dual<f64>>()),
-    };
+    let map = RolloutMap::new(rollout, loss, state.len(), controls.len());
     gradcheck(&map, &[state, controls, params].concat(), options)
 }
 
@@ -162,13 +157,7 @@ where
     S: System<f64> + System<Dual<f64>>,
     L: Loss<f64> + Loss<Dual<f64>>,
 {
-    let map = RolloutMap {
-        rollout,
-        loss,
-        inputs: Inputs { state: state.len(), control: controls.len() },
-        plain: RefCell::new(rollout.workspace::<f64>()),
-        duals: RefCell::new(rollout.workspace::<Dual<f64>>()),
-    };
+    let map = RolloutMap::new(rollout, loss, state.len(), controls.len());
     let x = [state, controls, params].concat();
     let layout = rollout.system.layout();
     let directions = random_directions(layout, rollout.steps, &x, &mut Random::new(options.seed));
@@ -184,6 +173,18 @@ struct RolloutMap<'a, S: System<f64> + System<Dual<f64>>, L> {
     inputs: Inputs,
     plain: Memory<f64, S>,
     duals: Memory<Dual<f64>, S>,
+}
+
+impl<'a, S: System<f64> + System<Dual<f64>>, L> RolloutMap<'a, S, L> {
+    fn new(rollout: &'a Rollout<S>, loss: &'a L, state: usize, control: usize) -> Self {
+        RolloutMap {
+            rollout,
+            loss,
+            inputs: Inputs { state, control },
+            plain: RefCell::new(rollout.workspace::<f64>()),
+            duals: RefCell::new(rollout.workspace::<Dual<f64>>()),
+        }
+    }
 }
 
 impl<S, L> Differentiable for RolloutMap<'_, S, L>
