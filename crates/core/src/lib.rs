@@ -15,6 +15,7 @@ pub mod gradcheck;
 pub mod integrator;
 pub mod layout;
 pub mod random;
+pub mod repeated;
 pub mod rollout;
 pub mod step_check;
 pub mod system;
@@ -27,5 +28,6 @@ pub use integrator::{Integrated, Integrator};
 pub use layout::{Layout, Slice};
 #[doc(hidden)]
 pub use pullback_math as math;
+pub use repeated::Repeated;
 pub use rollout::Rollout;
 pub use system::{Described, Info, System, Workspace};
