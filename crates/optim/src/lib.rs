@@ -3,7 +3,11 @@
 pub mod bfgs;
 pub mod landscape;
 pub mod objective;
+pub mod run;
+pub mod run_log;
 
 pub use bfgs::{BfgsConfig, bfgs};
 pub use landscape::{Landscape, LandscapeConfig};
 pub use objective::{Objective, RolloutObjective};
+pub use run::{Best, Method, Run, Stop, optimize};
+pub use run_log::{Episode, LogError, RunLog, RunName};

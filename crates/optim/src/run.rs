@@ -1,0 +1,303 @@
+//! [`Run`]: an objective seen by a method of search, with a budget of episodes and a log of every point.
+//!
+//! Methods work in the box scaled to [−1, 1] along every variable, so that steps and length scales mean the same everywhere.
+//! Each value, with or without a gradient, is one episode, as in paper 0. A simulation that fails has an infinite loss and
+//! no gradient. When the budget is spent every further question is answered by [`Stop::Budget`], which methods pass on.
+
+use pullback_core::random::Random;
+use rayon::prelude::*;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::objective::Objective;
+use crate::run_log::{Episode, LogError, RunLog};
+
+/// Why a search ends.
+#[derive(Debug, Error)]
+pub enum Stop {
+    /// The budget is spent.
+    #[error("the budget of episodes is spent")]
+    Budget,
+    /// The log failed.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+/// A way to search.
+pub trait Method: Sync {
+    /// Name on the command line.
+    fn name(&self) -> &'static str;
+    /// Name and all settings: runs that differ in them do not share a log.
+    fn settings(&self) -> String;
+    /// Searches until the budget is spent, or until there is nothing left to do.
+    fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop>;
+}
+
+/// The lowest loss found and where.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Best {
+    /// Episode, from 1.
+    pub episode: usize,
+    /// Loss.
+    pub loss: f64,
+    /// Variables in their own units.
+    pub x: Vec<f64>,
+}
+
+/// An objective, a budget and what was found so far.
+pub struct Run<'a> {
+    objective: &'a dyn Objective,
+    bounds: Vec<(f64, f64)>,
+    budget: usize,
+    log: RunLog,
+    losses: Vec<f64>,
+    best: Option<Best>,
+    watch: Box<dyn FnMut(usize, f64) + 'a>,
+}
+
+impl<'a> Run<'a> {
+    /// A run of `budget` episodes.
+    ///
+    /// # Panics
+    /// If a variable has no finite bounds: a search needs a box.
+    pub fn new(objective: &'a dyn Objective, budget: usize, log: RunLog) -> Self {
+        let bounds = objective.bounds();
+        assert!(
+            bounds.iter().all(|(low, high)| low.is_finite() && high.is_finite() && low < high),
+            "a search needs finite bounds of every variable"
+        );
+        Run { objective, bounds, budget, log, losses: Vec::new(), best: None, watch: Box::new(|_, _| ()) }
+    }
+
+    /// Calls `watch` after every episode with their number and the lowest loss so far.
+    pub fn watched(mut self, watch: impl FnMut(usize, f64) + 'a) -> Self {
+        self.watch = Box::new(watch);
+        self
+    }
+
+    /// Number of variables.
+    pub fn dim(&self) -> usize {
+        self.bounds.len()
+    }
+    /// Episodes that may still be run.
+    pub fn left(&self) -> usize {
+        self.budget - self.losses.len()
+    }
+    /// Losses of all episodes so far.
+    pub fn losses(&self) -> &[f64] {
+        &self.losses
+    }
+    /// The lowest loss so far.
+    pub fn best(&self) -> Option<&Best> {
+        self.best.as_ref()
+    }
+
+    /// A uniformly random point of the box.
+    pub fn anywhere(&self, random: &mut Random) -> Vec<f64> {
+        (0..self.dim()).map(|_| random.uniform(-1.0, 1.0)).collect()
+    }
+
+    /// The objective's own start, in the box.
+    pub fn start(&self) -> Vec<f64> {
+        let scaled = |(x, (low, high)): (f64, &(f64, f64))| 2.0 * (x - low) / (high - low) - 1.0;
+        self.objective.start().into_iter().zip(&self.bounds).map(scaled).map(|z| z.clamp(-1.0, 1.0)).collect()
+    }
+
+    /// The loss at `z`; a point outside the box is taken to its wall.
+    pub fn value(&mut self, z: &[f64]) -> Result<f64, Stop> {
+        Ok(self.values(std::slice::from_ref(&z.to_vec()))?[0])
+    }
+
+    /// The losses at several points, simulated in parallel. If the budget does not reach for all, the first ones are run and the
+    /// rest is [`Stop::Budget`].
+    pub fn values(&mut self, points: &[Vec<f64>]) -> Result<Vec<f64>, Stop> {
+        let affordable = points.len().min(self.left());
+        let mut losses = Vec::with_capacity(points.len());
+        let points: Vec<Vec<f64>> = points.iter().map(|z| inside(z)).collect();
+        for z in &points[..affordable] {
+            let Some(episode) = self.log.take(z, false)? else { break };
+            losses.push(episode.loss);
+            self.count(episode);
+        }
+        let (objective, bounds) = (self.objective, &self.bounds);
+        let ask = |z: &Vec<f64>| objective.value(&unscaled(z, bounds)).unwrap_or(f64::INFINITY);
+        let fresh: Vec<f64> = points[losses.len()..affordable].par_iter().map(ask).collect();
+        for loss in fresh {
+            let loss = if loss.is_finite() { loss } else { f64::INFINITY };
+            let episode = Episode { z: points[losses.len()].clone(), loss, gradient: None };
+            losses.push(loss);
+            self.log.add(&episode)?;
+            self.count(episode);
+        }
+        if affordable < points.len() { Err(Stop::Budget) } else { Ok(losses) }
+    }
+
+    /// The loss at `z` and its gradient by z.
+    pub fn value_grad(&mut self, z: &[f64], gradient: &mut [f64]) -> Result<f64, Stop> {
+        if self.left() == 0 {
+            return Err(Stop::Budget);
+        }
+        let z = inside(z);
+        let episode = match self.log.take(&z, true)? {
+            Some(episode) => episode,
+            None => {
+                let episode = self.simulate_with_gradient(z, gradient.len());
+                self.log.add(&episode)?;
+                episode
+            }
+        };
+        gradient.copy_from_slice(episode.gradient.as_deref().unwrap_or(&[]));
+        let loss = episode.loss;
+        self.count(episode);
+        Ok(loss)
+    }
+
+    fn simulate_with_gradient(&self, z: Vec<f64>, dim: usize) -> Episode {
+        let mut gradient = vec![0.0; dim];
+        let loss =
+            self.objective.value_grad(&unscaled(&z, &self.bounds), &mut gradient).unwrap_or(f64::INFINITY);
+        // dL/dz = dL/dx · (high − low)/2
+        for (g, (low, high)) in gradient.iter_mut().zip(&self.bounds) {
+            *g *= 0.5 * (high - low);
+        }
+        if loss.is_finite() && gradient.iter().all(|g| g.is_finite()) {
+            return Episode { z, loss, gradient: Some(gradient) };
+        }
+        let loss = if loss.is_finite() { loss } else { f64::INFINITY };
+        Episode { z, loss, gradient: Some(vec![0.0; dim]) }
+    }
+
+    fn count(&mut self, episode: Episode) {
+        self.losses.push(episode.loss);
+        if self.best.as_ref().is_none_or(|best| episode.loss < best.loss) {
+            let x = unscaled(&episode.z, &self.bounds);
+            self.best = Some(Best { episode: self.losses.len(), loss: episode.loss, x });
+        }
+        let best = self.best.as_ref().map_or(f64::INFINITY, |best| best.loss);
+        (self.watch)(self.losses.len(), best);
+    }
+}
+
+/// A point of the scaled box in the variables' own units.
+fn unscaled(z: &[f64], bounds: &[(f64, f64)]) -> Vec<f64> {
+    let own = |(z, (low, high)): (&f64, &(f64, f64))| low + 0.5 * (z + 1.0) * (high - low);
+    z.iter().zip(bounds).map(own).collect()
+}
+
+/// The nearest point of the box.
+pub fn inside(z: &[f64]) -> Vec<f64> {
+    z.iter().map(|z| z.clamp(-1.0, 1.0)).collect()
+}
+
+/// Searches with a method from a seed. The result is the best of the run; a spent budget is no error.
+pub fn optimize(method: &dyn Method, run: &mut Run<'_>, seed: u64) -> Result<(), LogError> {
+    match method.search(run, &mut Random::new(seed)) {
+        Ok(()) | Err(Stop::Budget) => Ok(()),
+        Err(Stop::Log(error)) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run_log::RunName;
+    use pullback_core::StepError;
+
+    /// Σ (x − 2)², failing where x₀ > 3.
+    struct Bowl;
+
+    impl Objective for Bowl {
+        fn names(&self) -> Vec<String> {
+            vec!["a".into(), "b".into()]
+        }
+        fn bounds(&self) -> Vec<(f64, f64)> {
+            vec![(0.0, 4.0), (-8.0, 8.0)]
+        }
+        fn start(&self) -> Vec<f64> {
+            vec![0.0, 0.0]
+        }
+        fn value(&self, x: &[f64]) -> Result<f64, StepError> {
+            if x[0] > 3.0 {
+                return Err(StepError::NotFinite { entry: "a".into(), value: f64::NAN, step: 0 });
+            }
+            Ok(x.iter().map(|x| (x - 2.0).powi(2)).sum())
+        }
+        fn value_grad(&self, x: &[f64], grad: &mut [f64]) -> Result<f64, StepError> {
+            for (g, x) in grad.iter_mut().zip(x) {
+                *g = 2.0 * (x - 2.0);
+            }
+            self.value(x)
+        }
+    }
+
+    struct Search;
+
+    impl Method for Search {
+        fn name(&self) -> &'static str {
+            "search"
+        }
+        fn settings(&self) -> String {
+            "search".into()
+        }
+        fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
+            let mut gradient = vec![0.0; run.dim()];
+            loop {
+                let points: Vec<Vec<f64>> = (0..3).map(|_| run.anywhere(random)).collect();
+                run.values(&points)?;
+                run.value_grad(&points[1], &mut gradient)?;
+                let down: Vec<f64> = points[1].iter().zip(&gradient).map(|(z, g)| z - 0.01 * g).collect();
+                run.value(&down)?;
+            }
+        }
+    }
+
+    #[test]
+    fn gradients_are_by_the_scaled_box_and_failures_are_infinite() {
+        let mut run = Run::new(&Bowl, 10, RunLog::none());
+        assert_eq!(run.start(), [-1.0, 0.0]);
+        let mut gradient = [0.0; 2];
+        assert_eq!(run.value_grad(&[-0.5, 0.5], &mut gradient).unwrap(), 1.0 + 4.0);
+        assert_eq!(gradient, [-2.0 * 2.0, 4.0 * 8.0]);
+        assert_eq!(run.value_grad(&[0.9, 0.5], &mut gradient).unwrap(), f64::INFINITY);
+        assert_eq!(gradient, [0.0, 0.0]);
+        // A point outside is taken to the wall.
+        assert_eq!(run.value(&[0.0, 3.0]).unwrap(), 36.0);
+        assert_eq!(run.best().unwrap().x, [1.0, 4.0]);
+    }
+
+    #[test]
+    fn the_budget_is_never_exceeded() {
+        for budget in 1..12 {
+            let mut run = Run::new(&Bowl, budget, RunLog::none());
+            optimize(&Search, &mut run, 3).unwrap();
+            assert_eq!(run.losses().len(), budget);
+        }
+    }
+
+    #[test]
+    fn a_run_cut_anywhere_ends_as_if_uncut() {
+        let folder = std::env::temp_dir().join(format!("pullback-run-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("run.jsonl");
+        let name = RunName { task: "bowl".into(), method: Search.settings(), dim: 2, seed: 3 };
+        let whole = |budget| {
+            let mut run = Run::new(&Bowl, budget, RunLog::open(&path, &name).unwrap());
+            optimize(&Search, &mut run, 3).unwrap();
+            (run.losses().to_vec(), run.best().cloned())
+        };
+        let expected = whole(40);
+        let bytes = std::fs::read(&path).unwrap();
+        for cut in (0..bytes.len()).step_by(97) {
+            std::fs::write(&path, &bytes[..cut]).unwrap();
+            assert_eq!(whole(40), expected);
+            assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        }
+        // Another seed must not continue this log.
+        let other = RunName { seed: 4, ..name.clone() };
+        assert!(RunLog::open(&path, &other).is_err());
+        // Nor may a search that goes elsewhere.
+        let mut run = Run::new(&Bowl, 40, RunLog::open(&path, &name).unwrap());
+        assert!(optimize(&Search, &mut run, 4).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
