@@ -144,6 +144,8 @@ pub enum Benchmark {
     Ant,
     /// Steps of elastic blocks and a cloth, forward and backward, beside Warp's CPU device
     Fem,
+    /// Substeps of clouds of plasticine, forward and backward, alone and in batches, beside Taichi's and Warp's CPU
+    Mpm,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

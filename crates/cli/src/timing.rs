@@ -13,14 +13,22 @@ pub struct Contender<'a> {
     run: Box<dyn FnMut(usize) + 'a>,
     /// Calls per repetition.
     calls: usize,
-    /// Best nanoseconds per call.
+    /// Units per call.
+    units: usize,
+    /// Best nanoseconds per unit, which is a call when nothing else is said.
     pub best: f64,
 }
 
 impl<'a> Contender<'a> {
     /// `run(n)` must run the function n times.
     pub fn new(name: impl Into<String>, run: impl FnMut(usize) + 'a) -> Self {
-        Contender { name: name.into(), run: Box::new(run), calls: 1, best: f64::INFINITY }
+        Contender { name: name.into(), run: Box::new(run), calls: 1, units: 1, best: f64::INFINITY }
+    }
+
+    /// Counts each call as `n` units, so that the best is nanoseconds per unit.
+    pub fn per_call(mut self, n: usize) -> Self {
+        self.units = n;
+        self
     }
 
     fn measure(&mut self) -> f64 {
@@ -39,8 +47,8 @@ pub fn race(contenders: &mut [Contender<'_>], rounds: usize, mut tick: impl FnMu
     }
     for _ in 0..rounds {
         for contender in contenders.iter_mut() {
-            let per_call = contender.measure() / contender.calls as f64 * 1e9;
-            contender.best = contender.best.min(per_call);
+            let units = (contender.calls * contender.units) as f64;
+            contender.best = contender.best.min(contender.measure() / units * 1e9);
         }
         tick();
     }

@@ -5,6 +5,7 @@ mod articulated;
 mod checkpoint;
 mod core;
 mod fem;
+mod mpm;
 mod peer;
 mod standing;
 
@@ -24,6 +25,7 @@ pub fn run(options: &BenchOptions, seed: u64, output: &Output) -> Result<bool, C
         Benchmark::Articulated => articulated::run(output)?,
         Benchmark::Ant => ant::run(seed, output)?,
         Benchmark::Fem => fem::run(output)?,
+        Benchmark::Mpm => mpm::run(output)?,
     };
     output.print(&results, || results_text(&results))?;
     Ok(results.all_met())

@@ -1,0 +1,279 @@
+//! Clouds of plasticine: seconds per substep of the material point method forward and backward, at f32 and f64, for one
+//! environment and for batches of them on one thread and two, beside Taichi's CPU backend and Warp's CPU device with the same
+//! algorithm on the same clouds in the same run.
+
+mod peer;
+
+use pullback_core::batch::{BatchGradients, BatchInputs};
+use pullback_core::random::Random;
+use pullback_core::rollout::{Inputs, Loss, Moment};
+use pullback_core::{Batch, ConfigError, Described, Repeated, Rollout, Schedule};
+use pullback_math::{Real, Scalar, Vec3};
+use pullback_physics::articulated::Model;
+use pullback_physics::mpm::cloud::random_box;
+use pullback_physics::mpm::grid::Floor;
+use pullback_physics::mpm::{Cloud, Grid, Mpm, Stuff};
+use pullback_tasks::{Goal, Results};
+
+use self::peer::Peer;
+use super::count;
+use crate::output::{CliError, Output};
+use crate::progress;
+use crate::timing::{Contender, race};
+
+/// Nodes along each axis, as in HandFlip.
+const NODES: usize = 48;
+/// Substeps per frame, as in HandFlip.
+const SUBSTEPS: usize = 40;
+/// Seconds per substep.
+const DT: f64 = 1e-4;
+/// Frames of the horizon whose memory is counted.
+const HORIZON: usize = 32;
+/// Pa.
+const YOUNG: f64 = 5e3;
+const POISSON: f64 = 0.2;
+/// Pa.
+const YIELD: f64 = 50.0;
+/// m/s².
+const GRAVITY: f64 = -9.8;
+/// Interleaved repetitions.
+const ROUNDS: usize = 12;
+/// Environments of the batches.
+const BATCHES: [usize; 4] = [1, 4, 16, 32];
+
+/// A cloud of particles with velocities and deformations that make it flow.
+struct Case {
+    name: String,
+    mpm: Mpm,
+    start: Vec<f64>,
+    target: Vec3<f64>,
+}
+
+impl Case {
+    /// `particles` in a cube of `edge` around `centre`, sheared and falling.
+    fn new(particles: usize, centre: Vec3<f64>, edge: f64) -> Result<Self, ConfigError> {
+        let grid = Grid { floor: Floor::Friction, ..Grid::cube(NODES) };
+        // Numbers that a float holds: all programs start from the same.
+        let short = |x: f64| f64::from(x as f32);
+        let places = random_box(particles, centre, Vec3::new(edge, edge, edge), 0);
+        let places: Vec<Vec3<f64>> = places.into_iter().map(|x| x.map(short)).collect();
+        let mut cloud = Cloud::default();
+        let volume = (0.5 * grid.spacing).powi(3);
+        let stuff = Stuff::Plasticine(YOUNG, POISSON, YIELD);
+        cloud.add("cloud", stuff, 1.0, volume, &places, Vec3::new(0.0, 0.0, -1.0))?;
+        let mut model = Model::new("nothing");
+        model.options.gravity = Vec3::new(0.0, 0.0, GRAVITY);
+        let mpm = Mpm::new(grid, cloud, model.compile()?, DT)?;
+        let mut start = mpm.layout().state.defaults();
+        let mut random = Random::new(1);
+        let slices = &mpm.layout().state;
+        for i in slices.select("cloud.velocity")?.into_iter().step_by(3) {
+            let height = start[i - slices.slice("cloud.velocity")?.range.start + 2];
+            start[i] = short(20.0 * (height - centre.z));
+        }
+        for i in slices.select("cloud.deformation")? {
+            start[i] = short(start[i] + 0.01 * random.normal());
+        }
+        let name = format!("{particles} particles");
+        Ok(Case { name, mpm, start, target: centre + Vec3::new(0.05, 0.0, 0.0) })
+    }
+
+    fn particles(&self) -> usize {
+        self.mpm.cloud().particles()
+    }
+
+    fn loss(&self) -> Distance {
+        Distance { first: 0, particles: self.particles(), target: self.target }
+    }
+
+    fn inputs<T: Real>(&self, steps: usize) -> Inputs<T> {
+        let mut inputs = Inputs::<T>::defaults(&self.mpm, steps);
+        inputs.state = self.start.iter().map(|x| T::lit(*x)).collect();
+        inputs
+    }
+}
+
+/// L = mean of |x − target|² over the particles at the end.
+struct Distance {
+    first: usize,
+    particles: usize,
+    target: Vec3<f64>,
+}
+
+impl<T: Real> Loss<T> for Distance {
+    fn value(&self, at: Moment<'_, T>) -> T {
+        let mut sum = T::zero();
+        if at.last() {
+            for x in at.state[self.first..].as_chunks::<3>().0.iter().take(self.particles) {
+                for (x, target) in x.iter().zip([self.target.x, self.target.y, self.target.z]) {
+                    let off = *x - T::lit(target);
+                    sum += off * off;
+                }
+            }
+        }
+        sum * T::lit(1.0 / self.particles as f64)
+    }
+    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+        if at.last() {
+            let target = [self.target.x, self.target.y, self.target.z];
+            for i in 0..3 * self.particles {
+                let off = at.state[self.first + i] - T::lit(target[i % 3]);
+                state_bar[self.first + i] += off * T::lit(2.0 / self.particles as f64);
+            }
+        }
+    }
+}
+
+pub fn run(output: &Output) -> Result<Results, CliError> {
+    let cases = [
+        Case::new(2_500, Vec3::new(0.5, 0.5, 0.19), 0.2)?,
+        Case::new(30_000, Vec3::new(0.5, 0.5, 0.31), 0.46)?,
+    ];
+    let mut results = Results::new("mpm");
+    let mut contenders = Vec::new();
+    for case in &cases {
+        single::<f32>(&mut contenders, case, "f32")?;
+        single::<f64>(&mut contenders, case, "f64")?;
+    }
+    for threads in [1, 2] {
+        for envs in BATCHES {
+            batch::<f32>(&mut contenders, &cases[0], "f32", envs, threads)?;
+        }
+        batch::<f64>(&mut contenders, &cases[0], "f64", 32, threads)?;
+    }
+    let bar = progress::bar(ROUNDS, "clouds");
+    race(&mut contenders, ROUNDS, || bar.inc(1));
+    bar.finish_and_clear();
+    let peers = Peer::measure_all(&cases, output);
+
+    let best = |name: &str, what: &str| {
+        let name = label(name, what);
+        contenders.iter().find(|c| c.name == name).map_or(f64::NAN, |c| c.best * 1e-6)
+    };
+    for c in contenders.iter().filter(|c| c.name.ends_with("forward")) {
+        let name = c.name.trim_end_matches(": forward");
+        let (forward, gradient) = (best(name, "forward"), best(name, "gradient"));
+        results.row(name, "forward", forward, "ms per substep");
+        results.row(name, "backward", gradient - forward, "ms per substep");
+        results.row(name, "backward over forward", (gradient - forward) / forward, "1");
+    }
+    for case in &cases {
+        for scalar in ["f32", "f64"] {
+            let name = format!("{}, {scalar}", case.name);
+            let ratio = (best(&name, "gradient") - best(&name, "forward")) / best(&name, "forward");
+            results.goals.push(Goal::at_most(format!("{name}: backward over forward"), ratio, 3.5));
+        }
+        memory(&mut results, case)?;
+    }
+    for peer in peers {
+        match peer {
+            Ok(peer) => {
+                for case in &cases {
+                    let name = format!("{}, f32", case.name);
+                    let ours = (best(&name, "forward"), best(&name, "gradient") - best(&name, "forward"));
+                    peer.beside(&mut results, case, ours)?;
+                }
+            }
+            Err(why) => results.notes.push(why),
+        }
+    }
+    results.notes.push(format!(
+        "corotated plasticine on a grid of {NODES}^3, {SUBSTEPS} substeps; backward: from the kept states of all substeps, with the \
+         grid computed anew as the peers do, down to initial state and every parameter; best of {ROUNDS} interleaved repetitions. \
+         Batches: one frame of {SUBSTEPS} substeps per environment whose states the way back computes anew; milliseconds per \
+         substep of one environment"
+    ));
+    Ok(results)
+}
+
+fn label(name: &str, what: &str) -> String {
+    format!("{name}: {what}")
+}
+
+/// One environment on one thread with all states kept.
+fn single<'a, T: Scalar>(
+    contenders: &mut Vec<Contender<'a>>,
+    case: &'a Case,
+    scalar: &str,
+) -> Result<(), CliError> {
+    let name = format!("{}, {scalar}", case.name);
+    let rollout = Rollout::new(&case.mpm, SUBSTEPS, Schedule::StoreAll)?;
+    let (at, loss) = (case.inputs::<T>(SUBSTEPS), case.loss());
+    let mut ws = rollout.workspace::<T>();
+    // Once, so that a cloud that blows up is an error and not a figure.
+    rollout.gradient(&mut ws, &at.params, &at.state, &at.controls, &loss)?;
+    let (start, mut own) = (at.clone(), rollout.workspace::<T>());
+    let forward = Contender::new(label(&name, "forward"), move |calls| {
+        for _ in 0..calls {
+            let _ = rollout.simulate(&mut own, &start.params, &start.state, &start.controls, |_| {});
+        }
+    });
+    let gradient = Contender::new(label(&name, "gradient"), move |calls| {
+        for _ in 0..calls {
+            let _ = rollout.gradient(&mut ws, &at.params, &at.state, &at.controls, &loss);
+        }
+    });
+    contenders.extend([forward, gradient].map(|c| c.per_call(SUBSTEPS)));
+    Ok(())
+}
+
+/// Many environments, a frame each.
+fn batch<'a, T: Scalar>(
+    contenders: &mut Vec<Contender<'a>>,
+    case: &'a Case,
+    scalar: &str,
+    envs: usize,
+    threads: usize,
+) -> Result<(), CliError> {
+    let name = format!("{}, {scalar}, {envs} environments, {}", case.name, count(threads));
+    let states = case.start.repeat(envs);
+    let at = case.inputs::<f64>(1);
+    for what in ["forward", "gradient"] {
+        let frame = Repeated::new(&case.mpm, SUBSTEPS)?;
+        let mut batch = Batch::<_, T>::new(Rollout::new(frame, 1, Schedule::StoreAll)?, envs, threads)?;
+        let (states, at) = (states.clone(), at.clone());
+        let mut out = BatchGradients::default();
+        let contender = Contender::new(label(&name, what), move |calls| {
+            let inputs = BatchInputs { states: &states, controls: &at.controls, params: &at.params };
+            for _ in 0..calls {
+                if what == "forward" {
+                    let _ = batch.simulate(inputs);
+                } else {
+                    let _ = batch.gradients(inputs, |_| case.loss(), &mut out);
+                }
+            }
+        });
+        contenders.push(contender.per_call(SUBSTEPS * envs));
+    }
+    Ok(())
+}
+
+/// Memory of one environment with gradients over the horizon: predicted, and held after a gradient.
+fn memory(results: &mut Results, case: &Case) -> Result<(), CliError> {
+    let (f32_bytes, f64_bytes) = (bytes::<f32>(case)?, bytes::<f64>(case)?);
+    for (scalar, bytes) in [("f32", f32_bytes), ("f64", f64_bytes)] {
+        let name = format!("{}, {scalar}, {HORIZON} frames", case.name);
+        results.row(&name, "memory per environment, predicted", bytes.0 as f64 / 1e6, "MB");
+        results.row(
+            &name,
+            "memory per environment, held after a frame's gradient",
+            bytes.1 as f64 / 1e6,
+            "MB",
+        );
+    }
+    if case.particles() <= 2_500 {
+        let name = format!("{}, f32: memory of {HORIZON} frames (MB)", case.name);
+        results.goals.push(Goal::at_most(name, f32_bytes.0.max(f32_bytes.1) as f64 / 1e6, 50.0));
+    }
+    Ok(())
+}
+
+fn bytes<T: Scalar>(case: &Case) -> Result<(usize, usize), CliError> {
+    let frame = || Repeated::new(&case.mpm, SUBSTEPS);
+    let whole = Rollout::new(frame()?, HORIZON, Schedule::StoreAll)?;
+    let predicted = whole.predict_bytes::<T>();
+    let mut ws = whole.workspace::<T>();
+    let at = case.inputs::<T>(HORIZON);
+    whole.gradient(&mut ws, &at.params, &at.state, &at.controls, &case.loss())?;
+    Ok((predicted, ws.heap_bytes()))
+}
