@@ -1,12 +1,14 @@
 //! Objectives, the landscapes they make, and the way down.
 
 pub mod bfgs;
+pub mod doctor;
 pub mod landscape;
 pub mod objective;
 pub mod run;
 pub mod run_log;
 
 pub use bfgs::{BfgsConfig, bfgs};
+pub use doctor::{DoctorConfig, Examination, Verdict, examine};
 pub use landscape::{Landscape, LandscapeConfig};
 pub use objective::{Objective, RolloutObjective};
 pub use run::{Best, Method, Run, Stop, optimize};
