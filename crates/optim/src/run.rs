@@ -4,6 +4,7 @@
 //! Each value, with or without a gradient, is one episode, as in paper 0. A simulation that fails has an infinite loss and
 //! no gradient. When the budget is spent every further question is answered by [`Stop::Budget`], which methods pass on.
 
+use pullback_core::ConfigError;
 use pullback_core::random::Random;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -56,17 +57,24 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// A run of `budget` episodes.
-    ///
-    /// # Panics
-    /// If a variable has no finite bounds: a search needs a box.
-    pub fn new(objective: &'a dyn Objective, budget: usize, log: RunLog) -> Self {
+    /// A run of `budget` episodes over the box of an objective.
+    pub fn new(objective: &'a dyn Objective, budget: usize, log: RunLog) -> Result<Self, ConfigError> {
         let bounds = objective.bounds();
-        assert!(
-            bounds.iter().all(|(low, high)| low.is_finite() && high.is_finite() && low < high),
-            "a search needs finite bounds of every variable"
-        );
-        Run { objective, bounds, budget, log, losses: Vec::new(), best: None, watch: Box::new(|_, _| ()) }
+        for ((low, high), name) in bounds.iter().zip(objective.names()) {
+            if !(low.is_finite() && high.is_finite() && low < high) {
+                return Err(ConfigError::new(format!("{name} has no finite bounds to search between")));
+            }
+        }
+        let run = Run {
+            objective,
+            bounds,
+            budget,
+            log,
+            losses: Vec::new(),
+            best: None,
+            watch: Box::new(|_, _| ()),
+        };
+        Ok(run)
     }
 
     /// Calls `watch` after every episode with their number and the lowest loss so far.
@@ -253,7 +261,7 @@ mod tests {
 
     #[test]
     fn gradients_are_by_the_scaled_box_and_failures_are_infinite() {
-        let mut run = Run::new(&Bowl, 10, RunLog::none());
+        let mut run = Run::new(&Bowl, 10, RunLog::none()).unwrap();
         assert_eq!(run.start(), [-1.0, 0.0]);
         let mut gradient = [0.0; 2];
         assert_eq!(run.value_grad(&[-0.5, 0.5], &mut gradient).unwrap(), 1.0 + 4.0);
@@ -268,7 +276,7 @@ mod tests {
     #[test]
     fn the_budget_is_never_exceeded() {
         for budget in 1..12 {
-            let mut run = Run::new(&Bowl, budget, RunLog::none());
+            let mut run = Run::new(&Bowl, budget, RunLog::none()).unwrap();
             optimize(&Search, &mut run, 3).unwrap();
             assert_eq!(run.losses().len(), budget);
         }
@@ -281,7 +289,7 @@ mod tests {
         let path = folder.join("run.jsonl");
         let name = RunName { task: "bowl".into(), method: Search.settings(), dim: 2, seed: 3 };
         let whole = |budget| {
-            let mut run = Run::new(&Bowl, budget, RunLog::open(&path, &name).unwrap());
+            let mut run = Run::new(&Bowl, budget, RunLog::open(&path, &name).unwrap()).unwrap();
             optimize(&Search, &mut run, 3).unwrap();
             (run.losses().to_vec(), run.best().cloned())
         };
@@ -296,7 +304,7 @@ mod tests {
         let other = RunName { seed: 4, ..name.clone() };
         assert!(RunLog::open(&path, &other).is_err());
         // Nor may a search that goes elsewhere.
-        let mut run = Run::new(&Bowl, 40, RunLog::open(&path, &name).unwrap());
+        let mut run = Run::new(&Bowl, 40, RunLog::open(&path, &name).unwrap()).unwrap();
         assert!(optimize(&Search, &mut run, 4).is_err());
         std::fs::remove_dir_all(&folder).unwrap();
     }
