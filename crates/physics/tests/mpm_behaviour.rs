@@ -19,7 +19,7 @@ fn a_block_rests_on_a_sticky_floor() {
     let model = empty(v3(0.5, 0.0, -g));
     let mpm = block(grid, Stuff::FixedCorotated(young, 0.0), rho, &places, model, 1e-3);
     let mut run = Run::new(&mpm);
-    run.dragged(600, 0.03);
+    run.dragged(1200, 0.02);
     let rested: Vec<Vec3<f64>> = (0..places.len()).map(|p| run.particle(p).0).collect();
     run.steps(200);
     let fastest = (0..places.len()).fold(0.0f64, |m, p| m.max(run.particle(p).1.norm()));
@@ -38,7 +38,7 @@ fn a_block_rests_on_a_sticky_floor() {
         foot / h
     );
     assert!(fastest < 2e-3 && crept < 0.01 * h, "{fastest} {crept}");
-    assert!((weight - 1.0).abs() < 0.1, "{weight}");
+    assert!((weight - 1.0).abs() < 0.05, "{weight}");
     assert!(foot < 0.02 * h, "{foot}");
 }
 
@@ -164,8 +164,9 @@ fn no_particle_leaves_the_grid() {
     }
 }
 
-/// Places after 200 substeps of a block that falls to the wall below while a bar pushes it, as a plane or as a slab one cell thick
-/// between smooth walls; the bar is smooth as well, since friction would see the speed along z that the walls take away after it. There every node is walled in from both sides, so nothing moves along z: plane strain.
+/// Places after 200 substeps of a block that falls to the wall below while a bar pushes it, as a plane or as a slab one
+/// cell thick between smooth walls; the bar is smooth as well, since friction would see the speed along z that the walls
+/// take away after it. There every node is walled in from both sides, so nothing moves along z: plane strain.
 fn plane_or_slab(stuff: Stuff, flat: bool) -> Vec<Vec3<f64>> {
     let h = 1.0 / 16.0;
     let grid = Grid { nodes: [16, 16, 4], flat, floor: Floor::Friction, ..Grid::cube(16) };
@@ -193,8 +194,8 @@ fn the_plane_agrees_with_a_slab_in_plane_strain() {
     }
 }
 
-/// Steepness of a heap of sand on rough ground at first and after a second, rad, and the mean speed then. A triangle of height a and half
-/// width b has the means a/3 and b/3 of y and |x|.
+/// Steepness of a heap of sand on rough ground at first and after a second, rad, and the mean speed then. A triangle of
+/// height a and half width b has the means a/3 and b/3 of y and |x|.
 fn heap(start: f64, angle: f64) -> (f64, f64, f64) {
     let (h, g) = (1.0 / 40.0, 9.8);
     let ground = 4.0 * h;
@@ -229,13 +230,13 @@ fn heaps_of_sand_keep_an_angle_of_repose() {
         // |dev τ| = −α tr τ with the stress across half way between the other two: sin of the angle in plane strain = 3α/√2.
         let plane = (3.0 / 2f64.sqrt() * (2.0f64 / 3.0).sqrt() * 2.0 * sin / (3.0 - sin)).asin().to_degrees();
         println!(
-            "from {:.1} deg, friction {friction} deg ({plane:.1} in plane strain): {:.1} deg, {speed:.4} m/s",
-            before, slope
+            "from {before:.1} deg, friction {friction} deg ({plane:.1} in plane strain): {slope:.1} deg, {speed:.4} m/s"
         );
         if before < plane {
             assert!((slope - before).abs() < 1.0, "{before} moved to {slope}");
         } else {
-            // The grid holds particles together over a cell, an eighth of the height; so it stays steeper than its grains would.
+            // The grid holds particles together over a cell, an eighth of the height; so it stays steeper than its
+            // grains would.
             assert!((plane..plane + 10.0).contains(&slope), "{slope} and {plane}");
         }
         assert!(speed < 0.02, "still moving at {speed}");

@@ -95,9 +95,9 @@ fn the_nodes_weigh_what_the_particles_weigh() {
     }
 }
 
-/// A column of fluid, 5 cells wide and 16 high, in a box as wide (walls hold from their innermost node on): slope of pressure over
-/// height as a part of −ρg, and where it vanishes as a part of the column's height. Fitted over particles a cell or more off the
-/// walls and three off floor and surface, where the stencil holds fluid only.
+/// A column of fluid, 5 cells wide and 16 high, in a box as wide (walls hold from their innermost node on): slope of
+/// pressure over height as a part of −ρg, and where it vanishes as a part of the column's height. Fitted over particles a
+/// cell or more off the walls and three off floor and surface, where the stencil holds fluid only.
 fn column(flat: bool) -> (f64, f64) {
     let (h, rho, g) = (0.05, 1000.0, 9.8);
     let (young, poisson) = (6.8e5, 0.3);
@@ -125,8 +125,7 @@ fn column(flat: bool) -> (f64, f64) {
             let inside = wide.clone().all(|a| (3.5 * h..5.5 * h).contains(&x[a]));
             if inside && (5.0 * h..highest - 3.0 * h).contains(&x[up]) {
                 // p = −τ/J = −λ (J − 1)
-                let j = Mat3::from_cols(v3(f[0], f[1], f[2]), v3(f[3], f[4], f[5]), v3(f[6], f[7], f[8]))
-                    .determinant();
+                let j = matrix(f).determinant();
                 fit.push((x[up], -lambda * (j - 1.0)));
             }
         }
@@ -198,9 +197,9 @@ fn matrix(m: &[f64; 9]) -> Mat3<f64> {
     Mat3::from_cols(v3(m[0], m[1], m[2]), v3(m[3], m[4], m[5]), v3(m[6], m[7], m[8]))
 }
 
-/// Stress over strain of a block between a smooth floor and a smooth plate that comes down: (compression ln(l₀/l), −τ_zz, |dev τ|)
-/// of the particles inside, the strain from their places alone, the stress from their F. The plate is soft over about a cell, so that it
-/// does not come down node by node.
+/// Stress over strain of a block between a smooth floor and a smooth plate that comes down: (compression ln(l₀/l), −τ_zz,
+/// |dev τ|) of the particles inside, the strain from their places alone, the stress from their F. The plate is soft over
+/// about a cell, so that it does not come down node by node.
 fn pressed(stuff: Stuff, stress: impl Fn(Mat3<f64>) -> SymMat3<f64>) -> Vec<[f64; 3]> {
     let (h, cells) = (0.05, [4, 4, 6]);
     let grid =

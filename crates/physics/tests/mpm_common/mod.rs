@@ -1,6 +1,7 @@
 //! Scenes that the tests of the material point method share.
 #![allow(dead_code)]
 
+use pullback_core::random::Random;
 use pullback_core::{Described, System};
 use pullback_math::{Quat, SymMat3, Vec3};
 use pullback_physics::articulated::{Body, Geom, Joint, JointKind, Model, Shape};
@@ -117,6 +118,25 @@ pub fn block(grid: Grid, stuff: Stuff, density: f64, places: &[Vec3<f64>], model
     let volume = (grid.spacing / 2.0).powi(if grid.flat { 2 } else { 3 });
     cloud.add("block", stuff, density, volume, places, Vec3::zero()).unwrap();
     Mpm::new(grid, cloud, model, dt).unwrap()
+}
+
+/// State, control and parameters of a layout, shaken: F and C off their symmetric starts.
+pub fn shaken(mpm: &Mpm, seed: u64) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
+    let mut random = Random::new(seed);
+    let layout = mpm.layout();
+    let mut state = layout.state.defaults();
+    for slice in layout.state.slices() {
+        let by = match slice.name.rsplit('.').next() {
+            Some("affine") => 0.5,
+            Some("deformation") => 0.06,
+            Some("velocity") => 0.2,
+            _ => 0.003,
+        };
+        state[slice.range.clone()].iter_mut().for_each(|x| *x += by * random.normal());
+    }
+    let control = layout.control.defaults().iter().map(|_| random.normal()).collect();
+    let params = layout.params.defaults().iter().map(|p| p * random.uniform(0.9, 1.1)).collect();
+    (state, control, params)
 }
 
 /// A system on its way.
