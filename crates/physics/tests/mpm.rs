@@ -1,7 +1,9 @@
 //! The material point method: exact gradients of every stage together, and the laws it holds.
 
+mod mpm_common;
+
+use mpm_common::{STUFF, shaken};
 use pullback_core::gradcheck::{Options, Report};
-use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout_along, check_step};
 use pullback_core::{Described, Rollout, Schedule, System};
@@ -10,15 +12,6 @@ use pullback_physics::articulated::{Body, Geom, Joint, JointKind, Model, Shape};
 use pullback_physics::mpm::cloud::{Cloud, Grid, Stuff, random_box};
 use pullback_physics::mpm::grid::Floor;
 use pullback_physics::mpm::system::Mpm;
-
-const STUFF: [Stuff; 6] = [
-    Stuff::FixedCorotated(5e3, 0.2),
-    Stuff::NeoHookean(5e3, 0.2),
-    Stuff::VonMises(5e3, 0.2, 50.0),
-    Stuff::Plasticine(5e3, 0.2, 50.0),
-    Stuff::Fluid(5e3, 0.3),
-    Stuff::Sand(5e3, 0.3, 0.5),
-];
 
 /// A collider that slides along x and z and turns about y.
 fn collider(shape: Shape) -> Model {
@@ -79,25 +72,6 @@ fn scene(stuff: Stuff, model: Model) -> Mpm {
     let places = random_box(18, Vec3::new(0.5, 0.5, 0.33), Vec3::new(0.16, 0.16, 0.12), 3);
     cloud.add("dough", stuff, 1.3, 1.7e-4, &places, Vec3::new(0.3, -0.2, -0.6)).unwrap();
     Mpm::new(grid(), cloud, model, 2e-4).unwrap()
-}
-
-/// The default inputs, shaken: F and C off their symmetric starts.
-fn shaken(mpm: &Mpm, seed: u64) -> (Vec<f64>, Vec<f64>, Vec<f64>) {
-    let mut random = Random::new(seed);
-    let layout = mpm.layout();
-    let mut state = layout.state.defaults();
-    for slice in layout.state.slices() {
-        let by = match slice.name.rsplit('.').next() {
-            Some("affine") => 0.5,
-            Some("deformation") => 0.06,
-            Some("velocity") => 0.2,
-            _ => 0.003,
-        };
-        state[slice.range.clone()].iter_mut().for_each(|x| *x += by * random.normal());
-    }
-    let control = layout.control.defaults().iter().map(|_| random.normal()).collect();
-    let params = layout.params.defaults().iter().map(|p| p * random.uniform(0.9, 1.1)).collect();
-    (state, control, params)
 }
 
 fn options() -> Options {

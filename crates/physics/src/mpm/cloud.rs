@@ -124,7 +124,8 @@ impl Grid {
         }
     }
 
-    /// A unit square of `n` nodes along each axis; z is no axis of it.
+    /// A unit square of `n` nodes along each axis; z is no axis of it. It has walls but no floor, its gravity should lie
+    /// in the plane, and it meets colliders at z = 0.
     pub fn square(n: usize) -> Self {
         Grid { nodes: [n, n, 4], flat: true, ..Grid::cube(n) }
     }

@@ -1,7 +1,7 @@
 //! Which nodes a particle touches, and how much: quadratic B-splines over 3×3×3 nodes.
 //!
 //! With f the particle's place in units of the grid, counted from its lowest node: w₀ = ½ (3/2 − f)², w₁ = ¾ − (f − 1)²,
-//! w₂ = ½ (f − ½)², f ∈ [½, 3/2). In two dimensions the third axis has one node of weight 1 and no slope.
+//! w₂ = ½ (f − ½)², f ∈ [½, 3/2). In two dimensions the third axis has one node, z = 0, of weight 1 and no slope.
 
 use pullback_math::{Scalar, Vec3};
 
@@ -21,6 +21,8 @@ pub struct Stencil<T: Scalar> {
     pub slopes: [[T; 3]; 3],
     /// From the particle to the nodes by axis, m.
     pub offsets: [[T; 3]; 3],
+    /// Whether the third axis has one node.
+    pub flat: bool,
 }
 
 impl<T: Scalar> Stencil<T> {
@@ -33,15 +35,17 @@ impl<T: Scalar> Stencil<T> {
             weights: [[T::zero(); 3]; 3],
             slopes: [[T::zero(); 3]; 3],
             offsets: [[T::zero(); 3]; 3],
+            flat,
         };
         for (axis, x) in [x.x, x.y, x.z].into_iter().enumerate() {
+            if flat && axis == 2 {
+                // All particles share the nodes z = 0, wherever their own z is.
+                stencil.weights[2][0] = T::one();
+                continue;
+            }
             let place = x * per_dx;
             let base = (place - half).cell();
             stencil.base[axis] = base;
-            if flat && axis == 2 {
-                stencil.weights[2][1] = T::one();
-                continue;
-            }
             let f = place - T::lit(f64::from(base));
             let (a, b, c) = (T::lit(1.5) - f, f - T::one(), f - half);
             stencil.weights[axis] = [half * a * a, T::lit(0.75) - b * b, half * c * c];
@@ -155,6 +159,10 @@ pub fn position_bar<T: Scalar>(
     }
     for (bar, column) in bar.iter_mut().zip(what.columns) {
         *bar -= sum * column;
+    }
+    if at.flat {
+        // Neither weights nor offsets change with z.
+        bar[2] = zero;
     }
     Vec3::new(T::quad_sum(bar[0]), T::quad_sum(bar[1]), T::quad_sum(bar[2]))
 }
