@@ -39,6 +39,10 @@ impl Tools {
         if let Some(g) = groups.iter().flatten().find(|g| **g >= geoms) {
             return Err(ConfigError::new(format!("a tool has geom {g}, the model only {geoms}")));
         }
+        // Geoms of a model without contact have no parameters.
+        if !groups.is_empty() && mpm.robot().index().geom.len() < geoms {
+            return Err(ConfigError::new("tools need a model with contact: set its option `contact`"));
+        }
         if groups.iter().any(|g| g.is_empty()) {
             return Err(ConfigError::new("a tool has no geoms: name at least one"));
         }
