@@ -20,7 +20,7 @@ pub fn write_target(path: &Path, target: &Target) -> Result<(), ConfigError> {
     let [x, y, z] = target.cells().nodes;
     let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({x}, {y}, {z}), }}");
     // Numbers begin at a multiple of 64 bytes.
-    while (PREFIX + header.len() + 1) % 64 != 0 {
+    while !(PREFIX + header.len() + 1).is_multiple_of(64) {
         header.push(' ');
     }
     header.push('\n');
