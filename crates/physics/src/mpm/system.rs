@@ -237,7 +237,7 @@ impl<T: Scalar> System<T> for Mpm {
     ) -> Result<Info, StepError> {
         let (at, mut out) = (self.split(state), self.split_mut(next));
         self.forward(ws, params, &at, control, Some(out.f));
-        self.from_grid(ws, &at, &mut out);
+        self.to_particles(ws, &at, &mut out);
         self.advance_colliders(ws, at.q, out.q);
         Ok(Info::ONE)
     }
@@ -255,7 +255,7 @@ impl<T: Scalar> System<T> for Mpm {
     ) -> Result<(), StepError> {
         let (at, next_bar, mut out) = (self.split(state), self.split(next_bar), self.split_mut(state_bar));
         self.forward(ws, params, &at, control, None);
-        self.from_grid_vjp(ws, &at, &next_bar, &mut out);
+        self.to_particles_vjp(ws, &at, &next_bar, &mut out);
         self.on_grid_vjp(ws, params, params_bar);
         self.to_grid_vjp(ws, &at, &mut out);
         self.in_particles_vjp(ws, params, &at, next_bar.f, params_bar, &mut out);
