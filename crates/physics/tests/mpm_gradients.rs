@@ -18,9 +18,10 @@ use pullback_physics::mpm::grid::{
 use pullback_physics::mpm::material::{
     FixedCorotated, Fluid, Material, NeoHookean, Plasticine, Sand, VonMises,
 };
-use pullback_physics::mpm::stencil::{Affine, Stencil, TILE_NODES, gather, position_bar, scatter};
-use pullback_physics::mpm::stress::{Scales, stress, stress_vjp};
+use pullback_physics::mpm::stencil::{Affine, Kernel, Rows, Stencil, gather, position_bar, scatter, value};
+use pullback_physics::mpm::stress::{Handed, Scales, stress, stress_vjp};
 use pullback_physics::mpm::system::Mpm;
+use pullback_physics::mpm::view::{View, ViewMut};
 
 fn exact() -> Options {
     Options { forward_tolerance: 1e-8, difference_tolerance: 1e-5, ..Options::default() }
@@ -83,7 +84,25 @@ fn add<T: Scalar>(to: &mut [T], from: impl IntoIterator<Item = T::Quad>) {
 
 const H: f64 = 0.1;
 
-/// What the nodes of a tile hold after one particle: from its place, value and gradient.
+/// Nodes of a cell.
+const CELL: usize = 36;
+
+/// The nodes around a particle; where they are does not matter to the functions under test.
+fn around<T: Scalar>(x: &[T], flat: bool) -> Stencil<T> {
+    let (kernel, x) = (Kernel::<T>::new(H, flat), [x[0], x[1], x[2]]);
+    kernel.at(x, Kernel::<T>::middle(kernel.base(x)))
+}
+
+fn rows<T: Scalar>(x: &[T]) -> Rows<T> {
+    let quads = quads(x);
+    std::array::from_fn(|i| std::array::from_fn(|j| T::row(&quads[4 * (3 * i + j)..][..4].as_chunks().0[0])))
+}
+
+fn add_rows<T: Scalar>(to: &mut [T], from: &Rows<T>) {
+    add(to, from.iter().flatten().flat_map(|row| T::quads(*row)));
+}
+
+/// What the nodes of a cell hold after one particle: from its place, value and gradient.
 struct Scattered {
     flat: bool,
 }
@@ -93,50 +112,48 @@ impl Stage for Scattered {
         named(&[("x", 3), ("value", 4), ("columns", 12)])
     }
     fn outputs(&self) -> usize {
-        4 * TILE_NODES
+        4 * CELL
     }
     fn run<T: Scalar>(&self, x: &[T], y: &mut [T]) {
-        let mut tile = vec![T::Quad::default(); TILE_NODES];
-        let at = Stencil::new(Vec3 { x: x[0], y: x[1], z: x[2] }, H, self.flat);
-        scatter::<T>(&mut tile, &at, affine(&x[3..]));
         y.fill(T::zero());
-        add(y, tile);
+        let mut nodes = rows(y);
+        scatter::<T>(&mut nodes, &around(x, self.flat), affine(&x[3..]));
+        add_rows(y, &nodes);
     }
     fn back(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) {
-        let (tile, at) = (quads(y_bar), Stencil::new(v3(x[0], x[1], x[2]), H, self.flat));
-        let sum = gather::<f64>(&tile, &at);
-        let place = position_bar::<f64>(&tile, &at, affine(&x[3..]), sum.value);
+        let (nodes, at) = (rows(y_bar), around(x, self.flat));
+        let sum = gather::<f64>(&nodes, &at);
+        let place = position_bar::<f64>(&nodes, &at, affine(&x[3..]), sum.value);
         [place.x, place.y, place.z].iter().zip(&mut x_bar[..3]).for_each(|(b, to)| *to += b);
         add(&mut x_bar[3..], [sum.value, sum.columns[0], sum.columns[1], sum.columns[2]]);
     }
 }
 
-/// What a particle gathers from the nodes of a tile.
+/// What a particle gathers from the nodes of a cell.
 struct Gathered {
     flat: bool,
 }
 
 impl Stage for Gathered {
     fn names(&self) -> Vec<String> {
-        named(&[("x", 3), ("tile", 4 * TILE_NODES)])
+        named(&[("x", 3), ("nodes", 4 * CELL)])
     }
     fn outputs(&self) -> usize {
         16
     }
     fn run<T: Scalar>(&self, x: &[T], y: &mut [T]) {
-        let at = Stencil::new(Vec3 { x: x[0], y: x[1], z: x[2] }, H, self.flat);
-        let sum = gather::<T>(&quads(&x[3..]), &at);
+        let sum = gather::<T>(&rows(&x[3..]), &around(x, self.flat));
         y.fill(T::zero());
         add(y, [sum.value, sum.columns[0], sum.columns[1], sum.columns[2]]);
     }
     fn back(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) {
-        let (tile, at) = (quads(&x[3..]), Stencil::new(v3(x[0], x[1], x[2]), H, self.flat));
+        let (nodes, at) = (rows(&x[3..]), around(x, self.flat));
         let what = affine(y_bar);
-        let place = position_bar::<f64>(&tile, &at, what, gather::<f64>(&tile, &at).value);
+        let place = position_bar::<f64>(&nodes, &at, what, value::<f64>(&nodes, &at));
         [place.x, place.y, place.z].iter().zip(&mut x_bar[..3]).for_each(|(b, to)| *to += b);
-        let mut tile_bar = vec![<f64 as Scalar>::Quad::default(); TILE_NODES];
-        scatter::<f64>(&mut tile_bar, &at, what);
-        add(&mut x_bar[3..], tile_bar);
+        let mut nodes_bar = rows(&[0.0; 4 * CELL]);
+        scatter::<f64>(&mut nodes_bar, &at, what);
+        add_rows(&mut x_bar[3..], &nodes_bar);
     }
 }
 
@@ -150,7 +167,7 @@ fn scatter_and_gather_have_exact_pullbacks() {
                 place.into_iter().chain((0..n).map(|_| random.normal())).collect()
             };
             gradcheck(&Map(Scattered { flat }), &point(16), &exact()).assert_passed();
-            gradcheck(&Map(Gathered { flat }), &point(4 * TILE_NODES), &exact()).assert_passed();
+            gradcheck(&Map(Gathered { flat }), &point(4 * CELL), &exact()).assert_passed();
         }
     }
 }
@@ -223,42 +240,49 @@ fn stages_on_the_nodes_have_exact_pullbacks() {
     }
 }
 
-/// F′ and A of three particles from density, parameters, C and F.
+/// F′ and what three particles hand out, from density, parameters, v, C and F.
 struct Stressed<M, const P: usize>(std::marker::PhantomData<M>);
 
 const SCALES: Scales = Scales { dt: 1e-2, volume: 0.3, push: 0.02 };
 
+/// Numbers of what a particle hands out.
+const HANDED: usize = 16;
+
+fn view<T>(x: &[T]) -> View<'_, T> {
+    let (v, rest) = x.split_at(9);
+    let (c, f) = rest.split_at(27);
+    View { q: &[], x: &[], v: v.as_chunks().0, c: c.as_chunks().0, f: f.as_chunks().0 }
+}
+
+fn handed<T: Scalar>(x: &[T]) -> Vec<Handed<T>> {
+    x.chunks(HANDED).map(|h| [h.as_chunks().0[0], h.as_chunks().0[1]]).collect()
+}
+
 impl<M: Material<P>, const P: usize> Stage for Stressed<M, P> {
     fn names(&self) -> Vec<String> {
-        named(&[("density", 3), ("params", 3 * P), ("c", 27), ("f", 27)])
+        named(&[("density", 3), ("params", 3 * P), ("v", 9), ("c", 27), ("f", 27)])
     }
     fn outputs(&self) -> usize {
-        54
+        27 + 3 * HANDED
     }
     fn run<T: Scalar>(&self, x: &[T], y: &mut [T]) {
-        let (params, rest) = x.split_at(3 + 3 * P);
-        let (c, f) = rest.split_at(27);
-        let (next, affine) = y.split_at_mut(27);
-        let (c, f) = (c.as_chunks().0, f.as_chunks().0);
-        stress::<T, M, P>(params, c, f, SCALES, next.as_chunks_mut().0, affine.as_chunks_mut().0);
+        let (params, particles) = x.split_at(3 + 3 * P);
+        let (next, out) = y.split_at_mut(27);
+        let mut given = handed(out);
+        let next = Some(next.as_chunks_mut().0);
+        stress::<T, M, P>(params, &view(particles), SCALES, next, &mut given);
+        out.iter_mut().zip(given.as_flattened().as_flattened()).for_each(|(to, x)| *to = *x);
     }
     fn back(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) {
-        let (params, rest) = x.split_at(3 + 3 * P);
-        let (c, f) = rest.split_at(27);
+        let (params, particles) = x.split_at(3 + 3 * P);
         let (params_bar, rest) = x_bar.split_at_mut(3 + 3 * P);
-        let (c_bar, f_bar) = rest.split_at_mut(27);
-        let (next_bar, affine_bar) = y_bar.split_at(27);
-        stress_vjp::<f64, M, P>(
-            params,
-            c.as_chunks().0,
-            f.as_chunks().0,
-            SCALES,
-            next_bar.as_chunks().0,
-            affine_bar.as_chunks().0,
-            params_bar,
-            c_bar.as_chunks_mut().0,
-            f_bar.as_chunks_mut().0,
-        );
+        let (v, rest) = rest.split_at_mut(9);
+        let (c, f) = rest.split_at_mut(27);
+        let (v, c, f) = (v.as_chunks_mut().0, c.as_chunks_mut().0, f.as_chunks_mut().0);
+        let mut bar = ViewMut { q: &mut [], x: &mut [], v, c, f };
+        let (next_bar, out_bar) = y_bar.split_at(27);
+        let (next_bar, out_bar) = (next_bar.as_chunks().0, handed(out_bar));
+        stress_vjp::<f64, M, P>(params, &view(particles), SCALES, next_bar, &out_bar, params_bar, &mut bar);
     }
 }
 
@@ -271,7 +295,7 @@ fn flow_and_stress_have_exact_pullbacks() {
             for p in params {
                 x.extend((0..3).map(|_| p * random.uniform(0.9, 1.1)));
             }
-            x.extend((0..27).map(|_| random.normal()));
+            x.extend((0..9 + 27).map(|_| random.normal()));
             for i in 0..3 {
                 // The third has three equal singular values, but for C.
                 let f = Mat3::<f64>::identity() * 0.9;

@@ -9,7 +9,8 @@ use pullback_math::{Mat3, Quat, Scalar, Vec3};
 use pullback_physics::articulated::Shape;
 use pullback_physics::mpm::cloud::{Cloud, Grid, random_box};
 use pullback_physics::mpm::grid::Floor;
-use pullback_physics::mpm::system::{Mpm, MpmWorkspace};
+use pullback_physics::mpm::system::Mpm;
+use pullback_physics::mpm::workspace::MpmWorkspace;
 
 /// One particle of each material beside a collider.
 fn scene(shape: Shape, flat: bool, floor: Floor) -> Mpm {

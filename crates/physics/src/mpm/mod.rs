@@ -5,17 +5,22 @@
 //! | [`material`] | what a particle is made of: flow and stress |
 //! | [`stress`] | flow and stress of all particles, in packs |
 //! | [`stencil`] | which nodes a particle touches; scatter and gather |
+//! | `transfer` | from particles to nodes and back |
 //! | [`blocks`] | sparse grids: blocks in use, particles sorted by block |
-//! | [`grid`] | what happens on the nodes: gravity, colliders, floor and walls |
+//! | [`grid`] | what happens on a node: gravity, colliders, floor and walls |
+//! | `nodes` | the same for all nodes in use, in packs |
+//! | `colliders` | how colliders move |
 //! | [`losses`] | where the particles should be, and how far they are from it |
 //! | [`cloud`] | particles and grid as a builder writes them down |
 //! | [`system`] | one substep as a differentiable system |
+//! | [`view`], [`workspace`] | the parts of a state; scratch, all of it there from the start |
 //!
 //! The adjoint of scatter is gather, and the other way round: both are one function each ([`stencil`]), and the cotangent of a
 //! particle's position has one form for both. Nothing is kept from the forward pass but states.
 
 pub mod blocks;
 pub mod cloud;
+mod colliders;
 pub mod grid;
 pub mod losses;
 pub mod material;
@@ -23,6 +28,9 @@ mod nodes;
 pub mod stencil;
 pub mod stress;
 pub mod system;
+mod transfer;
+pub mod view;
+pub mod workspace;
 
 pub use cloud::{Cloud, Grid, Stuff};
 pub use system::Mpm;

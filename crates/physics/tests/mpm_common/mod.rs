@@ -6,7 +6,9 @@ use pullback_core::{Described, System};
 use pullback_math::{Quat, SymMat3, Vec3};
 use pullback_physics::articulated::{Body, Geom, Joint, JointKind, Model, Shape};
 use pullback_physics::mpm::cloud::{Cloud, Grid, Stuff};
-use pullback_physics::mpm::system::{Mpm, MpmWorkspace, View};
+use pullback_physics::mpm::system::Mpm;
+use pullback_physics::mpm::view::View;
+use pullback_physics::mpm::workspace::MpmWorkspace;
 
 pub const STUFF: [Stuff; 6] = [
     Stuff::FixedCorotated(5e3, 0.2),

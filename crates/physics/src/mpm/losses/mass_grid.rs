@@ -7,7 +7,7 @@
 use pullback_math::{Scalar, Vec3};
 
 use crate::mpm::cloud::Grid;
-use crate::mpm::stencil::Stencil;
+use crate::mpm::stencil::Kernel;
 
 /// The nodes of a grid with a corner at the origin; z runs fastest.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,13 +41,19 @@ impl Cells {
         Vec3 { x, y, z }
     }
 
+    /// The splines of the grid.
+    fn kernel<T: Scalar>(&self) -> Kernel<T> {
+        Kernel::new(self.spacing, self.flat)
+    }
+
     /// Visits the nodes around a particle: place, weight, slope of the weight.
     #[inline(always)]
-    fn around<T: Scalar>(&self, [x, y, z]: [T; 3], mut visit: impl FnMut(usize, T, Vec3<T>)) {
-        let s = Stencil::new(Vec3 { x, y, z }, self.spacing, self.flat);
-        let ([wx, wy, wz], [sx, sy, sz]) = (s.weights, s.slopes);
+    fn around<T: Scalar>(&self, kernel: &Kernel<T>, x: [T; 3], mut visit: impl FnMut(usize, T, Vec3<T>)) {
+        let base = kernel.base(x);
+        let stencil = kernel.at(x, Kernel::<T>::middle(base));
+        let ([wx, wy, wz], [sx, sy, sz]) = (stencil.weights(), stencil.slopes());
         let node = |axis: usize, i: usize| {
-            let at = s.base[axis] + i as i32;
+            let at = base[axis] + i as i32;
             (at >= 0 && (at as usize) < self.nodes[axis]).then_some(at as usize)
         };
         for i in 0..3 {
@@ -119,8 +125,9 @@ impl<T: Scalar> MassGrid<T> {
             let i = i as usize;
             (nodes[i], bars[i], seen[i]) = (T::zero(), T::zero(), false);
         }
+        let kernel = cells.kernel();
         for (x, m) in x.iter().zip(masses) {
-            cells.around(*x, |i, w, _| {
+            cells.around(&kernel, *x, |i, w, _| {
                 nodes[i] += *m * w;
                 if !seen[i] {
                     seen[i] = true;
@@ -132,9 +139,10 @@ impl<T: Scalar> MassGrid<T> {
 
     /// The pullback of [`MassGrid::scatter`] from the cotangents of nodes: x̄ₚ += mₚ Σ m̄ᵢ ∇wᵢ, m̄ₚ += Σ m̄ᵢ wᵢ.
     pub fn scatter_vjp(&self, x: &[[T; 3]], masses: &[T], x_bar: &mut [[T; 3]], masses_bar: &mut [T]) {
+        let kernel = self.cells.kernel();
         for p in 0..x.len() {
             let (mut slope, mut value) = (Vec3::zero(), T::zero());
-            self.cells.around(x[p], |i, w, s| {
+            self.cells.around(&kernel, x[p], |i, w, s| {
                 slope += s * self.bars[i];
                 value += w * self.bars[i];
             });
