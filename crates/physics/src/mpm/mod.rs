@@ -8,6 +8,7 @@
 //! | [`blocks`] | sparse grids: blocks in use, particles sorted by block |
 //! | [`grid`] | what happens on the nodes: gravity, colliders, floor and walls |
 //! | [`cloud`] | particles and grid as a builder writes them down |
+//! | [`tools`] | containers, rolling pins, chopsticks and fingers as models |
 //! | [`system`] | one substep as a differentiable system |
 //!
 //! The adjoint of scatter is gather, and the other way round: both are one function each ([`stencil`]), and the cotangent of a
@@ -21,6 +22,7 @@ mod nodes;
 pub mod stencil;
 pub mod stress;
 pub mod system;
+pub mod tools;
 
 pub use cloud::{Cloud, Grid, Stuff};
 pub use system::Mpm;
