@@ -7,6 +7,7 @@
 //! | [`stencil`] | which nodes a particle touches; scatter and gather |
 //! | [`blocks`] | sparse grids: blocks in use, particles sorted by block |
 //! | [`grid`] | what happens on the nodes: gravity, colliders, floor and walls |
+//! | [`colliders`] | how colliders move: driven, or coupled both ways |
 //! | [`cloud`] | particles and grid as a builder writes them down |
 //! | [`tools`] | containers, rolling pins, chopsticks and fingers as models |
 //! | [`system`] | one substep as a differentiable system |
@@ -16,6 +17,7 @@
 
 pub mod blocks;
 pub mod cloud;
+pub mod colliders;
 pub mod grid;
 pub mod material;
 mod nodes;

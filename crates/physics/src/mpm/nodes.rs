@@ -3,6 +3,7 @@
 use pullback_math::{Flat, Force, Mask, Real, Scalar, Vec3};
 
 use super::blocks::{BLOCK, BLOCK_NODES, Blocks};
+use super::colliders::Reaction;
 use super::grid::{Edges, Floor, bounded, bounded_vjp, there, velocity, velocity_vjp};
 use super::system::{Mpm, MpmWorkspace};
 use crate::articulated::ArticulatedWorkspace;
@@ -48,7 +49,8 @@ impl Mpm {
 
     /// Momenta become velocities.
     pub(super) fn on_grid<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
-        let MpmWorkspace { robot, blocks, momenta, velocities, .. } = ws;
+        let MpmWorkspace { robot, blocks, momenta, velocities, reactions, .. } = ws;
+        reactions.fill(Reaction::zero());
         velocities.resize(momenta.len(), T::Quad::default());
         let scene = self.robot.contacts(&robot.kinematics, params);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
@@ -60,10 +62,14 @@ impl Mpm {
                 return;
             }
             let mut v = velocity(p, m, pull);
-            for g in &self.geoms {
+            for (i, g) in self.geoms.iter().enumerate() {
                 let geom = scene.wide(&robot.sweep, &scene.placed(*g));
                 if !geom.away(x, self.felt()) {
+                    let before = v;
                     v = geom.meet(x, v, self.grid.softness);
+                    if let Some(reaction) = reactions.get_mut(i) {
+                        reaction.add(&geom, x, m, before, v);
+                    }
                 }
             }
             let v = bounded(v, friction, edges.low, edges.high, sticky);
@@ -91,6 +97,7 @@ impl Mpm {
         params_bar: &mut [T],
     ) {
         let MpmWorkspace { robot, blocks, momenta, tiles, bars, geom_bars, velocity_bars, wrenches, .. } = ws;
+        let reactions = &ws.reactions;
         bars.resize(momenta.len(), T::Quad::default());
         for slot in 0..blocks.nodes.len() {
             blocks.collect::<T>(slot, tiles, &mut bars[slot * BLOCK_NODES..][..BLOCK_NODES]);
@@ -108,10 +115,11 @@ impl Mpm {
                 return;
             }
             let out_bar = T::pack_vectors(|i| T::quad_vector(bars[at + i]));
-            let met = Met { mpm: self, scene: &scene, robot, x, friction, edges, sticky };
+            let met = Met { mpm: self, scene: &scene, robot, reactions, x, m, friction, edges, sticky };
             let v = velocity(p, m, pull);
-            let v_bar = met.back(0, v, out_bar, geom_bars, &mut floor_bar);
+            let (v_bar, moved) = met.back(0, v, out_bar, geom_bars, &mut floor_bar);
             let (p_bar, m_bar, pulled) = velocity_vjp(p, m, pull, v_bar);
+            let m_bar = m_bar + moved;
             pull_bar += pulled;
             for i in 0..T::WIDTH {
                 let p = T::unpack_vector(&p_bar, i);
@@ -142,14 +150,17 @@ struct Met<'a, 's, T: Scalar> {
     mpm: &'a Mpm,
     scene: &'a Scene<'s, T>,
     robot: &'a ArticulatedWorkspace<T>,
+    /// Cotangents of what the nodes do to the colliders; empty where these feel nothing.
+    reactions: &'a [Reaction<T::Pack>],
     x: Vec3<T::Pack>,
+    m: T::Pack,
     friction: T::Pack,
     edges: Edges<T::Pack>,
     sticky: bool,
 }
 
 impl<T: Scalar> Met<'_, '_, T> {
-    /// Cotangent of the velocity before collider `i`: goes on to the last one, and comes back.
+    /// Cotangents of the velocity before collider `i` and of the mass that moved it: goes on to the last one, and comes back.
     fn back(
         &self,
         i: usize,
@@ -157,13 +168,13 @@ impl<T: Scalar> Met<'_, '_, T> {
         out_bar: Vec3<T::Pack>,
         geom_bars: &mut [WideGeomBar<T::Pack>],
         floor_bar: &mut T::Pack,
-    ) -> Vec3<T::Pack> {
+    ) -> (Vec3<T::Pack>, T::Pack) {
         let Some(g) = self.mpm.geoms.get(i) else {
             let Edges { low, high } = self.edges;
             let (v_bar, friction_bar, (), (), ()) =
                 bounded_vjp(v, self.friction, low, high, self.sticky, out_bar);
             *floor_bar += friction_bar;
-            return v_bar;
+            return (v_bar, T::Pack::zero());
         };
         let geom = self.scene.wide(&self.robot.sweep, &self.scene.placed(*g));
         if geom.away(self.x, self.mpm.felt()) {
@@ -171,7 +182,13 @@ impl<T: Scalar> Met<'_, '_, T> {
         }
         let softness = self.mpm.grid.softness;
         let met = geom.meet(self.x, v, softness);
-        let v_bar = self.back(i + 1, met, out_bar, geom_bars, floor_bar);
-        geom.meet_vjp(self.x, v, softness, v_bar, &mut geom_bars[i])
+        let (met_bar, m_bar) = self.back(i + 1, met, out_bar, geom_bars, floor_bar);
+        let Some(reaction) = self.reactions.get(i) else {
+            return (geom.meet_vjp(self.x, v, softness, met_bar, &mut geom_bars[i]), m_bar);
+        };
+        let (change_bar, moved, frame) = reaction.add_vjp(&geom, self.x, self.m, v, met);
+        geom_bars[i].frame += frame;
+        let v_bar = geom.meet_vjp(self.x, v, softness, met_bar - change_bar, &mut geom_bars[i]);
+        (v_bar + change_bar, m_bar + moved)
     }
 }

@@ -1,13 +1,14 @@
 //! [`Mpm`]: one substep of the material point method as a differentiable system.
 //!
-//! State: coordinates of the colliders' joints; positions, velocities, affine velocities C and deformations F of all particles.
-//! Control: speed of every joint. A substep reads: move the colliders; flow and stress in the particles; scatter mass and momentum to
-//! the nodes; velocities on the nodes; gather them. The pullback walks the same list backwards and recomputes what it
-//! needs from the state, so nothing is kept but states.
+//! State: coordinates of the colliders' joints and, where they are coupled, their velocities; positions, velocities, affine
+//! velocities C and deformations F of all particles. Control: speed of every joint, or what drives the actuators of a coupled
+//! robot. A substep reads: place the colliders; flow and stress in the particles; scatter mass and momentum to the nodes;
+//! velocities on the nodes; gather them; advance the colliders. The pullback walks the same list backwards and recomputes
+//! what it needs from the state, so nothing is kept but states.
 //!
-//! Colliders are the geoms of an articulated model that is moved, not pushed: joints follow the controls within their
-//! ranges whatever stands in the way. Papers 0 and 2 take a collider's velocity from the difference of its poses; ours is
-//! that of the body at the start of the substep, which differs by O(Δt).
+//! Colliders are the geoms of an articulated model; see [`colliders`](super::colliders) for how it moves. Papers 0 and 2 take a
+//! collider's velocity from the difference of its poses; ours is that of the body at the start of the substep, which differs by
+//! O(Δt).
 
 use pullback_core::layout::{Layout, Slice};
 use pullback_core::{ConfigError, Described, Info, StepError, System, Workspace};
@@ -15,6 +16,7 @@ use pullback_math::{Flat, Force, Mask, Real, Scalar, Vec3};
 
 use super::blocks::{BLOCK_NODES, Blocks, base_of};
 use super::cloud::{Cloud, Grid, Part, Stuff};
+use super::colliders::{Drive, Reaction};
 use super::material::{FixedCorotated, Fluid, NeoHookean, Plasticine, Sand, VonMises};
 use super::stencil::{Affine, Stencil, TILE_NODES, gather, position_bar, scatter};
 use super::stress::{Scales, stress, stress_vjp};
@@ -27,6 +29,7 @@ pub struct Mpm {
     pub(super) grid: Grid,
     cloud: Cloud,
     pub(super) robot: Articulated,
+    pub(super) drive: Drive,
     pub(super) dt: f64,
     layout: Layout,
     /// Geoms that deflect.
@@ -63,8 +66,18 @@ fn described(stuff: Stuff) -> Vec<(&'static str, &'static str, f64)> {
 }
 
 impl Mpm {
-    /// Particles in a grid among the geoms of a model, with substeps of `dt` seconds.
+    /// Particles in a grid among the geoms of a model whose joints the controls move, with substeps of `dt` seconds.
     pub fn new(grid: Grid, cloud: Cloud, model: Model, dt: f64) -> Result<Self, ConfigError> {
+        Self::build(grid, cloud, model, dt, false)
+    }
+
+    /// Particles in a grid with a robot that pushes them and is pushed by them: gravity, springs, limits and actuators move it
+    /// as they do [`Articulated`].
+    pub fn coupled(grid: Grid, cloud: Cloud, model: Model, dt: f64) -> Result<Self, ConfigError> {
+        Self::build(grid, cloud, model, dt, true)
+    }
+
+    fn build(grid: Grid, cloud: Cloud, model: Model, dt: f64, coupled: bool) -> Result<Self, ConfigError> {
         if !(dt > 0.0 && grid.spacing > 0.0) || grid.nodes.iter().take(2).any(|n| *n < 2 * grid.margin + 4) {
             return Err(ConfigError::new(
                 "a grid needs a positive step and spacing, and nodes between its margins",
@@ -84,11 +97,14 @@ impl Mpm {
         let (model, own) = (robot.model(), robot.layout());
         let nq = robot.coordinates().nq;
         let mut builder = Layout::builder();
-        for slice in own.state.slices().iter().filter(|s| s.range.start < nq) {
+        for slice in own.state.slices().iter().filter(|s| coupled || s.range.start < nq) {
             builder = builder.state(slice.clone());
         }
+        for slice in own.control.slices().iter().filter(|_| coupled) {
+            builder = builder.control(slice.clone());
+        }
         for (joint, place) in model.joints.iter().zip(&robot.coordinates().joints) {
-            if place.is_some() {
+            if place.is_some() && !coupled {
                 let name = format!("{}.rate", joint.name);
                 builder = builder.control(Slice::new(name, joint.kind.velocities(), "1/s or m/s"));
             }
@@ -126,8 +142,9 @@ impl Mpm {
         let deflects = |g: &usize| {
             model.options.contact && (model.geoms[*g].collision_bits | model.geoms[*g].collides_with) != 0
         };
-        let geoms = (0..model.geoms.len()).filter(deflects).collect();
-        Ok(Mpm { layout: builder.build()?, grid, cloud, dt, geoms, parts, floor: next, robot })
+        let geoms: Vec<usize> = (0..model.geoms.len()).filter(deflects).collect();
+        let (robot, drive) = if coupled { pushed(robot, &geoms, dt)? } else { (robot, Drive::Speeds) };
+        Ok(Mpm { layout: builder.build()?, grid, cloud, drive, dt, geoms, parts, floor: next, robot })
     }
 
     /// The particles as they were written down.
@@ -147,24 +164,32 @@ impl Mpm {
         self.dt
     }
 
-    /// q, x, v, C, F of a state.
+    /// q, u, x, v, C, F of a state.
     pub fn split<'a, T>(&self, state: &'a [T]) -> View<'a, T> {
         let n = self.cloud.particles();
         let (q, rest) = state.split_at(self.robot.coordinates().nq);
+        let (u, rest) = rest.split_at(self.joint_velocities());
         let (x, rest) = rest.split_at(3 * n);
         let (v, rest) = rest.split_at(3 * n);
         let (c, f) = rest.split_at(9 * n);
-        View { q, x: x.as_chunks().0, v: v.as_chunks().0, c: c.as_chunks().0, f: f.as_chunks().0 }
+        View { q, u, x: x.as_chunks().0, v: v.as_chunks().0, c: c.as_chunks().0, f: f.as_chunks().0 }
+    }
+
+    /// Number of joint velocities in a state.
+    fn joint_velocities(&self) -> usize {
+        if self.is_coupled() { self.robot.coordinates().nv } else { 0 }
     }
 
     fn split_mut<'a, T>(&self, state: &'a mut [T]) -> ViewMut<'a, T> {
         let n = self.cloud.particles();
         let (q, rest) = state.split_at_mut(self.robot.coordinates().nq);
+        let (u, rest) = rest.split_at_mut(self.joint_velocities());
         let (x, rest) = rest.split_at_mut(3 * n);
         let (v, rest) = rest.split_at_mut(3 * n);
         let (c, f) = rest.split_at_mut(9 * n);
         ViewMut {
             q,
+            u,
             x: x.as_chunks_mut().0,
             v: v.as_chunks_mut().0,
             c: c.as_chunks_mut().0,
@@ -185,41 +210,6 @@ impl Mpm {
         }
     }
 
-    /// Speeds of joints that stay within their ranges: (clamp(q + Δt u) − q)/Δt.
-    fn speeds<T: Real>(&self, q: &[T], control: &[T], speeds: &mut [T]) {
-        speeds.copy_from_slice(control);
-        for (joint, place) in self.robot.model().joints.iter().zip(&self.robot.coordinates().joints) {
-            if let (Some((low, high)), Some((at, v)), 1) = (joint.range, *place, joint.kind.velocities()) {
-                let dt = T::lit(self.dt);
-                let target = (q[at] + dt * control[v]).max(T::lit(low)).min(T::lit(high));
-                speeds[v] = (target - q[at]) * dt.recip();
-            }
-        }
-    }
-
-    /// The pullback of [`Mpm::speeds`].
-    fn speeds_vjp<T: Real>(
-        &self,
-        q: &[T],
-        control: &[T],
-        speeds_bar: &[T],
-        q_bar: &mut [T],
-        control_bar: &mut [T],
-    ) {
-        for (bar, x) in control_bar.iter_mut().zip(speeds_bar) {
-            *bar += *x;
-        }
-        for (joint, place) in self.robot.model().joints.iter().zip(&self.robot.coordinates().joints) {
-            if let (Some((low, high)), Some((at, v)), 1) = (joint.range, *place, joint.kind.velocities()) {
-                let wanted = q[at] + T::lit(self.dt) * control[v];
-                if wanted.lt(T::lit(low)).any() || wanted.gt(T::lit(high)).any() {
-                    control_bar[v] -= speeds_bar[v];
-                    q_bar[at] -= speeds_bar[v] * T::lit(1.0 / self.dt);
-                }
-            }
-        }
-    }
-
     /// Everything up to the velocities of the nodes; F′ into `deformed`.
     fn forward<T: Scalar>(
         &self,
@@ -229,12 +219,8 @@ impl Mpm {
         control: &[T],
         deformed: &mut [[T; 9]],
     ) {
+        self.place_colliders(ws, params, state, control);
         let at = self.split(state);
-        let nq = at.q.len();
-        ws.robot_state[..nq].copy_from_slice(at.q);
-        self.speeds(at.q, control, &mut ws.robot_state[nq..]);
-        self.robot.motion(&mut ws.robot, params, &ws.robot_state);
-
         for (part, first) in self.cloud.parts.iter().zip(&self.parts) {
             let (of, scales) = (part.first..part.first + part.count, self.scales(part));
             let (c, f) = (&at.c[of.clone()], &at.f[of.clone()]);
@@ -254,6 +240,7 @@ impl Mpm {
         });
         self.to_grid(ws, params, &at);
         self.on_grid(ws, params);
+        self.push_robot(ws, control.len());
     }
 
     /// Scatters mass and momentum, and collects them at the nodes.
@@ -284,11 +271,13 @@ impl Mpm {
     }
 }
 
-/// q, x, v, C, F of a state.
+/// q, u, x, v, C, F of a state.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a, T> {
     /// Coordinates of the colliders' joints.
     pub q: &'a [T],
+    /// Velocities of the joints of coupled colliders; empty for driven ones.
+    pub u: &'a [T],
     /// Positions, m.
     pub x: &'a [[T; 3]],
     /// Velocities, m/s.
@@ -301,10 +290,25 @@ pub struct View<'a, T> {
 
 struct ViewMut<'a, T> {
     q: &'a mut [T],
+    u: &'a mut [T],
     x: &'a mut [[T; 3]],
     v: &'a mut [[T; 3]],
     c: &'a mut [[T; 9]],
     f: &'a mut [[T; 9]],
+}
+
+/// A robot whose bodies with geoms that deflect are pushed by the material.
+fn pushed(robot: Articulated, geoms: &[usize], dt: f64) -> Result<(Articulated, Drive), ConfigError> {
+    let model = robot.model();
+    let mut bodies: Vec<usize> = geoms.iter().map(|g| model.geoms[*g].body).filter(|b| *b != 0).collect();
+    bodies.sort_unstable();
+    bodies.dedup();
+    let pushes = geoms.iter().map(|g| bodies.iter().position(|b| *b == model.geoms[*g].body)).collect();
+    let names: Vec<String> = bodies.iter().map(|b| model.bodies[*b].name.clone()).collect();
+    let implicit = model.options.implicit_damping;
+    let robot = robot.with_pushes(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let robot = if implicit { robot.with_implicit_damping(dt) } else { robot };
+    Ok((robot, Drive::Forces { pushes }))
 }
 
 /// Smallest and largest place that a particle may take along each axis, m.
@@ -328,8 +332,15 @@ fn handed_out<T: Scalar>(m: T, v: [T; 3], a: [T; 9]) -> Affine<T::Quad> {
 #[derive(Clone, Debug)]
 pub struct MpmWorkspace<T: Scalar> {
     pub(super) robot: ArticulatedWorkspace<T>,
-    robot_state: Vec<T>,
-    robot_bar: Vec<T>,
+    pub(super) robot_state: Vec<T>,
+    pub(super) robot_bar: Vec<T>,
+    /// Of coupled colliders; empty for driven ones.
+    pub(super) robot_rate: Vec<T>,
+    pub(super) rate_bar: Vec<T>,
+    pub(super) u_next: Vec<T>,
+    pub(super) robot_control: Vec<T>,
+    pub(super) robot_control_bar: Vec<T>,
+    pub(super) reactions: Vec<Reaction<T::Pack>>,
     pub(super) blocks: Blocks,
     affine: Vec<[T; 9]>,
     affine_bar: Vec<[T; 9]>,
@@ -346,11 +357,21 @@ pub struct MpmWorkspace<T: Scalar> {
 
 impl<T: Scalar> Workspace for MpmWorkspace<T> {
     fn heap_bytes(&self) -> usize {
+        let scalars = [
+            &self.robot_state,
+            &self.robot_bar,
+            &self.robot_rate,
+            &self.rate_bar,
+            &self.u_next,
+            &self.robot_control,
+            &self.robot_control_bar,
+        ];
         let quads = [&self.tiles, &self.tile, &self.momenta, &self.velocities, &self.bars];
         quads.iter().map(|q| q.capacity()).sum::<usize>() * size_of::<T::Quad>()
             + (self.affine.capacity() + self.affine_bar.capacity() + self.deformed.capacity())
                 * size_of::<[T; 9]>()
-            + (self.robot_state.capacity() + self.robot_bar.capacity()) * size_of::<T>()
+            + scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
+            + self.reactions.capacity() * size_of::<Reaction<T::Pack>>()
             + self.geom_bars.capacity() * size_of::<WideGeomBar<T::Pack>>()
             + (self.velocity_bars.capacity() + self.wrenches.capacity()) * size_of::<Force<T>>()
             + self.blocks.heap_bytes()
@@ -370,10 +391,18 @@ impl<T: Scalar> System<T> for Mpm {
     fn workspace(&self) -> Self::Workspace {
         let (n, bodies) = (self.cloud.particles(), self.robot.model().bodies.len());
         let c = self.robot.coordinates();
+        let (coupled, controls) = (usize::from(self.is_coupled()), self.robot.layout().control.len());
+        let zeros = |n: usize| vec![T::zero(); n];
         MpmWorkspace {
             robot: pullback_core::VectorField::workspace(&self.robot),
-            robot_state: vec![T::zero(); c.nq + c.nv],
-            robot_bar: vec![T::zero(); c.nq + c.nv],
+            robot_state: zeros(c.nq + c.nv),
+            robot_bar: zeros(c.nq + c.nv),
+            robot_rate: zeros(2 * c.nv * coupled),
+            rate_bar: zeros(2 * c.nv * coupled),
+            u_next: zeros(c.nv * coupled),
+            robot_control: zeros(controls * coupled),
+            robot_control_bar: zeros(controls * coupled),
+            reactions: vec![Reaction::zero(); self.geoms.len() * coupled],
             blocks: Blocks::new(self.grid.nodes, n),
             affine: vec![[T::zero(); 9]; n],
             affine_bar: vec![[T::zero(); 9]; n],
@@ -401,8 +430,7 @@ impl<T: Scalar> System<T> for Mpm {
         self.forward(ws, params, state, control, out.f);
         let at = self.split(state);
         let (dt, four) = (T::lit(self.dt), T::lit(4.0 / (self.grid.spacing * self.grid.spacing)));
-        let coordinates = self.robot.coordinates();
-        coordinates.advance_positions(at.q, &ws.robot_state[at.q.len()..], dt, out.q);
+        self.advance_colliders(ws, params, control, (out.q, out.u));
         let (low, high) = limits(&self.grid);
         for tile in 0..ws.blocks.tiles.len() {
             ws.blocks.spread::<T>(tile, &ws.velocities, &mut ws.tile);
@@ -479,6 +507,8 @@ impl<T: Scalar> System<T> for Mpm {
             }
         }
 
+        let joints_bar = (next_bar.q, next_bar.u);
+        self.advance_colliders_vjp(ws, params, control, joints_bar, control_bar, params_bar);
         self.on_grid_vjp(ws, params, params_bar);
 
         // Scatter: cotangents of m v, m and A from those of the nodes.
@@ -529,18 +559,8 @@ impl<T: Scalar> System<T> for Mpm {
             with_material!(part.stuff, run);
         }
 
-        // Colliders.
-        let nq = at.q.len();
-        ws.robot_bar.fill(T::zero());
-        let MpmWorkspace { robot, robot_state, robot_bar, velocity_bars, wrenches, .. } = ws;
-        self.robot.motion_vjp(robot, params, robot_state, velocity_bars, wrenches, robot_bar, params_bar);
-        let (q_bar, speeds_bar) = robot_bar.split_at_mut(nq);
-        let speeds = &robot_state[nq..];
-        self.robot.coordinates().advance_positions_vjp(at.q, speeds, dt, next_bar.q, q_bar, speeds_bar);
-        for (bar, x) in out.q.iter_mut().zip(q_bar.iter()) {
-            *bar += *x;
-        }
-        self.speeds_vjp(at.q, control, speeds_bar, out.q, control_bar);
+        let joints_out = (out.q, out.u);
+        self.place_colliders_vjp(ws, params, state, control, joints_out, control_bar, params_bar);
         Ok(())
     }
 }

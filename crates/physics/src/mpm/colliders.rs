@@ -1,0 +1,250 @@
+//! How colliders move over a substep: *driven*, their joints at the speeds that the controls say, or *coupled*, as a robot that
+//! feels the material.
+//!
+//! A driven joint follows its control within its range whatever stands in the way. A coupled robot has velocities in the
+//! state and the controls of its actuators. On the nodes a collider changes velocities by Δv; its body feels the push −Σ m Δv / Δt
+//! at the nodes, so that the momentum of material and bodies together is kept to round-off. Then q̈ by forward dynamics with
+//! these pushes, v′ = v + Δt q̈, q′ = q ⊕ Δt v′.
+//!
+//! # Limits
+//!
+//! The nodes meet the body with the velocity it had before their push. A body lighter than the material that presses on it at once
+//! (about a layer of one cell around it) is therefore thrown back harder than it came: give it more cells or more mass.
+
+use pullback_core::VectorField;
+use pullback_math::{Flat, Mask, Real, Scalar, Vec3};
+
+use super::system::{Mpm, MpmWorkspace};
+use crate::articulated::rnea::Push;
+use crate::articulated::wide_geom::WideGeom;
+
+/// Who moves the colliders.
+#[derive(Clone, Debug)]
+pub(super) enum Drive {
+    /// Controls, at the speed they say.
+    Speeds,
+    /// Forces, those of the material among them. For every geom that deflects, which push of the robot's controls it feeds; none
+    /// for those of the world.
+    Forces { pushes: Vec<Option<usize>> },
+}
+
+/// What nodes do to a collider, place by place: impulse, and its moment about the origin of the body's frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reaction<P> {
+    pub impulse: Vec3<P>,
+    pub moment: Vec3<P>,
+}
+
+impl<P: Real> Reaction<P> {
+    /// Nothing yet.
+    pub fn zero() -> Self {
+        let z = Vec3::new(P::zero(), P::zero(), P::zero());
+        Reaction { impulse: z, moment: z }
+    }
+
+    /// Nodes of mass m at x went from the velocities `before` to `after`: the body gets m (before − after) there.
+    #[inline(always)]
+    pub fn add(&mut self, geom: &WideGeom<'_, P>, x: Vec3<P>, m: P, before: Vec3<P>, after: Vec3<P>) {
+        let impulse = (before - after) * m;
+        self.impulse += impulse;
+        self.moment += (x - geom.frame).cross(impulse);
+    }
+
+    /// The pullback of [`Reaction::add`] with `self` the cotangents: of `before` (that of `after` is its negative), of m, of the
+    /// frame's origin.
+    #[inline(always)]
+    pub fn add_vjp(
+        &self,
+        geom: &WideGeom<'_, P>,
+        x: Vec3<P>,
+        m: P,
+        before: Vec3<P>,
+        after: Vec3<P>,
+    ) -> (Vec3<P>, P, Vec3<P>) {
+        let change = before - after;
+        let impulse_bar = self.impulse + self.moment.cross(x - geom.frame);
+        (impulse_bar * m, change.dot(impulse_bar), -((change * m).cross(self.moment)))
+    }
+}
+
+impl Mpm {
+    /// Whether the colliders feel the material.
+    pub fn is_coupled(&self) -> bool {
+        matches!(self.drive, Drive::Forces { .. })
+    }
+
+    /// Places the colliders at the start of a substep: poses and velocities of their bodies.
+    pub(super) fn place_colliders<T: Scalar>(
+        &self,
+        ws: &mut MpmWorkspace<T>,
+        params: &[T],
+        state: &[T],
+        control: &[T],
+    ) {
+        let at = self.split(state);
+        let (q, v) = ws.robot_state.split_at_mut(at.q.len());
+        q.copy_from_slice(at.q);
+        match self.drive {
+            Drive::Speeds => self.speeds(at.q, control, v),
+            Drive::Forces { .. } => v.copy_from_slice(at.u),
+        }
+        self.robot.motion(&mut ws.robot, params, &ws.robot_state);
+    }
+
+    /// The pullback of [`Mpm::place_colliders`]: *adds* what the nodes' cotangents of poses and velocities give.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn place_colliders_vjp<T: Scalar>(
+        &self,
+        ws: &mut MpmWorkspace<T>,
+        params: &[T],
+        state: &[T],
+        control: &[T],
+        (q_out, u_out): (&mut [T], &mut [T]),
+        control_bar: &mut [T],
+        params_bar: &mut [T],
+    ) {
+        let at = self.split(state);
+        let MpmWorkspace { robot, robot_state, robot_bar, velocity_bars, wrenches, .. } = ws;
+        self.robot.motion_vjp(robot, params, robot_state, velocity_bars, wrenches, robot_bar, params_bar);
+        let (q_bar, v_bar) = robot_bar.split_at(at.q.len());
+        add(q_out, q_bar);
+        match self.drive {
+            Drive::Speeds => self.speeds_vjp(at.q, control, v_bar, q_out, control_bar),
+            Drive::Forces { .. } => add(u_out, v_bar),
+        }
+    }
+
+    /// Moves the colliders to the end of the substep, after the nodes.
+    pub(super) fn advance_colliders<T: Scalar>(
+        &self,
+        ws: &mut MpmWorkspace<T>,
+        params: &[T],
+        control: &[T],
+        (q_next, u_next): (&mut [T], &mut [T]),
+    ) {
+        let (dt, coordinates) = (T::lit(self.dt), self.robot.coordinates());
+        let MpmWorkspace { robot, robot_state, robot_rate, robot_control, .. } = ws;
+        let (q, v) = robot_state.split_at(coordinates.nq);
+        if let Drive::Speeds = self.drive {
+            return coordinates.advance_positions(q, v, dt, q_next);
+        }
+        robot_control[..control.len()].copy_from_slice(control);
+        self.robot.eval(robot, params, T::zero(), robot_state, robot_control, robot_rate);
+        // v′ = v + Δt q̈, q′ = q ⊕ Δt v′
+        for ((next, v), a) in u_next.iter_mut().zip(v).zip(&robot_rate[coordinates.nv..]) {
+            *next = *v + dt * *a;
+        }
+        coordinates.advance_positions(q, u_next, dt, q_next);
+    }
+
+    /// The pullback of [`Mpm::advance_colliders`]: into the robot's cotangents and those of the reactions, *adds* to the rest.
+    pub(super) fn advance_colliders_vjp<T: Scalar>(
+        &self,
+        ws: &mut MpmWorkspace<T>,
+        params: &[T],
+        control: &[T],
+        (q_next_bar, u_next_bar): (&[T], &[T]),
+        control_bar: &mut [T],
+        params_bar: &mut [T],
+    ) {
+        let (dt, coordinates) = (T::lit(self.dt), self.robot.coordinates());
+        let (nq, nv) = (coordinates.nq, coordinates.nv);
+        let MpmWorkspace { robot, robot_state, robot_bar, robot_rate, robot_control, .. } = ws;
+        robot_bar.fill(T::zero());
+        let (q, v) = robot_state.split_at(nq);
+        let (q_bar, v_bar) = robot_bar.split_at_mut(nq);
+        let Drive::Forces { pushes } = &self.drive else {
+            return coordinates.advance_positions_vjp(q, v, dt, q_next_bar, q_bar, v_bar);
+        };
+
+        // v′ = v + Δt q̈, with q̈ and v′ computed anew
+        robot_control[..control.len()].copy_from_slice(control);
+        self.robot.eval(robot, params, T::zero(), robot_state, robot_control, robot_rate);
+        let MpmWorkspace { u_next, rate_bar, robot_control_bar, reactions, .. } = ws;
+        for ((next, v), a) in u_next.iter_mut().zip(v).zip(&robot_rate[nv..]) {
+            *next = *v + dt * *a;
+        }
+        v_bar.copy_from_slice(u_next_bar);
+        coordinates.advance_positions_vjp(q, u_next, dt, q_next_bar, q_bar, v_bar);
+        rate_bar.fill(T::zero());
+        for (rate_bar, v_bar) in rate_bar[nv..].iter_mut().zip(v_bar.iter()) {
+            *rate_bar = dt * *v_bar;
+        }
+        robot_control_bar.fill(T::zero());
+        self.robot.eval_vjp(
+            robot,
+            params,
+            T::zero(),
+            robot_state,
+            robot_control,
+            rate_bar,
+            robot_bar,
+            robot_control_bar,
+            params_bar,
+        );
+        let (own_bar, push_bars) = robot_control_bar.split_at(control.len());
+        add(control_bar, own_bar);
+
+        // Force and torque are impulse and moment per Δt.
+        let per_dt = T::lit(1.0 / self.dt);
+        for (reaction, push) in reactions.iter_mut().zip(pushes) {
+            let bar = push.map_or(Push::default(), |p| Push::read(&push_bars[6 * p..]));
+            let fill = |v: Vec3<T>| (v * per_dt).map(T::fill);
+            *reaction = Reaction { impulse: fill(bar.force), moment: fill(bar.torque) };
+        }
+        // Velocities of the bodies as the nodes saw them.
+        self.robot.motion(robot, params, robot_state);
+    }
+
+    /// Hands what the nodes did to the colliders to the robot, as pushes behind its own `controls` controls.
+    pub(super) fn push_robot<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, controls: usize) {
+        let Drive::Forces { pushes } = &self.drive else { return };
+        let per_dt = T::lit(1.0 / self.dt);
+        let all = &mut ws.robot_control[controls..];
+        all.fill(T::zero());
+        for (reaction, push) in ws.reactions.iter().zip(pushes) {
+            if let Some(push) = push {
+                (T::total_vector(reaction.impulse) * per_dt).add_to(&mut all[6 * push..]);
+                (T::total_vector(reaction.moment) * per_dt).add_to(&mut all[6 * push + 3..]);
+            }
+        }
+    }
+
+    /// Speeds of joints that stay within their ranges: (clamp(q + Δt u) − q)/Δt.
+    fn speeds<T: Real>(&self, q: &[T], control: &[T], speeds: &mut [T]) {
+        speeds.copy_from_slice(control);
+        for (joint, place) in self.robot.model().joints.iter().zip(&self.robot.coordinates().joints) {
+            if let (Some((low, high)), Some((at, v)), 1) = (joint.range, *place, joint.kind.velocities()) {
+                let dt = T::lit(self.dt);
+                let target = (q[at] + dt * control[v]).max(T::lit(low)).min(T::lit(high));
+                speeds[v] = (target - q[at]) * dt.recip();
+            }
+        }
+    }
+
+    /// The pullback of [`Mpm::speeds`].
+    fn speeds_vjp<T: Real>(
+        &self,
+        q: &[T],
+        control: &[T],
+        speeds_bar: &[T],
+        q_bar: &mut [T],
+        control_bar: &mut [T],
+    ) {
+        add(control_bar, speeds_bar);
+        for (joint, place) in self.robot.model().joints.iter().zip(&self.robot.coordinates().joints) {
+            if let (Some((low, high)), Some((at, v)), 1) = (joint.range, *place, joint.kind.velocities()) {
+                let wanted = q[at] + T::lit(self.dt) * control[v];
+                if wanted.lt(T::lit(low)).any() || wanted.gt(T::lit(high)).any() {
+                    control_bar[v] -= speeds_bar[v];
+                    q_bar[at] -= speeds_bar[v] * T::lit(1.0 / self.dt);
+                }
+            }
+        }
+    }
+}
+
+/// to += from
+fn add<T: Real>(to: &mut [T], from: &[T]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to += *from);
+}
