@@ -153,3 +153,133 @@ fn rollouts_have_the_exact_pullback() {
         rollout_of(model, 40, 40 + i as u64).assert_passed();
     }
 }
+
+#[test]
+fn momentum_of_material_and_body_is_kept_to_round_off() {
+    let mut cloud = Cloud::default();
+    let places = random_box(400, Vec3::new(0.4, 0.5, 0.5), Vec3::new(0.2, 0.2, 0.2), 5);
+    let velocity = Vec3::new(2.0, 0.3, -0.1);
+    cloud.add("block", Stuff::FixedCorotated(5e3, 0.2), 2.0, 2e-5, &places, velocity).unwrap();
+    let mut model =
+        free(Shape::Box { half: Vec3::new(0.05, 0.08, 0.06) }, Vec3::new(0.57, 0.52, 0.49), 0.02, 5e-5);
+    model.options.gravity = Vec3::zero();
+    let mpm = Mpm::coupled(Grid::cube(24), cloud, model, 1e-4).unwrap();
+    let (params, mut state) = (mpm.layout().params.defaults(), mpm.layout().state.defaults());
+    let momentum = |state: &[f64]| {
+        let view = mpm.split(state);
+        let material = view.v.iter().fold(Vec3::zero(), |s, v| s + Vec3::new(v[0], v[1], v[2])) * 4e-5;
+        (material, Vec3::new(view.u[0], view.u[1], view.u[2]) * 0.02)
+    };
+    let start = momentum(&state);
+    let mut ws = System::<f64>::workspace(&mpm);
+    let mut next = state.clone();
+    for _ in 0..400 {
+        mpm.step(&mut ws, &params, &state, &[], &mut next).unwrap();
+        std::mem::swap(&mut state, &mut next);
+    }
+    let (material, body) = momentum(&state);
+    let drift = (material + body - start.0 - start.1).norm() / start.0.norm();
+    println!("drift {drift:e}, body {body:?}");
+    assert!(drift < 1e-14, "{drift}");
+    // It was hit, and turns.
+    assert!(body.x > 0.2 * start.0.x, "{body:?} {start:?}");
+    assert!(mpm.split(&state).u[3..6].iter().any(|w| w.abs() > 0.1));
+}
+
+/// A body a hundredth as heavy as what hits it leaves at that speed, not at a hundred times it.
+#[test]
+fn light_bodies_are_not_thrown_back() {
+    let mut cloud = Cloud::default();
+    let places = random_box(400, Vec3::new(0.4, 0.5, 0.5), Vec3::new(0.2, 0.2, 0.2), 5);
+    cloud
+        .add("block", Stuff::FixedCorotated(5e3, 0.2), 2.0, 2e-5, &places, Vec3::new(2.0, 0.0, 0.0))
+        .unwrap();
+    let half = 0.06;
+    let (mass, shape) = (1.6e-4, Shape::Box { half: Vec3::new(half, half, half) });
+    let mut model = free(shape, Vec3::new(0.57, 0.5, 0.5), mass, mass * half * half * 2.0 / 3.0);
+    model.options.gravity = Vec3::zero();
+    let mpm = Mpm::coupled(Grid::cube(24), cloud, model, 1e-4).unwrap();
+    let (params, mut state) = (mpm.layout().params.defaults(), mpm.layout().state.defaults());
+    let mut ws = System::<f64>::workspace(&mpm);
+    let (mut next, mut fastest) = (state.clone(), 0.0f64);
+    for _ in 0..300 {
+        mpm.step(&mut ws, &params, &state, &[], &mut next).unwrap();
+        std::mem::swap(&mut state, &mut next);
+        fastest = fastest.max(mpm.split(&state).u[0].abs());
+    }
+    println!("fastest {fastest}");
+    assert!((1.0..4.0).contains(&fastest), "{fastest}");
+}
+
+/// Cells of the water tank below, m.
+const CELL: f64 = 1.0 / 32.0;
+/// Half a box of four cells, m.
+const HALF: f64 = 2.0 * CELL;
+
+/// A tank of water, 10 × 10 × 12 cells, with a box of four cells at height z; held by a spring if stiffness is not 0.
+fn tank(density: f64, z: f64, stiffness: f64) -> Mpm {
+    let centre = Vec3::new(7.5 * CELL, 7.5 * CELL, z);
+    let (low, step) = (2.0 * CELL, 0.5 * CELL);
+    let at = |i: usize| low + (i as f64 + 0.5) * step;
+    let lattice = (0..22 * 22 * 24).map(|k| Vec3::new(at(k % 22), at(k / 22 % 22), at(k / 484)));
+    let apart = |x: &Vec3<f64>| (*x - centre).map(f64::abs).zip(Vec3::new(HALF, HALF, HALF), |d, h| d - h);
+    let places: Vec<Vec3<f64>> =
+        lattice.filter(|x| apart(x).x.max(apart(x).y).max(apart(x).z) > 0.0).collect();
+    let mut cloud = Cloud::default();
+    cloud.add("water", Stuff::Fluid(1e6, 0.3), 1000.0, step * step * step, &places, Vec3::zero()).unwrap();
+    let mut tools = Tools::new("box");
+    let body = tools.body("box", 0, centre);
+    if stiffness > 0.0 {
+        tools.joint("box", body, JointKind::Slide, Vec3::new(0.0, 0.0, 1.0), z, None);
+        (tools.model.joints[0].stiffness, tools.model.joints[0].damping) = (stiffness, 40.0);
+    } else {
+        tools.joint("box", body, JointKind::Free, Vec3::new(0.0, 0.0, 1.0), 0.0, None);
+    }
+    let mass = density * 8.0 * HALF.powi(3);
+    tools.weigh(body, mass, SymMat3::identity() * (mass * HALF * HALF * 2.0 / 3.0));
+    let shape = Shape::Box { half: Vec3::new(HALF, HALF, HALF) };
+    tools.geom("box", body, shape, Vec3::zero(), Quat::identity(), 0.0);
+    let grid = Grid {
+        nodes: [16, 16, 32],
+        spacing: CELL,
+        floor: Floor::Friction,
+        floor_friction: 0.0,
+        ..Grid::cube(32)
+    };
+    Mpm::coupled(grid, cloud, tools.build().unwrap(), 4e-4).unwrap()
+}
+
+/// Height of the box, averaged over the second half of `steps` substeps.
+fn height(mpm: &Mpm, steps: usize) -> f64 {
+    let (params, mut state) = (mpm.layout().params.defaults(), mpm.layout().state.defaults());
+    let mut ws = System::<f64>::workspace(mpm);
+    let (mut next, mut sum) = (state.clone(), 0.0);
+    for k in 0..steps {
+        mpm.step(&mut ws, &params, &state, &[], &mut next).unwrap();
+        std::mem::swap(&mut state, &mut next);
+        if k >= steps / 2 {
+            let view = mpm.split(&state);
+            sum += view.q[view.q.len() / 7 * 2];
+        }
+    }
+    sum / (steps - steps / 2) as f64
+}
+
+/// Archimedes, as far as four cells resolve him: a sixth of the buoyancy is missing, a twentieth with eight.
+#[test]
+fn a_box_under_water_is_lifted_by_what_it_displaces() {
+    let (z, stiffness, density) = (0.25, 3000.0, 1000.0);
+    let lifted = height(&tank(density, z, stiffness), 1200) - z;
+    let displaced = 1000.0 * 8.0 * HALF.powi(3) * 9.81;
+    let ratio = (stiffness * lifted + density / 1000.0 * displaced) / displaced;
+    println!("buoyancy over Archimedes' {ratio}");
+    assert!((0.75..1.0).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn light_boxes_rise_and_heavy_ones_sink() {
+    let (z, steps) = (0.25, 500);
+    let (light, heavy) = (height(&tank(300.0, z, 0.0), steps), height(&tank(2500.0, z, 0.0), steps));
+    println!("light {light} heavy {heavy}");
+    assert!(light > z + 0.002 && heavy < z - 0.01, "{light} {heavy}");
+}

@@ -8,15 +8,15 @@
 //!
 //! # Limits
 //!
-//! The nodes meet the body with the velocity it had before their push. A body lighter than the material that presses on it at once
-//! (about a layer of one cell around it) is therefore thrown back harder than it came: give it more cells or more mass.
+//! The nodes meet the body with the velocity it had before their push. A light body takes less of that push at once
+//! ([`share`](super::share)), so that it is not thrown back; it may sink in a little deeper instead. Collider surfaces are
+//! as sharp as the grid: a box of four cells under water feels 0.85 of Archimedes' force, one of eight 0.96.
 
 use pullback_core::VectorField;
 use pullback_math::{Flat, Mask, Real, Scalar, Vec3};
 
 use super::system::{Mpm, MpmWorkspace};
 use crate::articulated::rnea::Push;
-use crate::articulated::wide_geom::WideGeom;
 
 /// Who moves the colliders.
 #[derive(Clone, Debug)]
@@ -42,28 +42,17 @@ impl<P: Real> Reaction<P> {
         Reaction { impulse: z, moment: z }
     }
 
-    /// Nodes of mass m at x went from the velocities `before` to `after`: the body gets m (before − after) there.
+    /// An impulse at `arm` from the origin of the body's frame.
     #[inline(always)]
-    pub fn add(&mut self, geom: &WideGeom<'_, P>, x: Vec3<P>, m: P, before: Vec3<P>, after: Vec3<P>) {
-        let impulse = (before - after) * m;
+    pub fn add(&mut self, arm: Vec3<P>, impulse: Vec3<P>) {
         self.impulse += impulse;
-        self.moment += (x - geom.frame).cross(impulse);
+        self.moment += arm.cross(impulse);
     }
 
-    /// The pullback of [`Reaction::add`] with `self` the cotangents: of `before` (that of `after` is its negative), of m, of the
-    /// frame's origin.
+    /// The pullback of [`Reaction::add`] with `self` the cotangents: of the impulse, and of the frame's origin.
     #[inline(always)]
-    pub fn add_vjp(
-        &self,
-        geom: &WideGeom<'_, P>,
-        x: Vec3<P>,
-        m: P,
-        before: Vec3<P>,
-        after: Vec3<P>,
-    ) -> (Vec3<P>, P, Vec3<P>) {
-        let change = before - after;
-        let impulse_bar = self.impulse + self.moment.cross(x - geom.frame);
-        (impulse_bar * m, change.dot(impulse_bar), -((change * m).cross(self.moment)))
+    pub fn add_vjp(&self, arm: Vec3<P>, impulse: Vec3<P>) -> (Vec3<P>, Vec3<P>) {
+        (self.impulse + self.moment.cross(arm), -impulse.cross(self.moment))
     }
 }
 

@@ -8,6 +8,7 @@
 //! | [`blocks`] | sparse grids: blocks in use, particles sorted by block |
 //! | [`grid`] | what happens on the nodes: gravity, colliders, floor and walls |
 //! | [`colliders`] | how colliders move: driven, or coupled both ways |
+//! | [`share`] | how hard nodes meet a body that gives way |
 //! | [`cloud`] | particles and grid as a builder writes them down |
 //! | [`tools`] | containers, rolling pins, chopsticks and fingers as models |
 //! | [`system`] | one substep as a differentiable system |
@@ -21,6 +22,7 @@ pub mod colliders;
 pub mod grid;
 pub mod material;
 mod nodes;
+pub mod share;
 pub mod stencil;
 pub mod stress;
 pub mod system;

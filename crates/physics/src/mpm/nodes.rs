@@ -12,7 +12,7 @@ use crate::articulated::wide_geom::WideGeomBar;
 
 impl Mpm {
     /// Visits the nodes in use, a pack at a time: the first of them, positions, walls.
-    fn for_each_pack<T: Scalar>(
+    pub(super) fn for_each_pack<T: Scalar>(
         &self,
         blocks: &Blocks,
         mut visit: impl FnMut(usize, Vec3<T::Pack>, Edges<T::Pack>),
@@ -49,7 +49,7 @@ impl Mpm {
 
     /// Momenta become velocities.
     pub(super) fn on_grid<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
-        let MpmWorkspace { robot, blocks, momenta, velocities, reactions, .. } = ws;
+        let MpmWorkspace { robot, blocks, momenta, velocities, reactions, shares, .. } = ws;
         reactions.fill(Reaction::zero());
         velocities.resize(momenta.len(), T::Quad::default());
         let scene = self.robot.contacts(&robot.kinematics, params);
@@ -66,9 +66,9 @@ impl Mpm {
                 let geom = scene.wide(&robot.sweep, &scene.placed(*g));
                 if !geom.away(x, self.felt()) {
                     let before = v;
-                    v = geom.meet(x, v, self.grid.softness);
+                    v = geom.meet(x, v, shares[i], self.grid.softness);
                     if let Some(reaction) = reactions.get_mut(i) {
-                        reaction.add(&geom, x, m, before, v);
+                        reaction.add(x - geom.frame, (before - v) * m);
                     }
                 }
             }
@@ -79,25 +79,26 @@ impl Mpm {
         });
     }
 
-    fn pull<T: Real>(&self, params: &[T]) -> Vec3<T> {
+    pub(super) fn pull<T: Real>(&self, params: &[T]) -> Vec3<T> {
         Vec3::read(&params[self.robot.index().gravity..]) * T::lit(self.dt)
     }
 
     /// Distance beyond which a collider is not felt: there its strength is below a tenth.
-    fn felt<P: Real>(&self) -> P {
+    pub(super) fn felt<P: Real>(&self) -> P {
         P::lit(10f64.ln() / self.grid.softness)
     }
 
     /// The pullback of [`Mpm::on_grid`] from the tiles' cotangents of velocities: those of momenta into `bars`, those of
-    /// colliders' bodies into the workspace, the rest into the parameters.
+    /// colliders into the workspace, the rest into the parameters.
     pub(super) fn on_grid_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
         params: &[T],
         params_bar: &mut [T],
     ) {
-        let MpmWorkspace { robot, blocks, momenta, tiles, bars, geom_bars, velocity_bars, wrenches, .. } = ws;
-        let reactions = &ws.reactions;
+        let MpmWorkspace { robot, blocks, momenta, tiles, bars, geom_bars, .. } = ws;
+        let (reactions, shares, share_bars) = (&ws.reactions, &ws.shares, &mut ws.share_bars);
+        share_bars.fill(T::Pack::zero());
         bars.resize(momenta.len(), T::Quad::default());
         for slot in 0..blocks.nodes.len() {
             blocks.collect::<T>(slot, tiles, &mut bars[slot * BLOCK_NODES..][..BLOCK_NODES]);
@@ -115,9 +116,10 @@ impl Mpm {
                 return;
             }
             let out_bar = T::pack_vectors(|i| T::quad_vector(bars[at + i]));
-            let met = Met { mpm: self, scene: &scene, robot, reactions, x, m, friction, edges, sticky };
+            let met =
+                Met { mpm: self, scene: &scene, robot, reactions, shares, x, m, friction, edges, sticky };
             let v = velocity(p, m, pull);
-            let (v_bar, moved) = met.back(0, v, out_bar, geom_bars, &mut floor_bar);
+            let (v_bar, moved) = met.back(0, v, out_bar, geom_bars, share_bars, &mut floor_bar);
             let (p_bar, m_bar, pulled) = velocity_vjp(p, m, pull, v_bar);
             let m_bar = m_bar + moved;
             pull_bar += pulled;
@@ -128,7 +130,13 @@ impl Mpm {
         });
         (T::total_vector(pull_bar) * T::lit(self.dt)).add_to(&mut params_bar[self.robot.index().gravity..]);
         params_bar[self.floor] += T::total(floor_bar);
+    }
 
+    /// The pullback of the colliders' poses, velocities and sizes on the nodes: those of bodies into the workspace, the rest into the
+    /// parameters.
+    pub(super) fn geoms_vjp<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T], params_bar: &mut [T]) {
+        let MpmWorkspace { robot, geom_bars, velocity_bars, wrenches, .. } = ws;
+        let scene = self.robot.contacts(&robot.kinematics, params);
         velocity_bars.fill(Force::zero());
         wrenches.fill(Force::zero());
         for (g, bar) in self.geoms.iter().zip(geom_bars.iter()) {
@@ -140,7 +148,7 @@ impl Mpm {
 
 /// Momenta and masses of a pack of nodes.
 #[inline(always)]
-fn node_pack<T: Scalar>(nodes: &[T::Quad]) -> (Vec3<T::Pack>, T::Pack) {
+pub(super) fn node_pack<T: Scalar>(nodes: &[T::Quad]) -> (Vec3<T::Pack>, T::Pack) {
     let p = T::pack_vectors(|i| T::quad_vector(nodes[i]));
     (p, T::pack(|i| T::entries(nodes[i])[3]))
 }
@@ -152,6 +160,7 @@ struct Met<'a, 's, T: Scalar> {
     robot: &'a ArticulatedWorkspace<T>,
     /// Cotangents of what the nodes do to the colliders; empty where these feel nothing.
     reactions: &'a [Reaction<T::Pack>],
+    shares: &'a [T::Pack],
     x: Vec3<T::Pack>,
     m: T::Pack,
     friction: T::Pack,
@@ -167,6 +176,7 @@ impl<T: Scalar> Met<'_, '_, T> {
         v: Vec3<T::Pack>,
         out_bar: Vec3<T::Pack>,
         geom_bars: &mut [WideGeomBar<T::Pack>],
+        share_bars: &mut [T::Pack],
         floor_bar: &mut T::Pack,
     ) -> (Vec3<T::Pack>, T::Pack) {
         let Some(g) = self.mpm.geoms.get(i) else {
@@ -178,17 +188,23 @@ impl<T: Scalar> Met<'_, '_, T> {
         };
         let geom = self.scene.wide(&self.robot.sweep, &self.scene.placed(*g));
         if geom.away(self.x, self.mpm.felt()) {
-            return self.back(i + 1, v, out_bar, geom_bars, floor_bar);
+            return self.back(i + 1, v, out_bar, geom_bars, share_bars, floor_bar);
         }
-        let softness = self.mpm.grid.softness;
-        let met = geom.meet(self.x, v, softness);
-        let (met_bar, m_bar) = self.back(i + 1, met, out_bar, geom_bars, floor_bar);
-        let Some(reaction) = self.reactions.get(i) else {
-            return (geom.meet_vjp(self.x, v, softness, met_bar, &mut geom_bars[i]), m_bar);
-        };
-        let (change_bar, moved, frame) = reaction.add_vjp(&geom, self.x, self.m, v, met);
-        geom_bars[i].frame += frame;
-        let v_bar = geom.meet_vjp(self.x, v, softness, met_bar - change_bar, &mut geom_bars[i]);
-        (v_bar + change_bar, m_bar + moved)
+        let (softness, share) = (self.mpm.grid.softness, self.shares[i]);
+        let met = geom.meet(self.x, v, share, softness);
+        let (mut met_bar, mut m_bar) = self.back(i + 1, met, out_bar, geom_bars, share_bars, floor_bar);
+        let mut before_bar = None;
+        if let Some(reaction) = self.reactions.get(i) {
+            // impulse = m (v − met)
+            let change = v - met;
+            let (impulse_bar, frame_bar) = reaction.add_vjp(self.x - geom.frame, change * self.m);
+            geom_bars[i].frame += frame_bar;
+            m_bar += change.dot(impulse_bar);
+            met_bar -= impulse_bar * self.m;
+            before_bar = Some(impulse_bar * self.m);
+        }
+        let (v_bar, share_bar) = geom.meet_vjp(self.x, v, share, softness, met_bar, &mut geom_bars[i]);
+        share_bars[i] += share_bar;
+        (before_bar.map_or(v_bar, |bar| v_bar + bar), m_bar)
     }
 }

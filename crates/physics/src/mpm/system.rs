@@ -18,6 +18,7 @@ use super::blocks::{BLOCK_NODES, Blocks, base_of};
 use super::cloud::{Cloud, Grid, Part, Stuff};
 use super::colliders::{Drive, Reaction};
 use super::material::{FixedCorotated, Fluid, NeoHookean, Plasticine, Sand, VonMises};
+use super::share::Approach;
 use super::stencil::{Affine, Stencil, TILE_NODES, gather, position_bar, scatter};
 use super::stress::{Scales, stress, stress_vjp};
 use crate::articulated::wide_geom::WideGeomBar;
@@ -239,6 +240,7 @@ impl Mpm {
             std::array::from_fn(|a| base[a].clamp(0, top[a].max(0)))
         });
         self.to_grid(ws, params, &at);
+        self.share_out(ws, params);
         self.on_grid(ws, params);
         self.push_robot(ws, control.len());
     }
@@ -341,6 +343,11 @@ pub struct MpmWorkspace<T: Scalar> {
     pub(super) robot_control: Vec<T>,
     pub(super) robot_control_bar: Vec<T>,
     pub(super) reactions: Vec<Reaction<T::Pack>>,
+    pub(super) approaches: Vec<Approach<T::Pack>>,
+    pub(super) approach_bars: Vec<Approach<T::Pack>>,
+    /// Of all colliders; 1 for driven ones.
+    pub(super) shares: Vec<T::Pack>,
+    pub(super) share_bars: Vec<T::Pack>,
     pub(super) blocks: Blocks,
     affine: Vec<[T; 9]>,
     affine_bar: Vec<[T; 9]>,
@@ -372,6 +379,8 @@ impl<T: Scalar> Workspace for MpmWorkspace<T> {
                 * size_of::<[T; 9]>()
             + scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
             + self.reactions.capacity() * size_of::<Reaction<T::Pack>>()
+            + (self.approaches.capacity() + self.approach_bars.capacity()) * size_of::<Approach<T::Pack>>()
+            + (self.shares.capacity() + self.share_bars.capacity()) * size_of::<T::Pack>()
             + self.geom_bars.capacity() * size_of::<WideGeomBar<T::Pack>>()
             + (self.velocity_bars.capacity() + self.wrenches.capacity()) * size_of::<Force<T>>()
             + self.blocks.heap_bytes()
@@ -403,6 +412,10 @@ impl<T: Scalar> System<T> for Mpm {
             robot_control: zeros(controls * coupled),
             robot_control_bar: zeros(controls * coupled),
             reactions: vec![Reaction::zero(); self.geoms.len() * coupled],
+            approaches: vec![Approach::zero(); self.geoms.len() * coupled],
+            approach_bars: vec![Approach::zero(); self.geoms.len() * coupled],
+            shares: vec![T::Pack::one(); self.geoms.len()],
+            share_bars: vec![T::Pack::zero(); self.geoms.len()],
             blocks: Blocks::new(self.grid.nodes, n),
             affine: vec![[T::zero(); 9]; n],
             affine_bar: vec![[T::zero(); 9]; n],
@@ -510,6 +523,8 @@ impl<T: Scalar> System<T> for Mpm {
         let joints_bar = (next_bar.q, next_bar.u);
         self.advance_colliders_vjp(ws, params, control, joints_bar, control_bar, params_bar);
         self.on_grid_vjp(ws, params, params_bar);
+        self.share_out_vjp(ws, params, params_bar);
+        self.geoms_vjp(ws, params, params_bar);
 
         // Scatter: cotangents of m v, m and A from those of the nodes.
         for tile in 0..ws.blocks.tiles.len() {
