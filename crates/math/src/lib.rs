@@ -40,6 +40,7 @@ pub mod svd3;
 pub mod sym_mat3;
 pub mod symmetric_eigen;
 pub mod transform;
+pub mod twin;
 pub mod vec3;
 
 pub use cotangent::{Accumulate, Cotangent, constant};
@@ -66,4 +67,5 @@ pub use symmetric_eigen::{
     SymmetricEigen, symmetric_eigen, symmetric_eigen_vjp, symmetric_eigenvalues, symmetric_eigenvalues_vjp,
 };
 pub use transform::Transform;
+pub use twin::Twin;
 pub use vec3::Vec3;

@@ -1,20 +1,30 @@
 //! [`Scalar`]: one number per value, and four of them side by side.
 //!
 //! Grids hold a momentum and a mass per node: four numbers that are always added and scaled together. [`Scalar::Quad`] keeps
-//! them in one register. Code that picks memory by the value of a number (which cell is this particle in?) cannot run on
+//! them in one register, and [`Scalar::Row`] those of four nodes in a line. Code that picks memory by the value of a number (which cell is this particle in?) cannot run on
 //! lanes of environments; it asks for a `Scalar` instead of a [`Real`].
 
-use crate::lanes::{f32x4, f64x4};
-use crate::{Dual, Real, Vec3};
+use crate::lanes::{f32x4, f32x16, f64x4, f64x8};
+use crate::{Dual, Real, Twin, Vec3};
 
 /// A [`Real`] that is a single number: `f64`, `f32`, or [`Dual`] over one.
 pub trait Scalar: Real {
     /// Four numbers in one register.
     type Quad: Real;
+    /// Four quads side by side.
+    type Row: Real;
     /// Four numbers side by side.
     fn quad(x: [Self; 4]) -> Self::Quad;
     /// The four numbers.
     fn entries(quad: Self::Quad) -> [Self; 4];
+    /// Four quads side by side.
+    fn row(quads: &[Self::Quad; 4]) -> Self::Row;
+    /// The four quads.
+    fn quads(row: Self::Row) -> [Self::Quad; 4];
+    /// The same quad four times.
+    fn repeated(quad: Self::Quad) -> Self::Row;
+    /// The same number sixteen times.
+    fn along(self) -> Self::Row;
     /// Nearest integer below or at, of the value without its tangent.
     fn cell(self) -> i32;
 
@@ -43,9 +53,10 @@ pub trait Scalar: Real {
 }
 
 macro_rules! scalar {
-    ($t:ident, $quad:ident) => {
+    ($t:ident, $quad:ident, $row:ty, $join:path, $part:path, $repeated:path) => {
         impl Scalar for $t {
             type Quad = $quad;
+            type Row = $row;
             #[inline(always)]
             fn quad(x: [$t; 4]) -> $quad {
                 $quad::from(x)
@@ -53,6 +64,22 @@ macro_rules! scalar {
             #[inline(always)]
             fn entries(quad: $quad) -> [$t; 4] {
                 quad.to_array()
+            }
+            #[inline(always)]
+            fn along(self) -> $row {
+                <$row>::lit(self.into())
+            }
+            #[inline(always)]
+            fn row(quads: &[$quad; 4]) -> $row {
+                $join(quads)
+            }
+            #[inline(always)]
+            fn repeated(quad: $quad) -> $row {
+                $repeated(quad.to_array())
+            }
+            #[inline(always)]
+            fn quads(row: $row) -> [$quad; 4] {
+                $part(row)
             }
             #[inline(always)]
             fn cell(self) -> i32 {
@@ -65,11 +92,41 @@ macro_rules! scalar {
         }
     };
 }
-scalar!(f64, f64x4);
-scalar!(f32, f32x4);
+scalar!(f64, f64x4, Twin<f64x8>, join_f64, part_f64, repeated_f64);
+scalar!(f32, f32x4, f32x16, join_f32, bytemuck::cast, repeated_f32);
+
+/// Read where they are: a copy would pass through memory quad by quad, and reading the row would wait for all four.
+#[inline(always)]
+fn join_f32(quads: &[f32x4; 4]) -> f32x16 {
+    bytemuck::pod_read_unaligned(bytemuck::bytes_of(quads))
+}
+
+#[inline(always)]
+fn join_f64(quads: &[f64x4; 4]) -> Twin<f64x8> {
+    let half = |h: usize| bytemuck::pod_read_unaligned(bytemuck::bytes_of(&quads.as_chunks::<2>().0[h]));
+    Twin(half(0), half(1))
+}
+
+#[inline(always)]
+fn part_f64(row: Twin<f64x8>) -> [f64x4; 4] {
+    bytemuck::cast([row.0, row.1])
+}
+
+/// Written out: a loop would build the register through memory.
+#[inline(always)]
+fn repeated_f32([a, b, c, d]: [f32; 4]) -> f32x16 {
+    f32x16::from([a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d])
+}
+
+#[inline(always)]
+fn repeated_f64([a, b, c, d]: [f64; 4]) -> Twin<f64x8> {
+    let half = f64x8::from([a, b, c, d, a, b, c, d]);
+    Twin(half, half)
+}
 
 impl<T: Scalar> Scalar for Dual<T> {
     type Quad = Dual<T::Quad>;
+    type Row = Dual<T::Row>;
     #[inline(always)]
     fn quad(x: [Self; 4]) -> Self::Quad {
         Dual::new(T::quad(x.map(|x| x.value)), T::quad(x.map(|x| x.tangent)))
@@ -78,6 +135,23 @@ impl<T: Scalar> Scalar for Dual<T> {
     fn entries(quad: Self::Quad) -> [Self; 4] {
         let (value, tangent) = (T::entries(quad.value), T::entries(quad.tangent));
         std::array::from_fn(|i| Dual::new(value[i], tangent[i]))
+    }
+    #[inline(always)]
+    fn row(quads: &[Self::Quad; 4]) -> Self::Row {
+        Dual::new(T::row(&quads.map(|q| q.value)), T::row(&quads.map(|q| q.tangent)))
+    }
+    #[inline(always)]
+    fn quads(row: Self::Row) -> [Self::Quad; 4] {
+        let (value, tangent) = (T::quads(row.value), T::quads(row.tangent));
+        std::array::from_fn(|i| Dual::new(value[i], tangent[i]))
+    }
+    #[inline(always)]
+    fn repeated(quad: Self::Quad) -> Self::Row {
+        Dual::new(T::repeated(quad.value), T::repeated(quad.tangent))
+    }
+    #[inline(always)]
+    fn along(self) -> Self::Row {
+        Dual::new(self.value.along(), self.tangent.along())
     }
     #[inline(always)]
     fn cell(self) -> i32 {
@@ -96,6 +170,13 @@ mod tests {
         assert_eq!(f64::quad_sum(f64::quad(x)), 6.5);
         let dual = x.map(|x| Dual::new(x, 2.0 * x));
         assert_eq!(Dual::<f64>::entries(Dual::<f64>::quad(dual)), dual);
+        let quads: [_; 4] = std::array::from_fn(|i| f64::quad(x.map(|x| x + i as f64)));
+        assert_eq!(f64::quads(f64::row(&quads)), quads);
+        assert_eq!(f64::row(&[quads[1]; 4]), f64::repeated(quads[1]));
+        assert_eq!(f64::row(&[1.5f64.everywhere(); 4]), 1.5f64.along());
+        let quads: [_; 4] = std::array::from_fn(|i| f32::quad([i as f32, 0.5, -1.0, 2.0]));
+        assert_eq!(f32::quads(f32::row(&quads)), quads);
+        assert_eq!(f32::row(&[quads[1]; 4]), f32::repeated(quads[1]));
         assert_eq!((-0.5f32).cell(), -1);
         assert_eq!(Dual::new(2.5, 1.0).cell(), 2);
     }

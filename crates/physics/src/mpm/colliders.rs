@@ -12,10 +12,13 @@
 //! ([`share`](super::share)), so that it is not thrown back; it may sink in a little deeper instead. Collider surfaces are
 //! as sharp as the grid: a box of four cells under water feels 0.85 of Archimedes' force, one of eight 0.96.
 
-use pullback_core::VectorField;
+use pullback_core::{ConfigError, VectorField};
 use pullback_math::{Flat, Mask, Real, Scalar, Vec3};
 
-use super::system::{Mpm, MpmWorkspace};
+use super::system::Mpm;
+use super::view::{View, ViewMut};
+use super::workspace::MpmWorkspace;
+use crate::articulated::Articulated;
 use crate::articulated::rnea::Push;
 
 /// Who moves the colliders.
@@ -26,6 +29,26 @@ pub(super) enum Drive {
     /// Forces, those of the material among them. For every geom that deflects, which push of the robot's controls it feeds; none
     /// for those of the world.
     Forces { pushes: Vec<Option<usize>> },
+}
+
+impl Drive {
+    /// A robot whose bodies with geoms that deflect are pushed by the material.
+    pub fn by_forces(
+        robot: Articulated,
+        geoms: &[usize],
+        dt: f64,
+    ) -> Result<(Articulated, Self), ConfigError> {
+        let model = robot.model();
+        let mut bodies: Vec<usize> = geoms.iter().map(|g| model.geoms[*g].body).filter(|b| *b != 0).collect();
+        bodies.sort_unstable();
+        bodies.dedup();
+        let pushes = geoms.iter().map(|g| bodies.iter().position(|b| *b == model.geoms[*g].body)).collect();
+        let names: Vec<String> = bodies.iter().map(|b| model.bodies[*b].name.clone()).collect();
+        let implicit = model.options.implicit_damping;
+        let robot = robot.with_pushes(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let robot = if implicit { robot.with_implicit_damping(dt) } else { robot };
+        Ok((robot, Drive::Forces { pushes }))
+    }
 }
 
 /// What nodes do to a collider, place by place: impulse, and its moment about the origin of the body's frame.
@@ -67,10 +90,9 @@ impl Mpm {
         &self,
         ws: &mut MpmWorkspace<T>,
         params: &[T],
-        state: &[T],
+        at: &View<'_, T>,
         control: &[T],
     ) {
-        let at = self.split(state);
         let (q, v) = ws.robot_state.split_at_mut(at.q.len());
         q.copy_from_slice(at.q);
         match self.drive {
@@ -86,20 +108,19 @@ impl Mpm {
         &self,
         ws: &mut MpmWorkspace<T>,
         params: &[T],
-        state: &[T],
+        at: &View<'_, T>,
         control: &[T],
-        (q_out, u_out): (&mut [T], &mut [T]),
+        out: &mut ViewMut<'_, T>,
         control_bar: &mut [T],
         params_bar: &mut [T],
     ) {
-        let at = self.split(state);
         let MpmWorkspace { robot, robot_state, robot_bar, velocity_bars, wrenches, .. } = ws;
         self.robot.motion_vjp(robot, params, robot_state, velocity_bars, wrenches, robot_bar, params_bar);
         let (q_bar, v_bar) = robot_bar.split_at(at.q.len());
-        add(q_out, q_bar);
+        add(out.q, q_bar);
         match self.drive {
-            Drive::Speeds => self.speeds_vjp(at.q, control, v_bar, q_out, control_bar),
-            Drive::Forces { .. } => add(u_out, v_bar),
+            Drive::Speeds => self.speeds_vjp(at.q, control, v_bar, out.q, control_bar),
+            Drive::Forces { .. } => add(out.u, v_bar),
         }
     }
 
@@ -109,21 +130,21 @@ impl Mpm {
         ws: &mut MpmWorkspace<T>,
         params: &[T],
         control: &[T],
-        (q_next, u_next): (&mut [T], &mut [T]),
+        next: &mut ViewMut<'_, T>,
     ) {
         let (dt, coordinates) = (T::lit(self.dt), self.robot.coordinates());
         let MpmWorkspace { robot, robot_state, robot_rate, robot_control, .. } = ws;
         let (q, v) = robot_state.split_at(coordinates.nq);
         if let Drive::Speeds = self.drive {
-            return coordinates.advance_positions(q, v, dt, q_next);
+            return coordinates.advance_positions(q, v, dt, next.q);
         }
         robot_control[..control.len()].copy_from_slice(control);
         self.robot.eval(robot, params, T::zero(), robot_state, robot_control, robot_rate);
         // v′ = v + Δt q̈, q′ = q ⊕ Δt v′
-        for ((next, v), a) in u_next.iter_mut().zip(v).zip(&robot_rate[coordinates.nv..]) {
+        for ((next, v), a) in next.u.iter_mut().zip(v).zip(&robot_rate[coordinates.nv..]) {
             *next = *v + dt * *a;
         }
-        coordinates.advance_positions(q, u_next, dt, q_next);
+        coordinates.advance_positions(q, next.u, dt, next.q);
     }
 
     /// The pullback of [`Mpm::advance_colliders`]: into the robot's cotangents and those of the reactions, *adds* to the rest.
@@ -132,7 +153,7 @@ impl Mpm {
         ws: &mut MpmWorkspace<T>,
         params: &[T],
         control: &[T],
-        (q_next_bar, u_next_bar): (&[T], &[T]),
+        next_bar: &View<'_, T>,
         control_bar: &mut [T],
         params_bar: &mut [T],
     ) {
@@ -143,7 +164,7 @@ impl Mpm {
         let (q, v) = robot_state.split_at(nq);
         let (q_bar, v_bar) = robot_bar.split_at_mut(nq);
         let Drive::Forces { pushes } = &self.drive else {
-            return coordinates.advance_positions_vjp(q, v, dt, q_next_bar, q_bar, v_bar);
+            return coordinates.advance_positions_vjp(q, v, dt, next_bar.q, q_bar, v_bar);
         };
 
         // v′ = v + Δt q̈, with q̈ and v′ computed anew
@@ -153,8 +174,8 @@ impl Mpm {
         for ((next, v), a) in u_next.iter_mut().zip(v).zip(&robot_rate[nv..]) {
             *next = *v + dt * *a;
         }
-        v_bar.copy_from_slice(u_next_bar);
-        coordinates.advance_positions_vjp(q, u_next, dt, q_next_bar, q_bar, v_bar);
+        v_bar.copy_from_slice(next_bar.u);
+        coordinates.advance_positions_vjp(q, u_next, dt, next_bar.q, q_bar, v_bar);
         rate_bar.fill(T::zero());
         for (rate_bar, v_bar) in rate_bar[nv..].iter_mut().zip(v_bar.iter()) {
             *rate_bar = dt * *v_bar;

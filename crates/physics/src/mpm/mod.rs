@@ -5,13 +5,16 @@
 //! | [`material`] | what a particle is made of: flow and stress |
 //! | [`stress`] | flow and stress of all particles, in packs |
 //! | [`stencil`] | which nodes a particle touches; scatter and gather |
+//! | `transfer` | from particles to nodes and back |
 //! | [`blocks`] | sparse grids: blocks in use, particles sorted by block |
-//! | [`grid`] | what happens on the nodes: gravity, colliders, floor and walls |
+//! | [`grid`] | what happens on a node: gravity, colliders, floor and walls |
+//! | `nodes` | the same for all nodes in use, in packs |
 //! | [`colliders`] | how colliders move: driven, or coupled both ways |
 //! | [`share`] | how hard nodes meet a body that gives way |
-//! | [`cloud`] | particles and grid as a builder writes them down |
 //! | [`tools`] | containers, rolling pins, chopsticks and fingers as models |
+//! | [`cloud`] | particles and grid as a builder writes them down |
 //! | [`system`] | one substep as a differentiable system |
+//! | [`view`], [`workspace`] | the parts of a state; scratch, all of it there from the start |
 //!
 //! The adjoint of scatter is gather, and the other way round: both are one function each ([`stencil`]), and the cotangent of a
 //! particle's position has one form for both. Nothing is kept from the forward pass but states.
@@ -27,6 +30,9 @@ pub mod stencil;
 pub mod stress;
 pub mod system;
 pub mod tools;
+mod transfer;
+pub mod view;
+pub mod workspace;
 
 pub use cloud::{Cloud, Grid, Stuff};
 pub use system::Mpm;

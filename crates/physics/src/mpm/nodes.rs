@@ -1,82 +1,45 @@
 //! The part of a substep that happens on the nodes, and its pullback: packs of nodes meet colliders, floor and walls.
+//!
+//! A block of nodes looks only at the colliders that are near it, and at floor and walls only where it lies at the edge of the
+//! grid; the others leave velocities as they are.
 
-use pullback_math::{Flat, Force, Mask, Real, Scalar, Vec3};
+use pullback_math::{Flat, Force, Mask, Real, Scalar, Select, Vec3, select};
 
-use super::blocks::{BLOCK, BLOCK_NODES, Blocks};
+use super::blocks::{BLOCK, BLOCK_NODES};
+use super::cloud::Grid;
 use super::colliders::Reaction;
 use super::grid::{Edges, Floor, bounded, bounded_vjp, there, velocity, velocity_vjp};
-use super::system::{Mpm, MpmWorkspace};
+use super::system::Mpm;
+use super::workspace::MpmWorkspace;
 use crate::articulated::ArticulatedWorkspace;
 use crate::articulated::contact::Scene;
 use crate::articulated::wide_geom::WideGeomBar;
 
 impl Mpm {
-    /// Visits the nodes in use, a pack at a time: the first of them, positions, walls.
-    pub(super) fn for_each_pack<T: Scalar>(
-        &self,
-        blocks: &Blocks,
-        mut visit: impl FnMut(usize, Vec3<T::Pack>, Edges<T::Pack>),
-    ) {
-        for slot in 0..blocks.nodes.len() {
-            let corner = blocks.corner(blocks.nodes[slot]);
-            for first in (0..BLOCK_NODES).step_by(T::WIDTH) {
-                let node = |i: usize| {
-                    let k = first + i;
-                    [k / (BLOCK * BLOCK), k / BLOCK % BLOCK, k % BLOCK]
-                };
-                let place = |i: usize, a: usize| (corner[a] + node(i)[a]) as f64;
-                let x = T::pack_vectors(|i| {
-                    let at = |a: usize| T::lit(place(i, a) * self.grid.spacing);
-                    Vec3 { x: at(0), y: at(1), z: at(2) }
-                });
-                let margin = self.grid.margin as f64;
-                let rule = |holds: bool| if holds { T::one() } else { T::zero() };
-                let walls = |test: &dyn Fn(f64, f64) -> bool| {
-                    T::pack_vectors(|i| {
-                        let at = |a: usize| {
-                            let there = !(self.grid.flat && a == 2);
-                            rule(there && test(place(i, a), self.grid.nodes[a] as f64))
-                        };
-                        Vec3 { x: at(0), y: at(1), z: at(2) }
-                    })
-                };
-                let low = walls(&|at, _| at < margin);
-                let high = walls(&|at, n| at >= n - margin);
-                visit(slot * BLOCK_NODES + first, x, Edges { low, high });
-            }
-        }
-    }
-
     /// Momenta become velocities.
     pub(super) fn on_grid<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
-        let MpmWorkspace { robot, blocks, momenta, velocities, reactions, shares, .. } = ws;
+        let MpmWorkspace { robot, blocks, momenta, velocities, places, near, reactions, shares, .. } = ws;
         reactions.fill(Reaction::zero());
-        velocities.resize(momenta.len(), T::Quad::default());
         let scene = self.robot.contacts(&robot.kinematics, params);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
-        let (friction, sticky) = (params[self.floor].fill(), self.grid.floor == Floor::Sticky);
-        self.for_each_pack::<T>(blocks, |at, x, edges| {
-            let (p, m) = node_pack::<T>(&momenta[at..]);
-            if !there(m).any() {
-                velocities[at..at + T::WIDTH].fill(T::Quad::default());
-                return;
-            }
-            let mut v = velocity(p, m, pull);
-            for (i, g) in self.geoms.iter().enumerate() {
-                let geom = scene.wide(&robot.sweep, &scene.placed(*g));
-                if !geom.away(x, self.felt()) {
-                    let before = v;
-                    v = geom.meet(x, v, shares[i], self.grid.softness);
-                    if let Some(reaction) = reactions.get_mut(i) {
-                        reaction.add(x - geom.frame, (before - v) * m);
-                    }
+        for slot in 0..blocks.slots() {
+            let corner = blocks.corner(slot);
+            self.look_around(&scene, corner, near);
+            let around = Around::new(self, &scene, robot, corner, near, shares, params);
+            for (n, place) in places.iter().enumerate() {
+                let at = slot * BLOCK_NODES + n * T::WIDTH;
+                let (p, m) = node_pack::<T>(&momenta[at..at + T::WIDTH]);
+                let velocities = &mut velocities[at..at + T::WIDTH];
+                if !there(m).any() {
+                    velocities.fill(T::Quad::default());
+                    continue;
+                }
+                let v = around.forward(*place, m, velocity(p, m, pull), reactions);
+                for (i, velocity) in velocities.iter_mut().enumerate() {
+                    *velocity = T::vector_quad(T::unpack_vector(&v, i));
                 }
             }
-            let v = bounded(v, friction, edges.low, edges.high, sticky);
-            for i in 0..T::WIDTH {
-                velocities[at + i] = T::vector_quad(T::unpack_vector(&v, i));
-            }
-        });
+        }
     }
 
     pub(super) fn pull<T: Real>(&self, params: &[T]) -> Vec3<T> {
@@ -84,11 +47,37 @@ impl Mpm {
     }
 
     /// Distance beyond which a collider is not felt: there its strength is below a tenth.
-    pub(super) fn felt<P: Real>(&self) -> P {
-        P::lit(10f64.ln() / self.grid.softness)
+    pub(super) fn felt(&self) -> f64 {
+        10f64.ln() / self.grid.softness
     }
 
-    /// The pullback of [`Mpm::on_grid`] from the tiles' cotangents of velocities: those of momenta into `bars`, those of
+    /// The colliders that a block may feel, by their number in `geoms`.
+    pub(super) fn look_around<T: Scalar>(
+        &self,
+        scene: &Scene<'_, T>,
+        corner: [usize; 3],
+        near: &mut Vec<usize>,
+    ) {
+        near.clear();
+        // A ball around the block, its radius larger than half the diagonal of 3 cells.
+        let [x, y, z] = corner.map(|c| (c as f64 + 1.5) * self.grid.spacing);
+        let (centre, radius) = (Vec3::new(x, y, z), 2.7 * self.grid.spacing);
+        for (i, g) in self.geoms.iter().enumerate() {
+            let placed = scene.placed(*g);
+            let between = centre - placed.pose.translation.map(|c| c.lane(0));
+            let reach = placed.collider.bounding_radius();
+            let gap = if reach.is_finite() {
+                between.norm() - reach
+            } else {
+                between.dot(placed.pose.rotation.c2.map(|c| c.lane(0)))
+            };
+            if gap - radius <= self.felt() {
+                near.push(i);
+            }
+        }
+    }
+
+    /// The pullback of [`Mpm::on_grid`] from the cotangents of velocities in `bars`: those of momenta in their place, those of
     /// colliders into the workspace, the rest into the parameters.
     pub(super) fn on_grid_vjp<T: Scalar>(
         &self,
@@ -96,38 +85,50 @@ impl Mpm {
         params: &[T],
         params_bar: &mut [T],
     ) {
-        let MpmWorkspace { robot, blocks, momenta, tiles, bars, geom_bars, .. } = ws;
-        let (reactions, shares, share_bars) = (&ws.reactions, &ws.shares, &mut ws.share_bars);
+        let MpmWorkspace {
+            robot,
+            blocks,
+            momenta,
+            bars,
+            places,
+            near,
+            geom_bars,
+            reactions,
+            shares,
+            share_bars,
+            ..
+        } = ws;
         share_bars.fill(T::Pack::zero());
-        bars.resize(momenta.len(), T::Quad::default());
-        for slot in 0..blocks.nodes.len() {
-            blocks.collect::<T>(slot, tiles, &mut bars[slot * BLOCK_NODES..][..BLOCK_NODES]);
-        }
         geom_bars.fill(WideGeomBar::zero());
         let scene = self.robot.contacts(&robot.kinematics, params);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
-        let (friction, sticky) = (params[self.floor].fill(), self.grid.floor == Floor::Sticky);
         let zero = Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
         let (mut pull_bar, mut floor_bar) = (zero, T::Pack::zero());
-        self.for_each_pack::<T>(blocks, |at, x, edges| {
-            let (p, m) = node_pack::<T>(&momenta[at..]);
-            if !there(m).any() {
-                bars[at..at + T::WIDTH].fill(T::Quad::default());
-                return;
+        for slot in 0..blocks.slots() {
+            let corner = blocks.corner(slot);
+            self.look_around(&scene, corner, near);
+            let around = Around::new(self, &scene, robot, corner, near, shares, params);
+            for (n, place) in places.iter().enumerate() {
+                let at = slot * BLOCK_NODES + n * T::WIDTH;
+                let (p, m) = node_pack::<T>(&momenta[at..at + T::WIDTH]);
+                let bars = &mut bars[at..at + T::WIDTH];
+                if !there(m).any() {
+                    bars.fill(T::Quad::default());
+                    continue;
+                }
+                let (out_bar, _) = node_pack::<T>(bars);
+                let v = velocity(p, m, pull);
+                let mut bars_of = AroundBars { geoms: geom_bars, shares: share_bars, floor: &mut floor_bar };
+                let (v_bar, moved) = around.backward(*place, m, v, out_bar, reactions, &mut bars_of);
+                let (p_bar, m_bar, pulled) = velocity_vjp(p, m, pull, v_bar);
+                let m_bar = m_bar + moved;
+                pull_bar += pulled;
+                for (i, bar) in bars.iter_mut().enumerate() {
+                    let p = T::unpack_vector(&p_bar, i);
+                    *bar = T::quad([p.x, p.y, p.z, T::unpack(&m_bar, i)]);
+                }
             }
-            let out_bar = T::pack_vectors(|i| T::quad_vector(bars[at + i]));
-            let met =
-                Met { mpm: self, scene: &scene, robot, reactions, shares, x, m, friction, edges, sticky };
-            let v = velocity(p, m, pull);
-            let (v_bar, moved) = met.back(0, v, out_bar, geom_bars, share_bars, &mut floor_bar);
-            let (p_bar, m_bar, pulled) = velocity_vjp(p, m, pull, v_bar);
-            let m_bar = m_bar + moved;
-            pull_bar += pulled;
-            for i in 0..T::WIDTH {
-                let p = T::unpack_vector(&p_bar, i);
-                bars[at + i] = T::quad([p.x, p.y, p.z, T::unpack(&m_bar, i)]);
-            }
-        });
+        }
         (T::total_vector(pull_bar) * T::lit(self.dt)).add_to(&mut params_bar[self.robot.index().gravity..]);
         params_bar[self.floor] += T::total(floor_bar);
     }
@@ -153,58 +154,148 @@ pub(super) fn node_pack<T: Scalar>(nodes: &[T::Quad]) -> (Vec3<T::Pack>, T::Pack
     (p, T::pack(|i| T::entries(nodes[i])[3]))
 }
 
-/// The colliders around a pack of nodes, one after the other, then floor and walls.
-struct Met<'a, 's, T: Scalar> {
+/// What is around a block of nodes: colliders one after the other, then floor and walls.
+struct Around<'a, 's, T: Scalar> {
     mpm: &'a Mpm,
     scene: &'a Scene<'s, T>,
     robot: &'a ArticulatedWorkspace<T>,
-    /// Cotangents of what the nodes do to the colliders; empty where these feel nothing.
-    reactions: &'a [Reaction<T::Pack>],
+    near: &'a [usize],
     shares: &'a [T::Pack],
-    x: Vec3<T::Pack>,
-    m: T::Pack,
+    /// Lowest node.
+    corner: Vec3<T::Pack>,
+    /// Whether floor or walls are there.
+    at_edge: bool,
     friction: T::Pack,
-    edges: Edges<T::Pack>,
     sticky: bool,
 }
 
-impl<T: Scalar> Met<'_, '_, T> {
-    /// Cotangents of the velocity before collider `i` and of the mass that moved it: goes on to the last one, and comes back.
-    fn back(
+/// Cotangents of what is around a block.
+struct AroundBars<'b, P> {
+    geoms: &'b mut [WideGeomBar<P>],
+    shares: &'b mut [P],
+    floor: &'b mut P,
+}
+
+impl<'a, 's, T: Scalar> Around<'a, 's, T> {
+    fn new(
+        mpm: &'a Mpm,
+        scene: &'a Scene<'s, T>,
+        robot: &'a ArticulatedWorkspace<T>,
+        corner: [usize; 3],
+        near: &'a [usize],
+        shares: &'a [T::Pack],
+        params: &[T],
+    ) -> Self {
+        let Grid { nodes, margin, flat, floor, .. } = mpm.grid;
+        let axes = if flat { 2 } else { 3 };
+        let at_edge = (0..axes).any(|a| corner[a] < margin || corner[a] + BLOCK + margin > nodes[a]);
+        let [x, y, z] = corner.map(|c| T::Pack::lit(c as f64));
+        let (friction, sticky) = (params[mpm.floor].fill(), floor == Floor::Sticky);
+        Around { mpm, scene, robot, near, shares, corner: Vec3 { x, y, z }, at_edge, friction, sticky }
+    }
+
+    /// Positions of the nodes at `place` in the block, m.
+    fn position(&self, place: Vec3<T::Pack>) -> Vec3<T::Pack> {
+        (self.corner + place) * T::Pack::lit(self.mpm.grid.spacing)
+    }
+
+    /// Where floor and walls hold the nodes at `place` in the block.
+    fn edges(&self, place: Vec3<T::Pack>) -> Edges<T::Pack> {
+        let Grid { nodes, margin, flat, .. } = self.mpm.grid;
+        let (at, zero, one) = (self.corner + place, T::Pack::zero(), T::Pack::one());
+        let walls = |holds: &dyn Fn(T::Pack, usize) -> <T::Pack as Select>::Mask| {
+            let wall = |x: T::Pack, a: usize| select(holds(x, a), one, zero);
+            Vec3 { x: wall(at.x, 0), y: wall(at.y, 1), z: if flat { zero } else { wall(at.z, 2) } }
+        };
+        Edges {
+            low: walls(&|x, _| x.lt(T::Pack::lit(margin as f64))),
+            high: walls(&|x, a| x.ge(T::Pack::lit(nodes[a] as f64 - margin as f64))),
+        }
+    }
+
+    /// Velocities after everything, of nodes of mass m; what they do to coupled colliders into `reactions`.
+    fn forward(
         &self,
-        i: usize,
+        place: Vec3<T::Pack>,
+        m: T::Pack,
+        mut v: Vec3<T::Pack>,
+        reactions: &mut [Reaction<T::Pack>],
+    ) -> Vec3<T::Pack> {
+        for i in self.near {
+            let geom = self.scene.wide(&self.robot.sweep, &self.scene.placed(self.mpm.geoms[*i]));
+            let x = self.position(place);
+            if !geom.away(x, T::Pack::lit(self.mpm.felt())) {
+                let before = v;
+                v = geom.meet(x, v, self.shares[*i], self.mpm.grid.softness);
+                if let Some(reaction) = reactions.get_mut(*i) {
+                    reaction.add(x - geom.frame, (before - v) * m);
+                }
+            }
+        }
+        if !self.at_edge {
+            return v;
+        }
+        let Edges { low, high } = self.edges(place);
+        bounded(v, self.friction, low, high, self.sticky)
+    }
+
+    /// The pullback of [`Around::forward`]: cotangents of velocities and masses.
+    fn backward(
+        &self,
+        place: Vec3<T::Pack>,
+        m: T::Pack,
         v: Vec3<T::Pack>,
         out_bar: Vec3<T::Pack>,
-        geom_bars: &mut [WideGeomBar<T::Pack>],
-        share_bars: &mut [T::Pack],
-        floor_bar: &mut T::Pack,
+        reactions: &[Reaction<T::Pack>],
+        bars: &mut AroundBars<'_, T::Pack>,
     ) -> (Vec3<T::Pack>, T::Pack) {
-        let Some(g) = self.mpm.geoms.get(i) else {
-            let Edges { low, high } = self.edges;
+        let mut m_bar = T::Pack::zero();
+        let v_bar = self.back(self.near, place, (m, &mut m_bar), v, out_bar, reactions, bars);
+        (v_bar, m_bar)
+    }
+
+    /// Cotangent of the velocity before the colliders `near`: goes on to the last one, and comes back.
+    #[allow(clippy::too_many_arguments)]
+    fn back(
+        &self,
+        near: &[usize],
+        place: Vec3<T::Pack>,
+        (m, m_bar): (T::Pack, &mut T::Pack),
+        v: Vec3<T::Pack>,
+        out_bar: Vec3<T::Pack>,
+        reactions: &[Reaction<T::Pack>],
+        bars: &mut AroundBars<'_, T::Pack>,
+    ) -> Vec3<T::Pack> {
+        let [i, rest @ ..] = near else {
+            if !self.at_edge {
+                return out_bar;
+            }
+            let Edges { low, high } = self.edges(place);
             let (v_bar, friction_bar, (), (), ()) =
                 bounded_vjp(v, self.friction, low, high, self.sticky, out_bar);
-            *floor_bar += friction_bar;
-            return (v_bar, T::Pack::zero());
+            *bars.floor += friction_bar;
+            return v_bar;
         };
-        let geom = self.scene.wide(&self.robot.sweep, &self.scene.placed(*g));
-        if geom.away(self.x, self.mpm.felt()) {
-            return self.back(i + 1, v, out_bar, geom_bars, share_bars, floor_bar);
+        let geom = self.scene.wide(&self.robot.sweep, &self.scene.placed(self.mpm.geoms[*i]));
+        let x = self.position(place);
+        if geom.away(x, T::Pack::lit(self.mpm.felt())) {
+            return self.back(rest, place, (m, m_bar), v, out_bar, reactions, bars);
         }
-        let (softness, share) = (self.mpm.grid.softness, self.shares[i]);
-        let met = geom.meet(self.x, v, share, softness);
-        let (mut met_bar, mut m_bar) = self.back(i + 1, met, out_bar, geom_bars, share_bars, floor_bar);
+        let (softness, share) = (self.mpm.grid.softness, self.shares[*i]);
+        let met = geom.meet(x, v, share, softness);
+        let mut met_bar = self.back(rest, place, (m, &mut *m_bar), met, out_bar, reactions, bars);
         let mut before_bar = None;
-        if let Some(reaction) = self.reactions.get(i) {
+        if let Some(reaction) = reactions.get(*i) {
             // impulse = m (v − met)
             let change = v - met;
-            let (impulse_bar, frame_bar) = reaction.add_vjp(self.x - geom.frame, change * self.m);
-            geom_bars[i].frame += frame_bar;
-            m_bar += change.dot(impulse_bar);
-            met_bar -= impulse_bar * self.m;
-            before_bar = Some(impulse_bar * self.m);
+            let (impulse_bar, frame_bar) = reaction.add_vjp(x - geom.frame, change * m);
+            bars.geoms[*i].frame += frame_bar;
+            *m_bar += change.dot(impulse_bar);
+            met_bar -= impulse_bar * m;
+            before_bar = Some(impulse_bar * m);
         }
-        let (v_bar, share_bar) = geom.meet_vjp(self.x, v, share, softness, met_bar, &mut geom_bars[i]);
-        share_bars[i] += share_bar;
-        (before_bar.map_or(v_bar, |bar| v_bar + bar), m_bar)
+        let (v_bar, share_bar) = geom.meet_vjp(x, v, share, softness, met_bar, &mut bars.geoms[*i]);
+        bars.shares[*i] += share_bar;
+        before_bar.map_or(v_bar, |bar| v_bar + bar)
     }
 }

@@ -15,12 +15,14 @@
 //! M and I (a third of the trace) are those of the body alone: joints, and what they carry, do not count. So give bodies that servos
 //! hold the mass they stand for. Friction is left out of the choice.
 
-use pullback_math::{Flat, Real, Scalar, Vec3, differentiable, select};
+use pullback_math::{Flat, Mask, Real, Scalar, Vec3, differentiable, select};
 
+use super::blocks::BLOCK_NODES;
 use super::colliders::{Drive, Reaction};
 use super::grid::{there, velocity, velocity_vjp};
 use super::nodes::node_pack;
-use super::system::{Mpm, MpmWorkspace};
+use super::system::Mpm;
+use super::workspace::MpmWorkspace;
 
 /// What the nodes that approach a collider bring, place by place: Σ m s u², Σ m s² u², impulse and moment.
 #[derive(Clone, Copy, Debug)]
@@ -78,25 +80,38 @@ impl Mpm {
         sums
     }
 
+    /// Positions of the nodes at `place` in the block with the lowest node `corner`, m.
+    fn at<T: Scalar>(&self, corner: [usize; 3], place: Vec3<T::Pack>) -> Vec3<T::Pack> {
+        let [x, y, z] = corner.map(|c| T::Pack::lit(c as f64));
+        (Vec3 { x, y, z } + place) * T::Pack::lit(self.grid.spacing)
+    }
+
     /// β of every collider; 1 for those that do not give way.
     pub(super) fn share_out<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
         if !self.is_coupled() {
             return;
         }
-        let MpmWorkspace { robot, blocks, momenta, approaches, shares, .. } = ws;
+        let MpmWorkspace { robot, blocks, momenta, places, near, approaches, shares, .. } = ws;
         approaches.fill(Approach::zero());
         let scene = self.robot.contacts(&robot.kinematics, params);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
-        self.for_each_pack::<T>(blocks, |at, x, _| {
-            let (p, m) = node_pack::<T>(&momenta[at..]);
-            for (i, g) in self.geoms.iter().enumerate() {
-                let geom = scene.wide(&robot.sweep, &scene.placed(*g));
-                if self.gives(i).is_some() && !geom.away(x, self.felt()) {
-                    let v = velocity(p, m, pull);
-                    geom.approach(x, v, m, self.grid.softness, &mut approaches[i]);
+        for slot in 0..blocks.slots() {
+            let corner = blocks.corner(slot);
+            self.look_around(&scene, corner, near);
+            near.retain(|i| self.gives(*i).is_some());
+            for i in near.iter() {
+                let geom = scene.wide(&robot.sweep, &scene.placed(self.geoms[*i]));
+                for (n, place) in places.iter().enumerate() {
+                    let x = self.at::<T>(corner, *place);
+                    if geom.away(x, T::Pack::lit(self.felt())) {
+                        continue;
+                    }
+                    let at = slot * BLOCK_NODES + n * T::WIDTH;
+                    let (p, m) = node_pack::<T>(&momenta[at..at + T::WIDTH]);
+                    geom.approach(x, velocity(p, m, pull), m, self.grid.softness, &mut approaches[*i]);
                 }
             }
-        });
+        }
         for i in 0..shares.len() {
             if let Some(body) = self.gives(i) {
                 let (energy, given, impulse, moment) = self.sums::<T>(body, approaches);
@@ -116,10 +131,10 @@ impl Mpm {
         if !self.is_coupled() {
             return;
         }
-        let MpmWorkspace { robot, blocks, momenta, bars, geom_bars, approaches, share_bars, .. } = ws;
-        // β to the sums of each geom, in place of these.
-        let mut sums_bars = std::mem::take(&mut ws.approach_bars);
-        for (i, bar) in sums_bars.iter_mut().enumerate() {
+        let MpmWorkspace { robot, blocks, momenta, bars, places, near, geom_bars, .. } = ws;
+        let MpmWorkspace { approaches, approach_bars, share_bars, .. } = ws;
+        // β to the sums of each geom.
+        for (i, bar) in approach_bars.iter_mut().enumerate() {
             *bar = Approach::zero();
             let Some(body) = self.gives(i) else { continue };
             let share_bar = (0..self.geoms.len())
@@ -144,29 +159,32 @@ impl Mpm {
         let scene = self.robot.contacts(&robot.kinematics, params);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
         let mut pull_bar = Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
-        self.for_each_pack::<T>(blocks, |at, x, _| {
-            let (p, m) = node_pack::<T>(&momenta[at..]);
-            if !pullback_math::Mask::any(there(m)) {
-                return;
-            }
-            for (i, g) in self.geoms.iter().enumerate() {
-                let geom = scene.wide(&robot.sweep, &scene.placed(*g));
-                if self.gives(i).is_none() || geom.away(x, self.felt()) {
-                    continue;
+        for slot in 0..blocks.slots() {
+            let corner = blocks.corner(slot);
+            self.look_around(&scene, corner, near);
+            near.retain(|i| self.gives(*i).is_some());
+            for i in near.iter() {
+                let geom = scene.wide(&robot.sweep, &scene.placed(self.geoms[*i]));
+                for (n, place) in places.iter().enumerate() {
+                    let x = self.at::<T>(corner, *place);
+                    let at = slot * BLOCK_NODES + n * T::WIDTH;
+                    let (p, m) = node_pack::<T>(&momenta[at..at + T::WIDTH]);
+                    if geom.away(x, T::Pack::lit(self.felt())) || !there(m).any() {
+                        continue;
+                    }
+                    let (v, softness) = (velocity(p, m, pull), self.grid.softness);
+                    let (v_bar, m_bar) =
+                        geom.approach_vjp(x, v, m, softness, &approach_bars[*i], &mut geom_bars[*i]);
+                    let (p_bar, m_from_v, pulled) = velocity_vjp(p, m, pull, v_bar);
+                    pull_bar += pulled;
+                    let m_bar = m_bar + m_from_v;
+                    for (k, bar) in bars[at..at + T::WIDTH].iter_mut().enumerate() {
+                        let p = T::unpack_vector(&p_bar, k);
+                        *bar += T::quad([p.x, p.y, p.z, T::unpack(&m_bar, k)]);
+                    }
                 }
-                let v = velocity(p, m, pull);
-                let softness = self.grid.softness;
-                let (v_bar, m_bar) = geom.approach_vjp(x, v, m, softness, &sums_bars[i], &mut geom_bars[i]);
-                let (p_bar, m_from_v, pulled) = velocity_vjp(p, m, pull, v_bar);
-                pull_bar += pulled;
-                let m_bar = m_bar + m_from_v;
-                for k in 0..T::WIDTH {
-                    let p = T::unpack_vector(&p_bar, k);
-                    bars[at + k] += T::quad([p.x, p.y, p.z, T::unpack(&m_bar, k)]);
-                }
             }
-        });
+        }
         (T::total_vector(pull_bar) * T::lit(self.dt)).add_to(&mut params_bar[self.robot.index().gravity..]);
-        ws.approach_bars = sums_bars;
     }
 }

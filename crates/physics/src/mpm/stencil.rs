@@ -1,64 +1,117 @@
 //! Which nodes a particle touches, and how much: quadratic B-splines over 3×3×3 nodes.
 //!
-//! With f the particle's place in units of the grid, counted from its lowest node: w₀ = ½ (3/2 − f)², w₁ = ¾ − (f − 1)²,
-//! w₂ = ½ (f − ½)², f ∈ [½, 3/2). In two dimensions the third axis has one node of weight 1 and no slope.
+//! With u ∈ [−½, ½) the particle's place counted from its middle node, in units of the grid: w₀ = ½ (½ − u)², w₁ = ¾ − u²,
+//! w₂ = ½ (½ + u)². In two dimensions the third axis has one node of weight 1 and no slope.
+//!
+//! Nodes lie in lines along z. A line of three is taken together with the node after it, whose weight is 0, as one
+//! [`Scalar::Row`]; nine rows are all a particle touches. Particles of one cell touch the same nine, which then stay in registers.
 
-use pullback_math::{Scalar, Vec3};
+use pullback_math::{Real, Scalar, Vec3};
 
 /// Nodes along one edge of a tile: a block of 4 and the reach of its particles.
 pub const TILE: usize = 6;
 /// Nodes of a tile.
 pub const TILE_NODES: usize = TILE * TILE * TILE;
+/// Length of a tile in memory: the last row reads one node more.
+pub const TILE_LENGTH: usize = TILE_NODES + 1;
+
+/// The splines t = α + β u, w = γ t² + δ of the nodes of an axis, side by side; the last place is empty.
+#[derive(Clone, Copy, Debug)]
+struct Splines<P> {
+    alpha: P,
+    beta: P,
+    gamma: P,
+    delta: P,
+    /// dw/dx = slope t, 1/m.
+    slope: P,
+    /// Where the nodes are, in units of the grid.
+    nodes: P,
+    spacing: P,
+}
+
+impl<P: Real> Splines<P> {
+    fn new(dx: f64, places: impl Fn([f64; 4]) -> P) -> Self {
+        let (alpha, beta, gamma) = ([0.5, 0.0, 0.5, 0.0], [-1.0, 1.0, 1.0, 0.0], [0.5, -1.0, 0.5, 0.0]);
+        Splines {
+            alpha: places(alpha),
+            beta: places(beta),
+            gamma: places(gamma),
+            delta: places([0.0, 0.75, 0.0, 0.0]),
+            slope: places(std::array::from_fn(|i| 2.0 * gamma[i] * beta[i] / dx)),
+            nodes: places([-1.0, 0.0, 1.0, 0.0]),
+            spacing: P::lit(dx),
+        }
+    }
+
+    #[inline(always)]
+    fn at(&self, u: P) -> Axis<P> {
+        let t = self.beta.mul_add(u, self.alpha);
+        Axis {
+            weights: (self.gamma * t).mul_add(t, self.delta),
+            slopes: self.slope * t,
+            offsets: (self.nodes - u) * self.spacing,
+        }
+    }
+}
+
+/// Weights, their derivatives in the particle's position (1/m), and the way from the particle to the nodes (m), of one axis.
+#[derive(Clone, Copy, Debug)]
+struct Axis<P> {
+    weights: P,
+    slopes: P,
+    offsets: P,
+}
+
+/// The splines of a grid.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel<T: Scalar> {
+    per_spacing: T::Quad,
+    quads: Splines<T::Quad>,
+    rows: Splines<T::Row>,
+    /// The third axis in two dimensions.
+    flat: Option<Axis<T::Row>>,
+}
+
+impl<T: Scalar> Kernel<T> {
+    /// The splines of a grid of spacing `dx`; `flat` for two dimensions.
+    pub fn new(dx: f64, flat: bool) -> Self {
+        let row = |x: [f64; 4]| T::row(&x.map(|x| T::lit(x).everywhere()));
+        let zero = T::Row::zero();
+        let alone = Axis { weights: row([0.0, 1.0, 0.0, 0.0]), slopes: zero, offsets: zero };
+        Kernel {
+            per_spacing: T::lit(1.0 / dx).everywhere(),
+            quads: Splines::new(dx, |x| T::quad(x.map(T::lit))),
+            rows: Splines::new(dx, row),
+            flat: flat.then_some(alone),
+        }
+    }
+
+    /// The middle node of a cell whose lowest node is `base`.
+    #[inline(always)]
+    pub fn middle(base: [usize; 3]) -> T::Quad {
+        let [x, y, z] = base.map(|b| T::lit((b + 1) as f64));
+        T::quad([x, y, z, T::zero()])
+    }
+
+    /// The nodes around a particle at `x` in the cell with the middle node given.
+    #[inline(always)]
+    pub fn at(&self, [x, y, z]: [T; 3], middle: T::Quad) -> Stencil<T> {
+        let u = T::quad([x, y, z, T::zero()]).mul_add(self.per_spacing, -middle);
+        let [x, y, z, _] = T::entries(u);
+        Stencil {
+            x: self.quads.at(x.everywhere()),
+            y: self.quads.at(y.everywhere()),
+            z: self.flat.unwrap_or_else(|| self.rows.at(z.along())),
+        }
+    }
+}
 
 /// The nodes around a particle.
 #[derive(Clone, Copy, Debug)]
 pub struct Stencil<T: Scalar> {
-    /// Lowest node.
-    pub base: [i32; 3],
-    /// Weights by axis and node.
-    pub weights: [[T; 3]; 3],
-    /// Their derivatives in the particle's position, 1/m.
-    pub slopes: [[T; 3]; 3],
-    /// From the particle to the nodes by axis, m.
-    pub offsets: [[T; 3]; 3],
-}
-
-impl<T: Scalar> Stencil<T> {
-    /// The nodes around `x` on a grid of spacing `dx`; `flat` for two dimensions.
-    #[inline(always)]
-    pub fn new(x: Vec3<T>, dx: f64, flat: bool) -> Self {
-        let (per_dx, half) = (T::lit(1.0 / dx), T::lit(0.5));
-        let mut stencil = Stencil {
-            base: [0; 3],
-            weights: [[T::zero(); 3]; 3],
-            slopes: [[T::zero(); 3]; 3],
-            offsets: [[T::zero(); 3]; 3],
-        };
-        for (axis, x) in [x.x, x.y, x.z].into_iter().enumerate() {
-            let place = x * per_dx;
-            let base = (place - half).cell();
-            stencil.base[axis] = base;
-            if flat && axis == 2 {
-                stencil.weights[2][1] = T::one();
-                continue;
-            }
-            let f = place - T::lit(f64::from(base));
-            let (a, b, c) = (T::lit(1.5) - f, f - T::one(), f - half);
-            stencil.weights[axis] = [half * a * a, T::lit(0.75) - b * b, half * c * c];
-            stencil.slopes[axis] = [-a * per_dx, -(b + b) * per_dx, c * per_dx];
-            for (i, offset) in stencil.offsets[axis].iter_mut().enumerate() {
-                *offset = (T::lit(i as f64) - f) * T::lit(dx);
-            }
-        }
-        stencil
-    }
-
-    /// Where the lowest node lies in its tile.
-    #[inline(always)]
-    pub fn corner(&self) -> usize {
-        let [i, j, k] = self.base.map(|b| (b & 3) as usize);
-        (i * TILE + j) * TILE + k
-    }
+    x: Axis<T::Quad>,
+    y: Axis<T::Quad>,
+    z: Axis<T::Row>,
 }
 
 /// A value at a particle and its gradient in space, both with one entry per number of a node.
@@ -70,91 +123,129 @@ pub struct Affine<Q> {
     pub columns: [Q; 3],
 }
 
-/// tile += w (value + columns·offset), at all nodes around a particle.
+/// The nodes of a cell by x and y.
+pub type Rows<T> = [[<T as Scalar>::Row; 3]; 3];
+
+/// First node of a row of the cell with the lowest node `corner`.
 #[inline(always)]
-pub fn scatter<T: Scalar>(tile: &mut [T::Quad], at: &Stencil<T>, what: Affine<T::Quad>) {
-    let corner = at.corner();
-    let [wx, wy, wz] = at.weights;
-    let along_z: [T::Quad; 3] = std::array::from_fn(|k| what.columns[2] * T::everywhere(at.offsets[2][k]));
+fn row_at(corner: usize, i: usize, j: usize) -> usize {
+    corner + (i * TILE + j) * TILE
+}
+
+/// The nodes of the cell whose lowest node is number `corner` of a tile.
+#[inline(always)]
+pub fn load<T: Scalar>(tile: &[T::Quad; TILE_LENGTH], corner: usize) -> Rows<T> {
+    // Written out, so that rows become registers.
+    let row = |i: usize, j: usize| T::row(&tile[row_at(corner, i, j)..][..4].as_chunks().0[0]);
+    [[row(0, 0), row(0, 1), row(0, 2)], [row(1, 0), row(1, 1), row(1, 2)], [row(2, 0), row(2, 1), row(2, 2)]]
+}
+
+/// The way back of [`load`].
+#[inline(always)]
+pub fn store<T: Scalar>(tile: &mut [T::Quad; TILE_LENGTH], corner: usize, rows: &Rows<T>) {
     for i in 0..3 {
-        let x = what.value + what.columns[0] * T::everywhere(at.offsets[0][i]);
         for j in 0..3 {
-            let xy = x + what.columns[1] * T::everywhere(at.offsets[1][j]);
-            let w = wx[i] * wy[j];
-            let row = &mut tile[corner + (i * TILE + j) * TILE..][..3];
-            for k in 0..3 {
-                row[k] += (xy + along_z[k]) * T::everywhere(w * wz[k]);
-            }
+            tile[row_at(corner, i, j)..][..4].copy_from_slice(&T::quads(rows[i][j]));
         }
     }
 }
 
+/// The numbers of an axis, each all along a row.
+#[inline(always)]
+fn each<T: Scalar>(quad: T::Quad) -> [T::Row; 3] {
+    let [a, b, c, _] = T::entries(quad);
+    [a.along(), b.along(), c.along()]
+}
+
+/// Sum of the quads of a row.
+#[inline(always)]
+fn folded<T: Scalar>(row: T::Row) -> T::Quad {
+    let [a, b, c, d] = T::quads(row);
+    (a + b) + (c + d)
+}
+
+/// rows += w (value + columns·offset)
+#[inline(always)]
+pub fn scatter<T: Scalar>(rows: &mut Rows<T>, at: &Stencil<T>, what: Affine<T::Quad>) {
+    let Stencil { x, y, z } = at;
+    let [c0, c1, c2] = what.columns;
+    let (c0, c1, c2) = (T::repeated(c0), T::repeated(c1), T::repeated(c2));
+    let value = c2.mul_add(z.offsets, T::repeated(what.value)) * z.weights;
+    let (along_x, along_y) = (c0 * z.weights, c1 * z.weights);
+    let (wx, ox) = (each::<T>(x.weights), each::<T>(x.offsets));
+    let (wy, wy_oy) = (each::<T>(y.weights), each::<T>(y.weights * y.offsets));
+    for i in 0..3 {
+        let plane = along_x.mul_add(ox[i], value) * wx[i];
+        let plane_y = along_y * wx[i];
+        for j in 0..3 {
+            rows[i][j] = plane.mul_add(wy[j], plane_y.mul_add(wy_oy[j], rows[i][j]));
+        }
+    }
+}
+
+/// Σ w n over the nodes n around a particle.
+#[inline(always)]
+pub fn value<T: Scalar>(rows: &Rows<T>, at: &Stencil<T>) -> T::Quad {
+    let Stencil { x, y, z } = at;
+    let (wx, wy) = (each::<T>(x.weights), each::<T>(y.weights));
+    let mut sum = T::Row::zero();
+    for i in 0..3 {
+        let [a, b, c] = rows[i];
+        sum = a.mul_add(wy[0], b.mul_add(wy[1], c * wy[2])).mul_add(wx[i], sum);
+    }
+    folded::<T>(sum * z.weights)
+}
+
 /// Σ w n and Σ w n offset over the nodes n around a particle.
 #[inline(always)]
-pub fn gather<T: Scalar>(tile: &[T::Quad], at: &Stencil<T>) -> Affine<T::Quad> {
-    let corner = at.corner();
-    let [wx, wy, wz] = at.weights;
-    let zero = T::Quad::default();
-    let mut sum = Affine { value: zero, columns: [zero; 3] };
-    let moment_z: [T; 3] = std::array::from_fn(|k| wz[k] * at.offsets[2][k]);
+pub fn gather<T: Scalar>(rows: &Rows<T>, at: &Stencil<T>) -> Affine<T::Quad> {
+    let Stencil { x, y, z } = at;
+    let (wx, wx_ox) = (each::<T>(x.weights), each::<T>(x.weights * x.offsets));
+    let (wy, wy_oy) = (each::<T>(y.weights), each::<T>(y.weights * y.offsets));
+    let mut sums = [T::Row::zero(); 3];
     for i in 0..3 {
-        let (mut plane, mut plane_y, mut plane_z) = (zero, zero, zero);
-        for j in 0..3 {
-            let row = &tile[corner + (i * TILE + j) * TILE..][..3];
-            let (mut line, mut line_z) = (zero, zero);
-            for k in 0..3 {
-                line += row[k] * T::everywhere(wz[k]);
-                line_z += row[k] * T::everywhere(moment_z[k]);
-            }
-            plane += line * T::everywhere(wy[j]);
-            plane_y += line * T::everywhere(wy[j] * at.offsets[1][j]);
-            plane_z += line_z * T::everywhere(wy[j]);
-        }
-        let w = T::everywhere(wx[i]);
-        sum.value += plane * w;
-        sum.columns[0] += plane * T::everywhere(wx[i] * at.offsets[0][i]);
-        sum.columns[1] += plane_y * w;
-        sum.columns[2] += plane_z * w;
+        let [a, b, c] = rows[i];
+        let plane = a.mul_add(wy[0], b.mul_add(wy[1], c * wy[2]));
+        let plane_y = a.mul_add(wy_oy[0], b.mul_add(wy_oy[1], c * wy_oy[2]));
+        sums[0] = plane.mul_add(wx[i], sums[0]);
+        sums[1] = plane.mul_add(wx_ox[i], sums[1]);
+        sums[2] = plane_y.mul_add(wx[i], sums[2]);
     }
-    sum
+    let (sum, sum_x, sum_y) = (sums[0] * z.weights, sums[1] * z.weights, sums[2] * z.weights);
+    Affine {
+        value: folded::<T>(sum),
+        columns: [folded::<T>(sum_x), folded::<T>(sum_y), folded::<T>(sum * z.offsets)],
+    }
 }
 
 /// Cotangent of the particle's position when nodes n meet w (value + columns·offset): Σ ∂w n·(value + columns·offset) −
 /// (Σ w n)·columns. `sum` is Σ w n.
 #[inline(always)]
 pub fn position_bar<T: Scalar>(
-    tile: &[T::Quad],
+    rows: &Rows<T>,
     at: &Stencil<T>,
     what: Affine<T::Quad>,
     sum: T::Quad,
 ) -> Vec3<T> {
-    let corner = at.corner();
-    let ([wx, wy, wz], [sx, sy, sz]) = (at.weights, at.slopes);
-    let zero = T::Quad::default();
-    let mut bar = [zero; 3];
-    let along_z: [T::Quad; 3] = std::array::from_fn(|k| what.columns[2] * T::everywhere(at.offsets[2][k]));
+    let Stencil { x, y, z } = at;
+    let [c0, c1, c2] = what.columns;
+    let (c0, c1, c2) = (T::repeated(c0), T::repeated(c1), T::repeated(c2));
+    let along_z = c2.mul_add(z.offsets, T::repeated(what.value));
+    let (wx, sx, ox) = (each::<T>(x.weights), each::<T>(x.slopes), each::<T>(x.offsets));
+    let (wy, sy, oy) = (each::<T>(y.weights), each::<T>(y.slopes), each::<T>(y.offsets));
+    let mut bars = [T::Row::zero(); 3];
     for i in 0..3 {
-        let x = what.value + what.columns[0] * T::everywhere(at.offsets[0][i]);
-        let (mut plane, mut plane_y, mut plane_z) = (zero, zero, zero);
-        for j in 0..3 {
-            let xy = x + what.columns[1] * T::everywhere(at.offsets[1][j]);
-            let row = &tile[corner + (i * TILE + j) * TILE..][..3];
-            let (mut line, mut line_z) = (zero, zero);
-            for k in 0..3 {
-                let meets = row[k] * (xy + along_z[k]);
-                line += meets * T::everywhere(wz[k]);
-                line_z += meets * T::everywhere(sz[k]);
-            }
-            plane += line * T::everywhere(wy[j]);
-            plane_y += line * T::everywhere(sy[j]);
-            plane_z += line_z * T::everywhere(wy[j]);
-        }
-        bar[0] += plane * T::everywhere(sx[i]);
-        bar[1] += plane_y * T::everywhere(wx[i]);
-        bar[2] += plane_z * T::everywhere(wx[i]);
+        let along_x = c0.mul_add(ox[i], along_z);
+        let meets = |j: usize| rows[i][j] * c1.mul_add(oy[j], along_x);
+        let (a, b, c) = (meets(0), meets(1), meets(2));
+        let plane = a.mul_add(wy[0], b.mul_add(wy[1], c * wy[2]));
+        let plane_y = a.mul_add(sy[0], b.mul_add(sy[1], c * sy[2]));
+        bars[0] = plane.mul_add(sx[i], bars[0]);
+        bars[1] = plane_y.mul_add(wx[i], bars[1]);
+        bars[2] = plane.mul_add(wx[i], bars[2]);
     }
-    for (bar, column) in bar.iter_mut().zip(what.columns) {
-        *bar -= sum * column;
-    }
-    Vec3::new(T::quad_sum(bar[0]), T::quad_sum(bar[1]), T::quad_sum(bar[2]))
+    let (x, y) = (folded::<T>(bars[0] * z.weights), folded::<T>(bars[1] * z.weights));
+    let z = folded::<T>(bars[2] * z.slopes);
+    let [c0, c1, c2] = what.columns;
+    Vec3::new(T::quad_sum(x - sum * c0), T::quad_sum(y - sum * c1), T::quad_sum(z - sum * c2))
 }

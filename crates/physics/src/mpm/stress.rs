@@ -1,11 +1,12 @@
 //! What happens in the particles: trial deformation, flow, stress; in packs of particles of one material.
 //!
-//! F_trial = (1 + Δt C) F; the material gives F′ and τ; the momentum that a particle hands out has the gradient
-//! A = m C − Δt V (4/h²) τ.
+//! F_trial = (1 + Δt C) F; the material gives F′ and τ; a particle hands out its mass, its momentum m v, and the gradient of
+//! it A = m C − Δt V (4/h²) τ. Two packs at a time: the singular values of one fill the waiting for those of the other.
 
-use pullback_math::{Mat3, Real, SymMat3, Vec3};
+use pullback_math::{Mat3, RECORD, Real, SymMat3, Twin, Vec3};
 
 use super::material::Material;
+use super::view::{View, ViewMut};
 
 /// Constants of a part and the time step.
 #[derive(Clone, Copy, Debug)]
@@ -18,120 +19,208 @@ pub struct Scales {
     pub push: f64,
 }
 
-/// F′ and A from C, F, mass and parameters.
-#[inline(always)]
-fn update<T: Real, M: Material<P>, const P: usize>(
+/// What a particle hands out: m v and m, then the columns of A, each with a zero.
+pub type Handed<T> = [[T; RECORD]; 2];
+
+/// What a pack of particles is before a substep.
+struct Before<T> {
+    v: Vec3<T>,
     c: Mat3<T>,
     f: Mat3<T>,
     density: T,
-    params: [T; P],
-    s: Scales,
-) -> (Mat3<T>, Mat3<T>) {
-    let trial = f + c * f * T::lit(s.dt);
-    let (f, tau) = M::update(trial, params);
-    (f, c * (density * T::lit(s.volume)) - tau.to_mat3() * T::lit(s.push))
 }
 
-/// The pullback of [`update`]: cotangents of C, F, density and parameters.
+/// What a pack of particles hands out.
+struct Out<T> {
+    momentum: Vec3<T>,
+    mass: T,
+    a: Mat3<T>,
+}
+
+/// F′ and what is handed out.
+#[inline(always)]
+fn update<T: Real, M: Material<P>, const P: usize>(
+    at: &Before<T>,
+    params: [T; P],
+    s: Scales,
+) -> (Mat3<T>, Out<T>) {
+    let trial = at.f + at.c * at.f * T::lit(s.dt);
+    let (f, tau) = M::update(trial, params);
+    let mass = at.density * T::lit(s.volume);
+    (f, Out { momentum: at.v * mass, mass, a: at.c * mass - tau.to_mat3() * T::lit(s.push) })
+}
+
+/// The pullback of [`update`]: cotangents of what was before, and of parameters.
 #[inline(always)]
 fn update_vjp<T: Real, M: Material<P>, const P: usize>(
-    c: Mat3<T>,
-    f: Mat3<T>,
-    density: T,
+    at: &Before<T>,
     params: [T; P],
     s: Scales,
     f_bar: Mat3<T>,
-    a_bar: Mat3<T>,
-) -> (Mat3<T>, Mat3<T>, T, [T; P]) {
-    let dt = T::lit(s.dt);
+    out_bar: Out<T>,
+) -> (Before<T>, [T; P]) {
+    let Before { v, c, f, density } = *at;
+    let (dt, a_bar) = (T::lit(s.dt), out_bar.a);
     let trial = f + c * f * dt;
     let tau_bar = SymMat3::zero().to_mat3_vjp(a_bar * T::lit(-s.push));
     let (trial_bar, params_bar) = M::update_vjp(trial, params, (f_bar, tau_bar));
+    // m̄ of m, of m v and of m C
+    let of_affine = c.c0.dot(a_bar.c0) + c.c1.dot(a_bar.c1) + c.c2.dot(a_bar.c2);
+    let mass_bar = out_bar.mass + v.dot(out_bar.momentum) + of_affine;
     let mass = density * T::lit(s.volume);
-    // F_trial = F + Δt C F
-    let c_bar = a_bar * mass + trial_bar * f.transpose() * dt;
-    let f_bar = trial_bar + c.transpose() * trial_bar * dt;
-    let dot = c.c0.dot(a_bar.c0) + c.c1.dot(a_bar.c1) + c.c2.dot(a_bar.c2);
-    (c_bar, f_bar, dot * T::lit(s.volume), params_bar)
+    let bar = Before {
+        v: out_bar.momentum * mass,
+        // F_trial = F + Δt C F
+        c: a_bar * mass + trial_bar * f.transpose() * dt,
+        f: trial_bar + c.transpose() * trial_bar * dt,
+        density: mass_bar * T::lit(s.volume),
+    };
+    (bar, params_bar)
+}
+
+/// A register of each half.
+#[inline(always)]
+fn twin<T: Real>(half: impl Fn(usize) -> T::Pack) -> Twin<T::Pack> {
+    Twin(half(0), half(T::WIDTH))
 }
 
 /// The matrices at places `first..` of a list, the last one repeated.
 #[inline(always)]
-fn gather<T: Real>(from: &[[T; 9]], first: usize) -> Mat3<T::Pack> {
-    let at = |i: usize| &from[(first + i).min(from.len() - 1)];
-    let column = |c: usize| T::pack_vectors(|i| Vec3 { x: at(i)[c], y: at(i)[c + 1], z: at(i)[c + 2] });
-    Mat3 { c0: column(0), c1: column(3), c2: column(6) }
+fn matrices<T: Real>(from: &[[T; 9]], first: usize) -> Mat3<Twin<T::Pack>> {
+    let half = |first: usize| {
+        let at = |i: usize| &from[(first + i).min(from.len() - 1)];
+        let [a, b, c, d, e, f, g, h] = T::gather(|i| &at(i).as_chunks().0[0]);
+        let last = T::pack(|i| at(i)[8]);
+        Mat3::from_cols(Vec3::new(a, b, c), Vec3::new(d, e, f), Vec3::new(g, h, last))
+    };
+    half(first).zip(half(first + T::WIDTH), Twin)
 }
 
-/// Hands the matrix at each place to `write`.
+/// The vectors at places `first..` of a list, the last one repeated.
 #[inline(always)]
-fn scatter<T: Real>(m: &Mat3<T::Pack>, count: usize, mut write: impl FnMut(usize, [T; 9])) {
-    for i in 0..count {
-        let [a, b, c] = [&m.c0, &m.c1, &m.c2].map(|c| T::unpack_vector(c, i));
-        write(i, [a.x, a.y, a.z, b.x, b.y, b.z, c.x, c.y, c.z]);
-    }
+fn vectors<T: Real>(from: &[[T; 3]], first: usize) -> Vec3<Twin<T::Pack>> {
+    let half = |first: usize| {
+        T::pack_vectors(|i| {
+            let [x, y, z] = from[(first + i).min(from.len() - 1)];
+            Vec3 { x, y, z }
+        })
+    };
+    half(first).zip(half(first + T::WIDTH), Twin)
 }
 
 /// Parameters of one part: density of each particle, then each parameter of each.
 #[inline(always)]
-fn gather_params<T: Real, const P: usize>(params: &[T], n: usize, first: usize) -> (T::Pack, [T::Pack; P]) {
-    let run = |r: usize| T::pack(|i| params[r * n + (first + i).min(n - 1)]);
+fn parameters<T: Real, const P: usize>(
+    params: &[T],
+    n: usize,
+    first: usize,
+) -> (Twin<T::Pack>, [Twin<T::Pack>; P]) {
+    let run = |r: usize| twin::<T>(|half| T::pack(|i| params[r * n + (first + half + i).min(n - 1)]));
     (run(0), std::array::from_fn(|p| run(1 + p)))
 }
 
-/// F′ into `next` and A into `affine`, for all particles of a part.
-pub fn stress<T: Real, M: Material<P>, const P: usize>(
-    params: &[T],
-    c: &[[T; 9]],
-    f: &[[T; 9]],
-    scales: Scales,
-    next: &mut [[T; 9]],
-    affine: &mut [[T; 9]],
-) {
-    let n = f.len();
-    for first in (0..n).step_by(T::WIDTH) {
-        let (density, values) = gather_params::<T, P>(params, n, first);
-        let (deformed, a) =
-            update::<T::Pack, M, P>(gather(c, first), gather(f, first), density, values, scales);
-        let count = T::WIDTH.min(n - first);
-        scatter::<T>(&deformed, count, |i, m| next[first + i] = m);
-        scatter::<T>(&a, count, |i, m| affine[first + i] = m);
+/// Hands the record at each of `count` places to `write`.
+#[inline(always)]
+fn records<T: Real>(rows: [Twin<T::Pack>; RECORD], count: usize, mut write: impl FnMut(usize, [T; RECORD])) {
+    for (half, rows) in [rows.map(|r| r.0), rows.map(|r| r.1)].iter().enumerate() {
+        T::scatter(rows, |i, record| {
+            let i = half * T::WIDTH + i;
+            if i < count {
+                write(i, record);
+            }
+        });
     }
 }
 
-/// The pullback of [`stress`]: *adds* to the cotangents of parameters, C and F.
-pub fn stress_vjp<T: Real, M: Material<P>, const P: usize>(
+/// Hands the number at each of `count` places to `write`.
+#[inline(always)]
+fn numbers<T: Real>(x: Twin<T::Pack>, count: usize, mut write: impl FnMut(usize, T)) {
+    for (half, pack) in [x.0, x.1].iter().enumerate() {
+        for i in 0..T::WIDTH.min(count.saturating_sub(half * T::WIDTH)) {
+            write(half * T::WIDTH + i, T::unpack(pack, i));
+        }
+    }
+}
+
+/// The first eight numbers of a matrix, column by column; the ninth is `m.c2.z`.
+#[inline(always)]
+fn eight<T: Real>(m: &Mat3<T>) -> [T; RECORD] {
+    [m.c0.x, m.c0.y, m.c0.z, m.c1.x, m.c1.y, m.c1.z, m.c2.x, m.c2.y]
+}
+
+#[inline(always)]
+fn before<T: Real>(at: &View<'_, T>, density: Twin<T::Pack>, first: usize) -> Before<Twin<T::Pack>> {
+    Before { v: vectors(at.v, first), c: matrices(at.c, first), f: matrices(at.f, first), density }
+}
+
+/// What all particles of a part hand out, and F′ where it is asked for.
+pub(super) fn stress<T: Real, M: Material<P>, const P: usize>(
     params: &[T],
-    c: &[[T; 9]],
-    f: &[[T; 9]],
+    at: &View<'_, T>,
+    scales: Scales,
+    mut next: Option<&mut [[T; 9]]>,
+    handed: &mut [Handed<T>],
+) {
+    let n = at.f.len();
+    for first in (0..n).step_by(2 * T::WIDTH) {
+        let (density, values) = parameters::<T, P>(params, n, first);
+        let (f, out) = update::<_, M, P>(&before(at, density, first), values, scales);
+        let (count, handed) = (n - first, &mut handed[first..]);
+        let (p, [c0, c1, c2], zero) = (out.momentum, [out.a.c0, out.a.c1, out.a.c2], Twin::zero());
+        let value = [p.x, p.y, p.z, out.mass, c0.x, c0.y, c0.z, zero];
+        records::<T>(value, count, |i, record| handed[i][0] = record);
+        let columns = [c1.x, c1.y, c1.z, zero, c2.x, c2.y, c2.z, zero];
+        records::<T>(columns, count, |i, record| handed[i][1] = record);
+        if let Some(next) = &mut next {
+            let next = &mut next[first..];
+            records::<T>(eight(&f), count, |i, record| next[i][..RECORD].copy_from_slice(&record));
+            numbers::<T>(f.c2.z, count, |i, x| next[i][RECORD] = x);
+        }
+    }
+}
+
+/// The pullback of [`stress`]: *adds* to the cotangents of parameters, v, C and F.
+pub(super) fn stress_vjp<T: Real, M: Material<P>, const P: usize>(
+    params: &[T],
+    at: &View<'_, T>,
     scales: Scales,
     next_bar: &[[T; 9]],
-    affine_bar: &[[T; 9]],
+    handed_bar: &[Handed<T>],
     params_bar: &mut [T],
-    c_bar: &mut [[T; 9]],
-    f_bar: &mut [[T; 9]],
+    bar: &mut ViewMut<'_, T>,
 ) {
-    let n = f.len();
-    let add = |to: &mut [T; 9], m: [T; 9]| to.iter_mut().zip(m).for_each(|(to, x)| *to += x);
-    for first in (0..n).step_by(T::WIDTH) {
-        let (density, values) = gather_params::<T, P>(params, n, first);
-        let (cb, fb, density_bar, values_bar) = update_vjp::<T::Pack, M, P>(
-            gather(c, first),
-            gather(f, first),
-            density,
+    let n = at.f.len();
+    let add = |to: &mut [T], x: &[T]| to.iter_mut().zip(x).for_each(|(to, x)| *to += *x);
+    for first in (0..n).step_by(2 * T::WIDTH) {
+        let (density, values) = parameters::<T, P>(params, n, first);
+        let half = |half: usize, r: usize| T::gather(|i| &handed_bar[(first + half + i).min(n - 1)][r]);
+        let [value, columns] = [0, 1].map(|r| {
+            let (low, high) = (half(0, r), half(T::WIDTH, r));
+            std::array::from_fn::<_, RECORD, _>(|i| Twin(low[i], high[i]))
+        });
+        let [px, py, pz, mass, ax, ay, az, _] = value;
+        let [bx, by, bz, _, cx, cy, cz, _] = columns;
+        let a = Mat3::from_cols(Vec3::new(ax, ay, az), Vec3::new(bx, by, bz), Vec3::new(cx, cy, cz));
+        let out_bar = Out { momentum: Vec3::new(px, py, pz), mass, a };
+        let (b, values_bar) = update_vjp::<_, M, P>(
+            &before(at, density, first),
             values,
             scales,
-            gather(next_bar, first),
-            gather(affine_bar, first),
+            matrices(next_bar, first),
+            out_bar,
         );
-        let count = T::WIDTH.min(n - first);
-        scatter::<T>(&cb, count, |i, m| add(&mut c_bar[first + i], m));
-        scatter::<T>(&fb, count, |i, m| add(&mut f_bar[first + i], m));
-        for i in 0..count {
-            params_bar[first + i] += T::unpack(&density_bar, i);
-            for (p, bar) in values_bar.iter().enumerate() {
-                params_bar[(1 + p) * n + first + i] += T::unpack(bar, i);
-            }
+        let count = n - first;
+        records::<T>(eight(&b.c), count, |i, r| add(&mut bar.c[first + i][..RECORD], &r));
+        records::<T>(eight(&b.f), count, |i, r| add(&mut bar.f[first + i][..RECORD], &r));
+        let rest = [b.v.x, b.v.y, b.v.z, b.c.c2.z, b.f.c2.z, b.density, Twin::zero(), Twin::zero()];
+        records::<T>(rest, count, |i, [x, y, z, c, f, density, _, _]| {
+            add(&mut bar.v[first + i], &[x, y, z]);
+            bar.c[first + i][RECORD] += c;
+            bar.f[first + i][RECORD] += f;
+            params_bar[first + i] += density;
+        });
+        for (p, x) in values_bar.into_iter().enumerate() {
+            numbers::<T>(x, count, |i, x| params_bar[(1 + p) * n + first + i] += x);
         }
     }
 }

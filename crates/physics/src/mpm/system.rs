@@ -11,18 +11,17 @@
 //! O(Δt).
 
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{ConfigError, Described, Info, StepError, System, Workspace};
-use pullback_math::{Flat, Force, Mask, Real, Scalar, Vec3};
+use pullback_core::{ConfigError, Described, Info, StepError, System};
+use pullback_math::{Scalar, Vec3};
 
-use super::blocks::{BLOCK_NODES, Blocks, base_of};
 use super::cloud::{Cloud, Grid, Part, Stuff};
-use super::colliders::{Drive, Reaction};
+use super::colliders::Drive;
 use super::material::{FixedCorotated, Fluid, NeoHookean, Plasticine, Sand, VonMises};
-use super::share::Approach;
-use super::stencil::{Affine, Stencil, TILE_NODES, gather, position_bar, scatter};
 use super::stress::{Scales, stress, stress_vjp};
-use crate::articulated::wide_geom::WideGeomBar;
-use crate::articulated::{Articulated, ArticulatedWorkspace, Model};
+use super::transfer::limits;
+use super::view::{View, ViewMut};
+use super::workspace::MpmWorkspace;
+use crate::articulated::{Articulated, Model};
 
 /// Particles and moving colliders.
 #[derive(Clone, Debug)]
@@ -144,7 +143,8 @@ impl Mpm {
             model.options.contact && (model.geoms[*g].collision_bits | model.geoms[*g].collides_with) != 0
         };
         let geoms: Vec<usize> = (0..model.geoms.len()).filter(deflects).collect();
-        let (robot, drive) = if coupled { pushed(robot, &geoms, dt)? } else { (robot, Drive::Speeds) };
+        let (robot, drive) =
+            if coupled { Drive::by_forces(robot, &geoms, dt)? } else { (robot, Drive::Speeds) };
         Ok(Mpm { layout: builder.build()?, grid, cloud, drive, dt, geoms, parts, floor: next, robot })
     }
 
@@ -165,226 +165,72 @@ impl Mpm {
         self.dt
     }
 
-    /// q, u, x, v, C, F of a state.
-    pub fn split<'a, T>(&self, state: &'a [T]) -> View<'a, T> {
-        let n = self.cloud.particles();
-        let (q, rest) = state.split_at(self.robot.coordinates().nq);
-        let (u, rest) = rest.split_at(self.joint_velocities());
-        let (x, rest) = rest.split_at(3 * n);
-        let (v, rest) = rest.split_at(3 * n);
-        let (c, f) = rest.split_at(9 * n);
-        View { q, u, x: x.as_chunks().0, v: v.as_chunks().0, c: c.as_chunks().0, f: f.as_chunks().0 }
-    }
-
-    /// Number of joint velocities in a state.
-    fn joint_velocities(&self) -> usize {
-        if self.is_coupled() { self.robot.coordinates().nv } else { 0 }
-    }
-
-    fn split_mut<'a, T>(&self, state: &'a mut [T]) -> ViewMut<'a, T> {
-        let n = self.cloud.particles();
-        let (q, rest) = state.split_at_mut(self.robot.coordinates().nq);
-        let (u, rest) = rest.split_at_mut(self.joint_velocities());
-        let (x, rest) = rest.split_at_mut(3 * n);
-        let (v, rest) = rest.split_at_mut(3 * n);
-        let (c, f) = rest.split_at_mut(9 * n);
-        ViewMut {
-            q,
-            u,
-            x: x.as_chunks_mut().0,
-            v: v.as_chunks_mut().0,
-            c: c.as_chunks_mut().0,
-            f: f.as_chunks_mut().0,
-        }
-    }
-
     fn scales(&self, part: &Part) -> Scales {
         let push = self.dt * part.volume * 4.0 / (self.grid.spacing * self.grid.spacing);
         Scales { dt: self.dt, volume: part.volume, push }
     }
 
-    fn masses<'a, T: Real>(&'a self, params: &'a [T]) -> impl Fn(usize) -> T + 'a {
-        move |p: usize| {
-            let part = self.cloud.parts.iter().position(|s| p < s.first + s.count).unwrap_or(0);
-            let Part { first, volume, .. } = self.cloud.parts[part];
-            params[self.parts[part] + p - first] * T::lit(volume)
-        }
-    }
-
-    /// Everything up to the velocities of the nodes; F′ into `deformed`.
+    /// Everything up to the velocities of the nodes; F′ into `deformed` where it is asked for.
     fn forward<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
         params: &[T],
-        state: &[T],
+        at: &View<'_, T>,
         control: &[T],
-        deformed: &mut [[T; 9]],
+        deformed: Option<&mut [[T; 9]]>,
     ) {
-        self.place_colliders(ws, params, state, control);
-        let at = self.split(state);
-        for (part, first) in self.cloud.parts.iter().zip(&self.parts) {
-            let (of, scales) = (part.first..part.first + part.count, self.scales(part));
-            let (c, f) = (&at.c[of.clone()], &at.f[of.clone()]);
-            let (next, affine) = (&mut deformed[of.clone()], &mut ws.affine[of]);
-            macro_rules! run {
-                ($material:ident, $p:literal) => {
-                    stress::<T, $material, $p>(&params[*first..], c, f, scales, next, affine)
-                };
-            }
-            with_material!(part.stuff, run);
-        }
-
-        let top = self.grid.nodes.map(|n| n as i32 - 3);
-        ws.blocks.build(at.x.len(), |p| {
-            let base = base_of(vector(at.x[p]), self.grid.spacing);
-            std::array::from_fn(|a| base[a].clamp(0, top[a].max(0)))
-        });
-        self.to_grid(ws, params, &at);
+        self.place_colliders(ws, params, at, control);
+        self.in_particles(ws, params, at, deformed);
+        self.to_grid(ws, at);
         self.share_out(ws, params);
         self.on_grid(ws, params);
         self.push_robot(ws, control.len());
     }
 
-    /// Scatters mass and momentum, and collects them at the nodes.
-    fn to_grid<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T], at: &View<'_, T>) {
-        let MpmWorkspace { blocks, tiles, momenta, affine, .. } = ws;
-        let mass = self.masses(params);
-        let count = blocks.tiles.len();
-        tiles.resize(tiles.len().max(count * TILE_NODES), T::Quad::default());
-        for tile in 0..count {
-            let nodes = &mut tiles[tile * TILE_NODES..][..TILE_NODES];
-            nodes.fill(T::Quad::default());
-            for p in blocks.particles(tile) {
-                let p = *p as usize;
-                let stencil = self.stencil(at.x[p]);
-                scatter::<T>(nodes, &stencil, handed_out(mass(p), at.v[p], affine[p]));
+    /// Flow and stress of all parts.
+    fn in_particles<T: Scalar>(
+        &self,
+        ws: &mut MpmWorkspace<T>,
+        params: &[T],
+        at: &View<'_, T>,
+        mut deformed: Option<&mut [[T; 9]]>,
+    ) {
+        for (part, first) in self.cloud.parts.iter().zip(&self.parts) {
+            let (of, scales) = (part.first..part.first + part.count, self.scales(part));
+            let (at, handed) = (at.of(of.clone()), &mut ws.handed[of.clone()]);
+            let next = deformed.as_mut().map(|f| &mut f[of]);
+            macro_rules! run {
+                ($material:ident, $p:literal) => {
+                    stress::<T, $material, $p>(&params[*first..], &at, scales, next, handed)
+                };
             }
-        }
-        let slots = blocks.nodes.len();
-        momenta.resize(momenta.len().max(slots * BLOCK_NODES), T::Quad::default());
-        for slot in 0..slots {
-            blocks.collect::<T>(slot, tiles, &mut momenta[slot * BLOCK_NODES..][..BLOCK_NODES]);
+            with_material!(part.stuff, run);
         }
     }
 
-    #[inline(always)]
-    fn stencil<T: Scalar>(&self, x: [T; 3]) -> Stencil<T> {
-        Stencil::new(vector(x), self.grid.spacing, self.grid.flat)
-    }
-}
-
-/// q, u, x, v, C, F of a state.
-#[derive(Clone, Copy, Debug)]
-pub struct View<'a, T> {
-    /// Coordinates of the colliders' joints.
-    pub q: &'a [T],
-    /// Velocities of the joints of coupled colliders; empty for driven ones.
-    pub u: &'a [T],
-    /// Positions, m.
-    pub x: &'a [[T; 3]],
-    /// Velocities, m/s.
-    pub v: &'a [[T; 3]],
-    /// Affine velocities column by column, 1/s.
-    pub c: &'a [[T; 9]],
-    /// Deformations column by column.
-    pub f: &'a [[T; 9]],
-}
-
-struct ViewMut<'a, T> {
-    q: &'a mut [T],
-    u: &'a mut [T],
-    x: &'a mut [[T; 3]],
-    v: &'a mut [[T; 3]],
-    c: &'a mut [[T; 9]],
-    f: &'a mut [[T; 9]],
-}
-
-/// A robot whose bodies with geoms that deflect are pushed by the material.
-fn pushed(robot: Articulated, geoms: &[usize], dt: f64) -> Result<(Articulated, Drive), ConfigError> {
-    let model = robot.model();
-    let mut bodies: Vec<usize> = geoms.iter().map(|g| model.geoms[*g].body).filter(|b| *b != 0).collect();
-    bodies.sort_unstable();
-    bodies.dedup();
-    let pushes = geoms.iter().map(|g| bodies.iter().position(|b| *b == model.geoms[*g].body)).collect();
-    let names: Vec<String> = bodies.iter().map(|b| model.bodies[*b].name.clone()).collect();
-    let implicit = model.options.implicit_damping;
-    let robot = robot.with_pushes(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
-    let robot = if implicit { robot.with_implicit_damping(dt) } else { robot };
-    Ok((robot, Drive::Forces { pushes }))
-}
-
-/// Smallest and largest place that a particle may take along each axis, m.
-fn limits(grid: &Grid) -> ([f64; 3], [f64; 3]) {
-    ([grid.spacing; 3], grid.nodes.map(|n| (n as f64 - 2.0) * grid.spacing))
-}
-
-#[inline(always)]
-fn vector<T: Real>([x, y, z]: [T; 3]) -> Vec3<T> {
-    Vec3 { x, y, z }
-}
-
-/// (m v, m) and its gradient A: what a particle hands out.
-#[inline(always)]
-fn handed_out<T: Scalar>(m: T, v: [T; 3], a: [T; 9]) -> Affine<T::Quad> {
-    let column = |c: usize| T::quad([a[c], a[c + 1], a[c + 2], T::zero()]);
-    Affine { value: T::quad([m * v[0], m * v[1], m * v[2], m]), columns: [column(0), column(3), column(6)] }
-}
-
-/// Scratch of [`Mpm`].
-#[derive(Clone, Debug)]
-pub struct MpmWorkspace<T: Scalar> {
-    pub(super) robot: ArticulatedWorkspace<T>,
-    pub(super) robot_state: Vec<T>,
-    pub(super) robot_bar: Vec<T>,
-    /// Of coupled colliders; empty for driven ones.
-    pub(super) robot_rate: Vec<T>,
-    pub(super) rate_bar: Vec<T>,
-    pub(super) u_next: Vec<T>,
-    pub(super) robot_control: Vec<T>,
-    pub(super) robot_control_bar: Vec<T>,
-    pub(super) reactions: Vec<Reaction<T::Pack>>,
-    pub(super) approaches: Vec<Approach<T::Pack>>,
-    pub(super) approach_bars: Vec<Approach<T::Pack>>,
-    /// Of all colliders; 1 for driven ones.
-    pub(super) shares: Vec<T::Pack>,
-    pub(super) share_bars: Vec<T::Pack>,
-    pub(super) blocks: Blocks,
-    affine: Vec<[T; 9]>,
-    affine_bar: Vec<[T; 9]>,
-    deformed: Vec<[T; 9]>,
-    pub(super) tiles: Vec<T::Quad>,
-    tile: Vec<T::Quad>,
-    pub(super) momenta: Vec<T::Quad>,
-    pub(super) velocities: Vec<T::Quad>,
-    pub(super) bars: Vec<T::Quad>,
-    pub(super) geom_bars: Vec<WideGeomBar<T::Pack>>,
-    pub(super) velocity_bars: Vec<Force<T>>,
-    pub(super) wrenches: Vec<Force<T>>,
-}
-
-impl<T: Scalar> Workspace for MpmWorkspace<T> {
-    fn heap_bytes(&self) -> usize {
-        let scalars = [
-            &self.robot_state,
-            &self.robot_bar,
-            &self.robot_rate,
-            &self.rate_bar,
-            &self.u_next,
-            &self.robot_control,
-            &self.robot_control_bar,
-        ];
-        let quads = [&self.tiles, &self.tile, &self.momenta, &self.velocities, &self.bars];
-        quads.iter().map(|q| q.capacity()).sum::<usize>() * size_of::<T::Quad>()
-            + (self.affine.capacity() + self.affine_bar.capacity() + self.deformed.capacity())
-                * size_of::<[T; 9]>()
-            + scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
-            + self.reactions.capacity() * size_of::<Reaction<T::Pack>>()
-            + (self.approaches.capacity() + self.approach_bars.capacity()) * size_of::<Approach<T::Pack>>()
-            + (self.shares.capacity() + self.share_bars.capacity()) * size_of::<T::Pack>()
-            + self.geom_bars.capacity() * size_of::<WideGeomBar<T::Pack>>()
-            + (self.velocity_bars.capacity() + self.wrenches.capacity()) * size_of::<Force<T>>()
-            + self.blocks.heap_bytes()
-            + self.robot.heap_bytes()
+    /// The pullback of [`Mpm::in_particles`].
+    fn in_particles_vjp<T: Scalar>(
+        &self,
+        ws: &MpmWorkspace<T>,
+        params: &[T],
+        at: &View<'_, T>,
+        f_bar: &[[T; 9]],
+        params_bar: &mut [T],
+        out: &mut ViewMut<'_, T>,
+    ) {
+        for (part, first) in self.cloud.parts.iter().zip(&self.parts) {
+            let (of, scales) = (part.first..part.first + part.count, self.scales(part));
+            let (at, f_bar, handed_bar) = (at.of(of.clone()), &f_bar[of.clone()], &ws.handed[of.clone()]);
+            let (params, params_bar, mut out) = (&params[*first..], &mut params_bar[*first..], out.of(of));
+            macro_rules! run {
+                ($material:ident, $p:literal) => {
+                    stress_vjp::<T, $material, $p>(
+                        params, &at, scales, f_bar, handed_bar, params_bar, &mut out,
+                    )
+                };
+            }
+            with_material!(part.stuff, run);
+        }
     }
 }
 
@@ -398,37 +244,7 @@ impl<T: Scalar> System<T> for Mpm {
     type Workspace = MpmWorkspace<T>;
 
     fn workspace(&self) -> Self::Workspace {
-        let (n, bodies) = (self.cloud.particles(), self.robot.model().bodies.len());
-        let c = self.robot.coordinates();
-        let (coupled, controls) = (usize::from(self.is_coupled()), self.robot.layout().control.len());
-        let zeros = |n: usize| vec![T::zero(); n];
-        MpmWorkspace {
-            robot: pullback_core::VectorField::workspace(&self.robot),
-            robot_state: zeros(c.nq + c.nv),
-            robot_bar: zeros(c.nq + c.nv),
-            robot_rate: zeros(2 * c.nv * coupled),
-            rate_bar: zeros(2 * c.nv * coupled),
-            u_next: zeros(c.nv * coupled),
-            robot_control: zeros(controls * coupled),
-            robot_control_bar: zeros(controls * coupled),
-            reactions: vec![Reaction::zero(); self.geoms.len() * coupled],
-            approaches: vec![Approach::zero(); self.geoms.len() * coupled],
-            approach_bars: vec![Approach::zero(); self.geoms.len() * coupled],
-            shares: vec![T::Pack::one(); self.geoms.len()],
-            share_bars: vec![T::Pack::zero(); self.geoms.len()],
-            blocks: Blocks::new(self.grid.nodes, n),
-            affine: vec![[T::zero(); 9]; n],
-            affine_bar: vec![[T::zero(); 9]; n],
-            deformed: vec![[T::zero(); 9]; n],
-            tiles: Vec::new(),
-            tile: vec![T::Quad::default(); TILE_NODES],
-            momenta: Vec::new(),
-            velocities: Vec::new(),
-            bars: Vec::new(),
-            geom_bars: vec![WideGeomBar::zero(); self.geoms.len()],
-            velocity_bars: vec![Force::zero(); bodies],
-            wrenches: vec![Force::zero(); bodies],
-        }
+        MpmWorkspace::new(self)
     }
 
     fn step(
@@ -439,30 +255,10 @@ impl<T: Scalar> System<T> for Mpm {
         control: &[T],
         next: &mut [T],
     ) -> Result<Info, StepError> {
-        let out = self.split_mut(next);
-        self.forward(ws, params, state, control, out.f);
-        let at = self.split(state);
-        let (dt, four) = (T::lit(self.dt), T::lit(4.0 / (self.grid.spacing * self.grid.spacing)));
-        self.advance_colliders(ws, params, control, (out.q, out.u));
-        let (low, high) = limits(&self.grid);
-        for tile in 0..ws.blocks.tiles.len() {
-            ws.blocks.spread::<T>(tile, &ws.velocities, &mut ws.tile);
-            for p in ws.blocks.particles(tile) {
-                let p = *p as usize;
-                let got = gather::<T>(&ws.tile, &self.stencil(at.x[p]));
-                let v = T::quad_vector(got.value);
-                out.v[p] = [v.x, v.y, v.z];
-                for (a, column) in got.columns.iter().enumerate() {
-                    let c = T::quad_vector(*column) * four;
-                    out.c[p][3 * a..3 * a + 3].copy_from_slice(&[c.x, c.y, c.z]);
-                    let moved = at.x[p][a] + dt * out.v[p][a];
-                    out.x[p][a] = moved.max(T::lit(low[a])).min(T::lit(high[a]));
-                }
-                if self.grid.flat {
-                    out.x[p][2] = at.x[p][2];
-                }
-            }
-        }
+        let (at, mut out) = (self.split(state), self.split_mut(next));
+        self.forward(ws, params, &at, control, Some(out.f));
+        self.from_grid(ws, &at, &mut out);
+        self.advance_colliders(ws, params, control, &mut out);
         Ok(Info::ONE)
     }
 
@@ -477,105 +273,16 @@ impl<T: Scalar> System<T> for Mpm {
         control_bar: &mut [T],
         params_bar: &mut [T],
     ) -> Result<(), StepError> {
-        let mut deformed = std::mem::take(&mut ws.deformed);
-        self.forward(ws, params, state, control, &mut deformed);
-        ws.deformed = deformed;
-        let (at, next_bar) = (self.split(state), self.split(next_bar));
-        let out = self.split_mut(state_bar);
-        let (dt, four) = (T::lit(self.dt), T::lit(4.0 / (self.grid.spacing * self.grid.spacing)));
-        let (low, high) = limits(&self.grid);
-        let mass = self.masses(params);
-
-        // Gather: v̄ of nodes from v̄′, C̄′ and x̄′ of particles.
-        for tile in 0..ws.blocks.tiles.len() {
-            ws.blocks.spread::<T>(tile, &ws.velocities, &mut ws.tile);
-            let nodes_bar = &mut ws.tiles[tile * TILE_NODES..][..TILE_NODES];
-            nodes_bar.fill(T::Quad::default());
-            for p in ws.blocks.particles(tile) {
-                let p = *p as usize;
-                let stencil = self.stencil(at.x[p]);
-                let got = gather::<T>(&ws.tile, &stencil);
-                let v = T::entries(got.value);
-                let mut v_bar = vector(next_bar.v[p]);
-                let mut moved_bar = vector(next_bar.x[p]);
-                for (a, bar) in [&mut moved_bar.x, &mut moved_bar.y, &mut moved_bar.z].into_iter().enumerate()
-                {
-                    let moved = at.x[p][a] + dt * v[a];
-                    let held = moved.lt(T::lit(low[a])).any() || moved.gt(T::lit(high[a])).any();
-                    if held && !(self.grid.flat && a == 2) {
-                        *bar = T::zero();
-                    }
-                }
-                moved_bar.add_to(&mut out.x[p]);
-                if self.grid.flat {
-                    moved_bar.z = T::zero();
-                }
-                v_bar += moved_bar * dt;
-                let c = next_bar.c[p];
-                let column = |a: usize| T::vector_quad(Vec3::new(c[a], c[a + 1], c[a + 2]) * four);
-                let what =
-                    Affine { value: T::vector_quad(v_bar), columns: [column(0), column(3), column(6)] };
-                scatter::<T>(nodes_bar, &stencil, what);
-                position_bar::<T>(&ws.tile, &stencil, what, got.value).add_to(&mut out.x[p]);
-            }
-        }
-
-        let joints_bar = (next_bar.q, next_bar.u);
-        self.advance_colliders_vjp(ws, params, control, joints_bar, control_bar, params_bar);
+        let (at, next_bar, mut out) = (self.split(state), self.split(next_bar), self.split_mut(state_bar));
+        self.forward(ws, params, &at, control, None);
+        self.from_grid_vjp(ws, &at, &next_bar, &mut out);
+        self.advance_colliders_vjp(ws, params, control, &next_bar, control_bar, params_bar);
         self.on_grid_vjp(ws, params, params_bar);
         self.share_out_vjp(ws, params, params_bar);
         self.geoms_vjp(ws, params, params_bar);
-
-        // Scatter: cotangents of m v, m and A from those of the nodes.
-        for tile in 0..ws.blocks.tiles.len() {
-            ws.blocks.spread::<T>(tile, &ws.bars, &mut ws.tile);
-            for p in ws.blocks.particles(tile) {
-                let p = *p as usize;
-                let stencil = self.stencil(at.x[p]);
-                let got = gather::<T>(&ws.tile, &stencil);
-                let m = mass(p);
-                let what = handed_out(m, at.v[p], ws.affine[p]);
-                position_bar::<T>(&ws.tile, &stencil, what, got.value).add_to(&mut out.x[p]);
-                let [x, y, z, m_bar] = T::entries(got.value);
-                let p_bar = Vec3::new(x, y, z);
-                (p_bar * m).add_to(&mut out.v[p]);
-                let part = self.cloud.parts.iter().position(|s| p < s.first + s.count).unwrap_or(0);
-                let Part { first, volume, .. } = self.cloud.parts[part];
-                params_bar[self.parts[part] + p - first] +=
-                    (vector(at.v[p]).dot(p_bar) + m_bar) * T::lit(volume);
-                for (a, column) in got.columns.iter().enumerate() {
-                    let c = T::quad_vector(*column);
-                    ws.affine_bar[p][3 * a..3 * a + 3].copy_from_slice(&[c.x, c.y, c.z]);
-                }
-            }
-        }
-
-        // Flow and stress.
-        for (part, first) in self.cloud.parts.iter().zip(&self.parts) {
-            let (of, scales) = (part.first..part.first + part.count, self.scales(part));
-            let (c, f) = (&at.c[of.clone()], &at.f[of.clone()]);
-            let (f_bar, a_bar) = (&next_bar.f[of.clone()], &ws.affine_bar[of.clone()]);
-            let (c_out, f_out) = (&mut out.c[of.clone()], &mut out.f[of]);
-            macro_rules! run {
-                ($material:ident, $p:literal) => {
-                    stress_vjp::<T, $material, $p>(
-                        &params[*first..],
-                        c,
-                        f,
-                        scales,
-                        f_bar,
-                        a_bar,
-                        &mut params_bar[*first..],
-                        c_out,
-                        f_out,
-                    )
-                };
-            }
-            with_material!(part.stuff, run);
-        }
-
-        let joints_out = (out.q, out.u);
-        self.place_colliders_vjp(ws, params, state, control, joints_out, control_bar, params_bar);
+        self.to_grid_vjp(ws, &at, &mut out);
+        self.in_particles_vjp(ws, params, &at, next_bar.f, params_bar, &mut out);
+        self.place_colliders_vjp(ws, params, &at, control, &mut out, control_bar, params_bar);
         Ok(())
     }
 }
