@@ -257,7 +257,7 @@ impl<T: Scalar> System<T> for Mpm {
     ) -> Result<Info, StepError> {
         let (at, mut out) = (self.split(state), self.split_mut(next));
         self.forward(ws, params, &at, control, Some(out.f));
-        self.from_grid(ws, &at, &mut out);
+        self.to_particles(ws, &at, &mut out);
         self.advance_colliders(ws, params, control, &mut out);
         Ok(Info::ONE)
     }
@@ -275,7 +275,7 @@ impl<T: Scalar> System<T> for Mpm {
     ) -> Result<(), StepError> {
         let (at, next_bar, mut out) = (self.split(state), self.split(next_bar), self.split_mut(state_bar));
         self.forward(ws, params, &at, control, None);
-        self.from_grid_vjp(ws, &at, &next_bar, &mut out);
+        self.to_particles_vjp(ws, &at, &next_bar, &mut out);
         self.advance_colliders_vjp(ws, params, control, &next_bar, control_bar, params_bar);
         self.on_grid_vjp(ws, params, params_bar);
         self.share_out_vjp(ws, params, params_bar);

@@ -48,7 +48,7 @@ impl Mpm {
     }
 
     /// Gathers velocities v′ and C′ from the nodes, and moves the particles.
-    pub(super) fn from_grid<T: Scalar>(
+    pub(super) fn to_particles<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
         at: &View<'_, T>,
@@ -79,8 +79,8 @@ impl Mpm {
         }
     }
 
-    /// The pullback of [`Mpm::from_grid`]: v̄ of the nodes from x̄′, v̄′ and C̄′, and x̄.
-    pub(super) fn from_grid_vjp<T: Scalar>(
+    /// The pullback of [`Mpm::to_particles`]: v̄ of the nodes from x̄′, v̄′ and C̄′, and x̄.
+    pub(super) fn to_particles_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
         at: &View<'_, T>,
