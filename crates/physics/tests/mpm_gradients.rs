@@ -251,7 +251,7 @@ const HANDED: usize = 16;
 fn view<T>(x: &[T]) -> View<'_, T> {
     let (v, rest) = x.split_at(9);
     let (c, f) = rest.split_at(27);
-    View { q: &[], x: &[], v: v.as_chunks().0, c: c.as_chunks().0, f: f.as_chunks().0 }
+    View { q: &[], u: &[], x: &[], v: v.as_chunks().0, c: c.as_chunks().0, f: f.as_chunks().0 }
 }
 
 fn handed<T: Scalar>(x: &[T]) -> Vec<Handed<T>> {
@@ -279,7 +279,7 @@ impl<M: Material<P>, const P: usize> Stage for Stressed<M, P> {
         let (v, rest) = rest.split_at_mut(9);
         let (c, f) = rest.split_at_mut(27);
         let (v, c, f) = (v.as_chunks_mut().0, c.as_chunks_mut().0, f.as_chunks_mut().0);
-        let mut bar = ViewMut { q: &mut [], x: &mut [], v, c, f };
+        let mut bar = ViewMut { q: &mut [], u: &mut [], x: &mut [], v, c, f };
         let (next_bar, out_bar) = y_bar.split_at(27);
         let (next_bar, out_bar) = (next_bar.as_chunks().0, handed(out_bar));
         stress_vjp::<f64, M, P>(params, &view(particles), SCALES, next_bar, &out_bar, params_bar, &mut bar);

@@ -2,10 +2,11 @@
 //!
 //! Nodes are taken a pack at a time. A collider acts with strength s = min(exp(−α d), 1) at signed distance d, where s > 0.1
 //! (PlasticineLab): v ← v_c + (1 − s) u + s P(u), with u = v − v_c, and P takes the inward part of u away and shrinks the rest
-//! by μ times it.
+//! by μ times it. A body that gives way takes the share β of that change ([`share`](super::share)).
 
 use pullback_math::{Mat3, Motion, Real, Transform, Vec3, differentiable, select};
 
+use super::share::Approach;
 use crate::articulated::wide_geom::{WideGeom, WideGeomBar};
 use crate::collision::{Collider, Contact, MAX_CONTACTS, collide, collide_vjp};
 
@@ -42,6 +43,33 @@ pub fn deflect<T: Real>(u: Vec3<T>, n: Vec3<T>, friction: T) -> Vec3<T> {
     along * kept
 }
 
+/// Strength of a collider at distance d, 0 where it does not act.
+#[differentiable]
+#[inline(always)]
+fn strength<T: Real>(distance: T, #[constant] softness: T) -> T {
+    let strength = (-(softness * distance)).min(T::zero()).exp();
+    select(strength.gt(T::lit(WEAKEST)), strength, T::zero())
+}
+
+/// What a node brings to a collider that it approaches at speed u: m s u², m s² u², and the impulse m s u n.
+#[differentiable]
+#[inline(always)]
+fn approach<T: Real>(
+    v: Vec3<T>,
+    mass: T,
+    distance: T,
+    normal: Vec3<T>,
+    body: Motion<T>,
+    #[constant] arm: Vec3<T>,
+    #[constant] softness: T,
+) -> (T, T, Vec3<T>) {
+    let u = v - body.velocity_at(arm);
+    let inward = u.dot(normal).min(T::zero());
+    let acts = strength(distance, softness);
+    let impulse = mass * acts * inward;
+    (impulse * inward, impulse * acts * inward, normal * impulse)
+}
+
 /// A velocity deflected by a collider at distance d.
 #[differentiable]
 #[inline(always)]
@@ -51,13 +79,13 @@ pub fn meet<T: Real>(
     normal: Vec3<T>,
     body: Motion<T>,
     friction: T,
+    share: T,
     #[constant] arm: Vec3<T>,
     #[constant] softness: T,
 ) -> Vec3<T> {
     let collider = body.velocity_at(arm);
     let u = v - collider;
-    let strength = (-(softness * distance)).min(T::zero()).exp();
-    let acts = select(strength.gt(T::lit(WEAKEST)), strength, T::zero());
+    let acts = strength(distance, softness) * share;
     v + (deflect(u, normal, friction) - u) * acts
 }
 
@@ -123,42 +151,44 @@ impl<P: Real> WideGeom<'_, P> {
 
     /// Velocities of the nodes at `x` after the collider.
     #[inline(always)]
-    pub fn meet(&self, x: Vec3<P>, mut v: Vec3<P>, softness: f64) -> Vec3<P> {
+    pub fn meet(&self, x: Vec3<P>, mut v: Vec3<P>, share: P, softness: f64) -> Vec3<P> {
         let (contacts, slots, ..) = self.touch(x);
         for c in &contacts[..slots] {
             let arm = x - self.tree_point;
-            v = meet(v, c.distance, c.normal, self.body, self.friction, arm, P::lit(softness));
+            v = meet(v, c.distance, c.normal, self.body, self.friction, share, arm, P::lit(softness));
         }
         v
     }
 
-    /// The pullback of [`WideGeom::meet`]: returns the cotangent of the velocities, *adds* to the collider's.
+    /// The pullback of [`WideGeom::meet`]: returns the cotangents of the velocities and of the share, *adds* to the collider's.
     pub fn meet_vjp(
         &self,
         x: Vec3<P>,
         v: Vec3<P>,
+        share: P,
         softness: f64,
         out_bar: Vec3<P>,
         bar: &mut WideGeomBar<P>,
-    ) -> Vec3<P> {
+    ) -> (Vec3<P>, P) {
         let (contacts, slots, point, at) = self.touch(x);
         let arm = x - self.tree_point;
         let mut before = [v; MAX_CONTACTS];
         for i in 1..slots {
             let (c, v) = (contacts[i - 1], before[i - 1]);
-            before[i] = meet(v, c.distance, c.normal, self.body, self.friction, arm, P::lit(softness));
+            before[i] = meet(v, c.distance, c.normal, self.body, self.friction, share, arm, P::lit(softness));
         }
         let z = Vec3::new(P::zero(), P::zero(), P::zero());
         let mut contact_bars = [Contact { position: z, normal: z, distance: P::zero() }; MAX_CONTACTS];
-        let mut v_bar = out_bar;
+        let (mut v_bar, mut share_bar) = (out_bar, P::zero());
         for i in (0..slots).rev() {
             let c = contacts[i];
-            let (v, distance, normal, body, friction, (), ()) = meet_vjp(
+            let (v, distance, normal, body, friction, shared, (), ()) = meet_vjp(
                 before[i],
                 c.distance,
                 c.normal,
                 self.body,
                 self.friction,
+                share,
                 arm,
                 P::lit(softness),
                 v_bar,
@@ -167,10 +197,57 @@ impl<P: Real> WideGeom<'_, P> {
             (contact_bars[i].distance, contact_bars[i].normal) = (distance, normal);
             bar.body += body;
             bar.friction += friction;
+            share_bar += shared;
         }
         let mut node_bar = WideGeomBar::zero().shape;
         let bars = &contact_bars[..slots];
         collide_vjp(&self.collider, self.pose, &point, at, bars, &mut bar.shape, &mut node_bar);
-        v_bar
+        (v_bar, share_bar)
+    }
+
+    /// Adds what the nodes at `x` bring to the collider.
+    pub(super) fn approach(&self, x: Vec3<P>, v: Vec3<P>, m: P, softness: f64, sum: &mut Approach<P>) {
+        let (contacts, slots, ..) = self.touch(x);
+        for c in &contacts[..slots] {
+            let arm = x - self.tree_point;
+            let (energy, given, impulse) =
+                approach(v, m, c.distance, c.normal, self.body, arm, P::lit(softness));
+            sum.energy += energy;
+            sum.given += given;
+            sum.reaction.add(x - self.frame, impulse);
+        }
+    }
+
+    /// The pullback of [`WideGeom::approach`]: returns the cotangents of velocities and masses, *adds* to the collider's.
+    pub(super) fn approach_vjp(
+        &self,
+        x: Vec3<P>,
+        v: Vec3<P>,
+        m: P,
+        softness: f64,
+        sum_bar: &Approach<P>,
+        bar: &mut WideGeomBar<P>,
+    ) -> (Vec3<P>, P) {
+        let (contacts, slots, point, at) = self.touch(x);
+        let (arm, soft) = (x - self.tree_point, P::lit(softness));
+        let z = Vec3::new(P::zero(), P::zero(), P::zero());
+        let mut contact_bars = [Contact { position: z, normal: z, distance: P::zero() }; MAX_CONTACTS];
+        let (mut v_bar, mut m_bar) = (z, P::zero());
+        for (c, contact_bar) in contacts[..slots].iter().zip(&mut contact_bars) {
+            let (_, _, impulse) = approach(v, m, c.distance, c.normal, self.body, arm, soft);
+            let (impulse_bar, frame_bar) = sum_bar.reaction.add_vjp(x - self.frame, impulse);
+            bar.frame += frame_bar;
+            let out_bar = (sum_bar.energy, sum_bar.given, impulse_bar);
+            let (v, m, distance, normal, body, (), ()) =
+                approach_vjp(v, m, c.distance, c.normal, self.body, arm, soft, out_bar);
+            v_bar += v;
+            m_bar += m;
+            bar.body += body;
+            (contact_bar.distance, contact_bar.normal) = (distance, normal);
+        }
+        let mut node_bar = WideGeomBar::zero().shape;
+        let bars = &contact_bars[..slots];
+        collide_vjp(&self.collider, self.pose, &point, at, bars, &mut bar.shape, &mut node_bar);
+        (v_bar, m_bar)
     }
 }

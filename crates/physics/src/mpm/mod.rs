@@ -9,7 +9,9 @@
 //! | [`blocks`] | sparse grids: blocks in use, particles sorted by block |
 //! | [`grid`] | what happens on a node: gravity, colliders, floor and walls |
 //! | `nodes` | the same for all nodes in use, in packs |
-//! | `colliders` | how colliders move |
+//! | [`colliders`] | how colliders move: driven, or coupled both ways |
+//! | `share` | how hard nodes meet a body that gives way |
+//! | [`tools`] | containers, rolling pins, chopsticks and fingers as models |
 //! | [`losses`] | where the particles should be, and how far they are from it |
 //! | [`cloud`] | particles and grid as a builder writes them down |
 //! | [`system`] | one substep as a differentiable system |
@@ -20,14 +22,16 @@
 
 pub mod blocks;
 pub mod cloud;
-mod colliders;
+pub mod colliders;
 pub mod grid;
 pub mod losses;
 pub mod material;
 mod nodes;
+mod share;
 pub mod stencil;
 pub mod stress;
 pub mod system;
+pub mod tools;
 mod transfer;
 pub mod view;
 pub mod workspace;

@@ -7,6 +7,7 @@ use pullback_math::{Flat, Force, Mask, Real, Scalar, Select, Vec3, select};
 
 use super::blocks::{BLOCK, BLOCK_NODES};
 use super::cloud::Grid;
+use super::colliders::Reaction;
 use super::grid::{Edges, Floor, bounded, bounded_vjp, there, velocity, velocity_vjp};
 use super::system::Mpm;
 use super::workspace::MpmWorkspace;
@@ -17,13 +18,14 @@ use crate::articulated::wide_geom::WideGeomBar;
 impl Mpm {
     /// Momenta become velocities.
     pub(super) fn on_grid<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
-        let MpmWorkspace { robot, blocks, momenta, velocities, places, near, .. } = ws;
+        let MpmWorkspace { robot, blocks, momenta, velocities, places, near, reactions, shares, .. } = ws;
+        reactions.fill(Reaction::zero());
         let scene = self.robot.contacts(&robot.kinematics, params);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
         for slot in 0..blocks.slots() {
             let corner = blocks.corner(slot);
             self.look_around(&scene, corner, near);
-            let around = Around::new(self, &scene, robot, corner, near, params);
+            let around = Around::new(self, &scene, robot, corner, near, shares, params);
             for (n, place) in places.iter().enumerate() {
                 let at = slot * BLOCK_NODES + n * T::WIDTH;
                 let (p, m) = node_pack::<T>(&momenta[at..at + T::WIDTH]);
@@ -32,7 +34,7 @@ impl Mpm {
                     velocities.fill(T::Quad::default());
                     continue;
                 }
-                let v = around.forward(*place, velocity(p, m, pull));
+                let v = around.forward(*place, m, velocity(p, m, pull), reactions);
                 for (i, velocity) in velocities.iter_mut().enumerate() {
                     *velocity = T::vector_quad(T::unpack_vector(&v, i));
                 }
@@ -40,17 +42,22 @@ impl Mpm {
         }
     }
 
-    fn pull<T: Real>(&self, params: &[T]) -> Vec3<T> {
+    pub(super) fn pull<T: Real>(&self, params: &[T]) -> Vec3<T> {
         Vec3::read(&params[self.robot.index().gravity..]) * T::lit(self.dt)
     }
 
     /// Distance beyond which a collider is not felt: there its strength is below a tenth.
-    fn felt(&self) -> f64 {
+    pub(super) fn felt(&self) -> f64 {
         10f64.ln() / self.grid.softness
     }
 
     /// The colliders that a block may feel, by their number in `geoms`.
-    fn look_around<T: Scalar>(&self, scene: &Scene<'_, T>, corner: [usize; 3], near: &mut Vec<usize>) {
+    pub(super) fn look_around<T: Scalar>(
+        &self,
+        scene: &Scene<'_, T>,
+        corner: [usize; 3],
+        near: &mut Vec<usize>,
+    ) {
         near.clear();
         // A ball around the block, its radius larger than half the diagonal of 3 cells.
         let [x, y, z] = corner.map(|c| (c as f64 + 1.5) * self.grid.spacing);
@@ -71,7 +78,7 @@ impl Mpm {
     }
 
     /// The pullback of [`Mpm::on_grid`] from the cotangents of velocities in `bars`: those of momenta in their place, those of
-    /// colliders' bodies into the workspace, the rest into the parameters.
+    /// colliders into the workspace, the rest into the parameters.
     pub(super) fn on_grid_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
@@ -86,10 +93,12 @@ impl Mpm {
             places,
             near,
             geom_bars,
-            velocity_bars,
-            wrenches,
+            reactions,
+            shares,
+            share_bars,
             ..
         } = ws;
+        share_bars.fill(T::Pack::zero());
         geom_bars.fill(WideGeomBar::zero());
         let scene = self.robot.contacts(&robot.kinematics, params);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
@@ -98,7 +107,7 @@ impl Mpm {
         for slot in 0..blocks.slots() {
             let corner = blocks.corner(slot);
             self.look_around(&scene, corner, near);
-            let around = Around::new(self, &scene, robot, corner, near, params);
+            let around = Around::new(self, &scene, robot, corner, near, shares, params);
             for (n, place) in places.iter().enumerate() {
                 let at = slot * BLOCK_NODES + n * T::WIDTH;
                 let (p, m) = node_pack::<T>(&momenta[at..at + T::WIDTH]);
@@ -109,8 +118,10 @@ impl Mpm {
                 }
                 let (out_bar, _) = node_pack::<T>(bars);
                 let v = velocity(p, m, pull);
-                let v_bar = around.backward(*place, v, out_bar, geom_bars, &mut floor_bar);
+                let mut bars_of = AroundBars { geoms: geom_bars, shares: share_bars, floor: &mut floor_bar };
+                let (v_bar, moved) = around.backward(*place, m, v, out_bar, reactions, &mut bars_of);
                 let (p_bar, m_bar, pulled) = velocity_vjp(p, m, pull, v_bar);
+                let m_bar = m_bar + moved;
                 pull_bar += pulled;
                 for (i, bar) in bars.iter_mut().enumerate() {
                     let p = T::unpack_vector(&p_bar, i);
@@ -120,7 +131,13 @@ impl Mpm {
         }
         (T::total_vector(pull_bar) * T::lit(self.dt)).add_to(&mut params_bar[self.robot.index().gravity..]);
         params_bar[self.floor] += T::total(floor_bar);
+    }
 
+    /// The pullback of the colliders' poses, velocities and sizes on the nodes: those of bodies into the workspace, the rest into the
+    /// parameters.
+    pub(super) fn geoms_vjp<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T], params_bar: &mut [T]) {
+        let MpmWorkspace { robot, geom_bars, velocity_bars, wrenches, .. } = ws;
+        let scene = self.robot.contacts(&robot.kinematics, params);
         velocity_bars.fill(Force::zero());
         wrenches.fill(Force::zero());
         for (g, bar) in self.geoms.iter().zip(geom_bars.iter()) {
@@ -132,7 +149,7 @@ impl Mpm {
 
 /// Momenta and masses of a pack of nodes.
 #[inline(always)]
-fn node_pack<T: Scalar>(nodes: &[T::Quad]) -> (Vec3<T::Pack>, T::Pack) {
+pub(super) fn node_pack<T: Scalar>(nodes: &[T::Quad]) -> (Vec3<T::Pack>, T::Pack) {
     let p = T::pack_vectors(|i| T::quad_vector(nodes[i]));
     (p, T::pack(|i| T::entries(nodes[i])[3]))
 }
@@ -143,12 +160,20 @@ struct Around<'a, 's, T: Scalar> {
     scene: &'a Scene<'s, T>,
     robot: &'a ArticulatedWorkspace<T>,
     near: &'a [usize],
+    shares: &'a [T::Pack],
     /// Lowest node.
     corner: Vec3<T::Pack>,
     /// Whether floor or walls are there.
     at_edge: bool,
     friction: T::Pack,
     sticky: bool,
+}
+
+/// Cotangents of what is around a block.
+struct AroundBars<'b, P> {
+    geoms: &'b mut [WideGeomBar<P>],
+    shares: &'b mut [P],
+    floor: &'b mut P,
 }
 
 impl<'a, 's, T: Scalar> Around<'a, 's, T> {
@@ -158,6 +183,7 @@ impl<'a, 's, T: Scalar> Around<'a, 's, T> {
         robot: &'a ArticulatedWorkspace<T>,
         corner: [usize; 3],
         near: &'a [usize],
+        shares: &'a [T::Pack],
         params: &[T],
     ) -> Self {
         let Grid { nodes, margin, flat, floor, .. } = mpm.grid;
@@ -165,7 +191,7 @@ impl<'a, 's, T: Scalar> Around<'a, 's, T> {
         let at_edge = (0..axes).any(|a| corner[a] < margin || corner[a] + BLOCK + margin > nodes[a]);
         let [x, y, z] = corner.map(|c| T::Pack::lit(c as f64));
         let (friction, sticky) = (params[mpm.floor].fill(), floor == Floor::Sticky);
-        Around { mpm, scene, robot, near, corner: Vec3 { x, y, z }, at_edge, friction, sticky }
+        Around { mpm, scene, robot, near, shares, corner: Vec3 { x, y, z }, at_edge, friction, sticky }
     }
 
     /// Positions of the nodes at `place` in the block, m.
@@ -187,13 +213,23 @@ impl<'a, 's, T: Scalar> Around<'a, 's, T> {
         }
     }
 
-    /// Velocities after everything.
-    fn forward(&self, place: Vec3<T::Pack>, mut v: Vec3<T::Pack>) -> Vec3<T::Pack> {
+    /// Velocities after everything, of nodes of mass m; what they do to coupled colliders into `reactions`.
+    fn forward(
+        &self,
+        place: Vec3<T::Pack>,
+        m: T::Pack,
+        mut v: Vec3<T::Pack>,
+        reactions: &mut [Reaction<T::Pack>],
+    ) -> Vec3<T::Pack> {
         for i in self.near {
             let geom = self.scene.wide(&self.robot.sweep, &self.scene.placed(self.mpm.geoms[*i]));
             let x = self.position(place);
             if !geom.away(x, T::Pack::lit(self.mpm.felt())) {
-                v = geom.meet(x, v, self.mpm.grid.softness);
+                let before = v;
+                v = geom.meet(x, v, self.shares[*i], self.mpm.grid.softness);
+                if let Some(reaction) = reactions.get_mut(*i) {
+                    reaction.add(x - geom.frame, (before - v) * m);
+                }
             }
         }
         if !self.at_edge {
@@ -203,27 +239,32 @@ impl<'a, 's, T: Scalar> Around<'a, 's, T> {
         bounded(v, self.friction, low, high, self.sticky)
     }
 
-    /// The pullback of [`Around::forward`].
+    /// The pullback of [`Around::forward`]: cotangents of velocities and masses.
     fn backward(
         &self,
         place: Vec3<T::Pack>,
+        m: T::Pack,
         v: Vec3<T::Pack>,
         out_bar: Vec3<T::Pack>,
-        geom_bars: &mut [WideGeomBar<T::Pack>],
-        floor_bar: &mut T::Pack,
-    ) -> Vec3<T::Pack> {
-        self.back(self.near, place, v, out_bar, geom_bars, floor_bar)
+        reactions: &[Reaction<T::Pack>],
+        bars: &mut AroundBars<'_, T::Pack>,
+    ) -> (Vec3<T::Pack>, T::Pack) {
+        let mut m_bar = T::Pack::zero();
+        let v_bar = self.back(self.near, place, (m, &mut m_bar), v, out_bar, reactions, bars);
+        (v_bar, m_bar)
     }
 
     /// Cotangent of the velocity before the colliders `near`: goes on to the last one, and comes back.
+    #[allow(clippy::too_many_arguments)]
     fn back(
         &self,
         near: &[usize],
         place: Vec3<T::Pack>,
+        (m, m_bar): (T::Pack, &mut T::Pack),
         v: Vec3<T::Pack>,
         out_bar: Vec3<T::Pack>,
-        geom_bars: &mut [WideGeomBar<T::Pack>],
-        floor_bar: &mut T::Pack,
+        reactions: &[Reaction<T::Pack>],
+        bars: &mut AroundBars<'_, T::Pack>,
     ) -> Vec3<T::Pack> {
         let [i, rest @ ..] = near else {
             if !self.at_edge {
@@ -232,17 +273,29 @@ impl<'a, 's, T: Scalar> Around<'a, 's, T> {
             let Edges { low, high } = self.edges(place);
             let (v_bar, friction_bar, (), (), ()) =
                 bounded_vjp(v, self.friction, low, high, self.sticky, out_bar);
-            *floor_bar += friction_bar;
+            *bars.floor += friction_bar;
             return v_bar;
         };
         let geom = self.scene.wide(&self.robot.sweep, &self.scene.placed(self.mpm.geoms[*i]));
         let x = self.position(place);
         if geom.away(x, T::Pack::lit(self.mpm.felt())) {
-            return self.back(rest, place, v, out_bar, geom_bars, floor_bar);
+            return self.back(rest, place, (m, m_bar), v, out_bar, reactions, bars);
         }
-        let softness = self.mpm.grid.softness;
-        let met = geom.meet(x, v, softness);
-        let v_bar = self.back(rest, place, met, out_bar, geom_bars, floor_bar);
-        geom.meet_vjp(x, v, softness, v_bar, &mut geom_bars[*i])
+        let (softness, share) = (self.mpm.grid.softness, self.shares[*i]);
+        let met = geom.meet(x, v, share, softness);
+        let mut met_bar = self.back(rest, place, (m, &mut *m_bar), met, out_bar, reactions, bars);
+        let mut before_bar = None;
+        if let Some(reaction) = reactions.get(*i) {
+            // impulse = m (v − met)
+            let change = v - met;
+            let (impulse_bar, frame_bar) = reaction.add_vjp(x - geom.frame, change * m);
+            bars.geoms[*i].frame += frame_bar;
+            *m_bar += change.dot(impulse_bar);
+            met_bar -= impulse_bar * m;
+            before_bar = Some(impulse_bar * m);
+        }
+        let (v_bar, share_bar) = geom.meet_vjp(x, v, share, softness, met_bar, &mut bars.geoms[*i]);
+        bars.shares[*i] += share_bar;
+        before_bar.map_or(v_bar, |bar| v_bar + bar)
     }
 }

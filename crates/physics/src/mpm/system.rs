@@ -1,19 +1,21 @@
 //! [`Mpm`]: one substep of the material point method as a differentiable system.
 //!
-//! State: coordinates of the colliders' joints; positions, velocities, affine velocities C and deformations F of all particles.
-//! Control: speed of every joint. A substep reads: move the colliders; flow and stress in the particles; scatter mass and momentum to
-//! the nodes; velocities on the nodes; gather them. The pullback walks the same list backwards and recomputes what it
-//! needs from the state, so nothing is kept but states.
+//! State: coordinates of the colliders' joints and, where they are coupled, their velocities; positions, velocities, affine
+//! velocities C and deformations F of all particles. Control: speed of every joint, or what drives the actuators of a coupled
+//! robot. A substep reads: place the colliders; flow and stress in the particles; scatter mass and momentum to the nodes;
+//! velocities on the nodes; gather them; advance the colliders. The pullback walks the same list backwards and recomputes
+//! what it needs from the state, so nothing is kept but states.
 //!
-//! Colliders are the geoms of an articulated model that is moved, not pushed: joints follow the controls within their
-//! ranges whatever stands in the way. Papers 0 and 2 take a collider's velocity from the difference of its poses; ours is
-//! that of the body at the start of the substep, which differs by O(Δt).
+//! Colliders are the geoms of an articulated model; see [`colliders`](super::colliders) for how it moves. Papers 0 and 2 take a
+//! collider's velocity from the difference of its poses; ours is that of the body at the start of the substep, which differs by
+//! O(Δt).
 
 use pullback_core::layout::{Layout, Slice};
 use pullback_core::{ConfigError, Described, Info, StepError, System};
 use pullback_math::{Scalar, Vec3};
 
 use super::cloud::{Cloud, Grid, Part, Stuff};
+use super::colliders::Drive;
 use super::material::{FixedCorotated, Fluid, NeoHookean, Plasticine, Sand, VonMises};
 use super::stress::{Scales, stress, stress_vjp};
 use super::transfer::limits;
@@ -27,6 +29,7 @@ pub struct Mpm {
     pub(super) grid: Grid,
     cloud: Cloud,
     pub(super) robot: Articulated,
+    pub(super) drive: Drive,
     pub(super) dt: f64,
     layout: Layout,
     /// Geoms that deflect.
@@ -63,8 +66,18 @@ fn described(stuff: Stuff) -> Vec<(&'static str, &'static str, f64)> {
 }
 
 impl Mpm {
-    /// Particles in a grid among the geoms of a model, with substeps of `dt` seconds.
+    /// Particles in a grid among the geoms of a model whose joints the controls move, with substeps of `dt` seconds.
     pub fn new(grid: Grid, cloud: Cloud, model: Model, dt: f64) -> Result<Self, ConfigError> {
+        Self::build(grid, cloud, model, dt, false)
+    }
+
+    /// Particles in a grid with a robot that pushes them and is pushed by them: gravity, springs, limits and actuators move it
+    /// as they do [`Articulated`].
+    pub fn coupled(grid: Grid, cloud: Cloud, model: Model, dt: f64) -> Result<Self, ConfigError> {
+        Self::build(grid, cloud, model, dt, true)
+    }
+
+    fn build(grid: Grid, cloud: Cloud, model: Model, dt: f64, coupled: bool) -> Result<Self, ConfigError> {
         if !(dt > 0.0 && grid.spacing > 0.0) || grid.nodes.iter().take(2).any(|n| *n < 2 * grid.margin + 4) {
             return Err(ConfigError::new(
                 "a grid needs a positive step and spacing, and nodes between its margins",
@@ -84,11 +97,14 @@ impl Mpm {
         let (model, own) = (robot.model(), robot.layout());
         let nq = robot.coordinates().nq;
         let mut builder = Layout::builder();
-        for slice in own.state.slices().iter().filter(|s| s.range.start < nq) {
+        for slice in own.state.slices().iter().filter(|s| coupled || s.range.start < nq) {
             builder = builder.state(slice.clone());
         }
+        for slice in own.control.slices().iter().filter(|_| coupled) {
+            builder = builder.control(slice.clone());
+        }
         for (joint, place) in model.joints.iter().zip(&robot.coordinates().joints) {
-            if place.is_some() {
+            if place.is_some() && !coupled {
                 let name = format!("{}.rate", joint.name);
                 builder = builder.control(Slice::new(name, joint.kind.velocities(), "1/s or m/s"));
             }
@@ -126,8 +142,10 @@ impl Mpm {
         let deflects = |g: &usize| {
             model.options.contact && (model.geoms[*g].collision_bits | model.geoms[*g].collides_with) != 0
         };
-        let geoms = (0..model.geoms.len()).filter(deflects).collect();
-        Ok(Mpm { layout: builder.build()?, grid, cloud, dt, geoms, parts, floor: next, robot })
+        let geoms: Vec<usize> = (0..model.geoms.len()).filter(deflects).collect();
+        let (robot, drive) =
+            if coupled { Drive::by_forces(robot, &geoms, dt)? } else { (robot, Drive::Speeds) };
+        Ok(Mpm { layout: builder.build()?, grid, cloud, drive, dt, geoms, parts, floor: next, robot })
     }
 
     /// The particles as they were written down.
@@ -161,10 +179,12 @@ impl Mpm {
         control: &[T],
         deformed: Option<&mut [[T; 9]]>,
     ) {
-        self.move_colliders(ws, params, at.q, control);
+        self.place_colliders(ws, params, at, control);
         self.in_particles(ws, params, at, deformed);
         self.to_grid(ws, at);
+        self.share_out(ws, params);
         self.on_grid(ws, params);
+        self.push_robot(ws, control.len());
     }
 
     /// Flow and stress of all parts.
@@ -238,7 +258,7 @@ impl<T: Scalar> System<T> for Mpm {
         let (at, mut out) = (self.split(state), self.split_mut(next));
         self.forward(ws, params, &at, control, Some(out.f));
         self.to_particles(ws, &at, &mut out);
-        self.advance_colliders(ws, at.q, out.q);
+        self.advance_colliders(ws, params, control, &mut out);
         Ok(Info::ONE)
     }
 
@@ -256,10 +276,13 @@ impl<T: Scalar> System<T> for Mpm {
         let (at, next_bar, mut out) = (self.split(state), self.split(next_bar), self.split_mut(state_bar));
         self.forward(ws, params, &at, control, None);
         self.to_particles_vjp(ws, &at, &next_bar, &mut out);
+        self.advance_colliders_vjp(ws, params, control, &next_bar, control_bar, params_bar);
         self.on_grid_vjp(ws, params, params_bar);
+        self.share_out_vjp(ws, params, params_bar);
+        self.geoms_vjp(ws, params, params_bar);
         self.to_grid_vjp(ws, &at, &mut out);
         self.in_particles_vjp(ws, params, &at, next_bar.f, params_bar, &mut out);
-        self.colliders_vjp(ws, params, at.q, control, next_bar.q, out.q, control_bar, params_bar);
+        self.place_colliders_vjp(ws, params, &at, control, &mut out, control_bar, params_bar);
         Ok(())
     }
 }

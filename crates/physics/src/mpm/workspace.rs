@@ -3,10 +3,12 @@
 //! Nodes take the most memory. Their number is bounded by that of the grid and by what particles can reach: eight blocks of
 //! 64 each. Substeps allocate nothing, however far the material spreads.
 
-use pullback_core::Workspace;
-use pullback_math::{Force, Scalar, Vec3};
+use pullback_core::{Described, Workspace};
+use pullback_math::{Force, Real, Scalar, Vec3};
 
 use super::blocks::{BLOCK_NODES, Blocks, node};
+use super::colliders::Reaction;
+use super::share::Approach;
 use super::stencil::{Kernel, TILE_LENGTH};
 use super::stress::Handed;
 use super::system::Mpm;
@@ -19,6 +21,18 @@ pub struct MpmWorkspace<T: Scalar> {
     pub(super) robot: ArticulatedWorkspace<T>,
     pub(super) robot_state: Vec<T>,
     pub(super) robot_bar: Vec<T>,
+    /// Of coupled colliders; empty for driven ones.
+    pub(super) robot_rate: Vec<T>,
+    pub(super) rate_bar: Vec<T>,
+    pub(super) u_next: Vec<T>,
+    pub(super) robot_control: Vec<T>,
+    pub(super) robot_control_bar: Vec<T>,
+    pub(super) reactions: Vec<Reaction<T::Pack>>,
+    pub(super) approaches: Vec<Approach<T::Pack>>,
+    pub(super) approach_bars: Vec<Approach<T::Pack>>,
+    /// Of all colliders; 1 for driven ones.
+    pub(super) shares: Vec<T::Pack>,
+    pub(super) share_bars: Vec<T::Pack>,
     pub(super) kernel: Kernel<T>,
     pub(super) blocks: Blocks,
     /// What particles hand out; in the pullback, then its cotangent.
@@ -42,6 +56,9 @@ impl<T: Scalar> MpmWorkspace<T> {
     pub(super) fn new(mpm: &Mpm) -> Self {
         let (particles, bodies) = (mpm.cloud().particles(), mpm.robot().model().bodies.len());
         let (c, grid) = (mpm.robot().coordinates(), mpm.grid());
+        let coupled = usize::from(mpm.is_coupled());
+        let (controls, geoms) = (mpm.robot().layout().control.len() * coupled, mpm.geoms.len());
+        let zeros = |n: usize| vec![T::zero(); n];
         let nodes = vec![T::Quad::default(); BLOCK_NODES * Blocks::most_slots(grid.nodes, particles)];
         let place = |first: usize| {
             T::pack_vectors(|i| {
@@ -51,8 +68,18 @@ impl<T: Scalar> MpmWorkspace<T> {
         };
         MpmWorkspace {
             robot: pullback_core::VectorField::workspace(mpm.robot()),
-            robot_state: vec![T::zero(); c.nq + c.nv],
-            robot_bar: vec![T::zero(); c.nq + c.nv],
+            robot_state: zeros(c.nq + c.nv),
+            robot_bar: zeros(c.nq + c.nv),
+            robot_rate: zeros(2 * c.nv * coupled),
+            rate_bar: zeros(2 * c.nv * coupled),
+            u_next: zeros(c.nv * coupled),
+            robot_control: zeros(controls),
+            robot_control_bar: zeros(controls),
+            reactions: vec![Reaction::zero(); geoms * coupled],
+            approaches: vec![Approach::zero(); geoms * coupled],
+            approach_bars: vec![Approach::zero(); geoms * coupled],
+            shares: vec![T::Pack::one(); geoms],
+            share_bars: vec![T::Pack::zero(); geoms],
             kernel: Kernel::new(grid.spacing, grid.flat),
             blocks: Blocks::new(grid.nodes, particles),
             handed: vec![Default::default(); particles],
@@ -72,10 +99,22 @@ impl<T: Scalar> MpmWorkspace<T> {
 
 impl<T: Scalar> Workspace for MpmWorkspace<T> {
     fn heap_bytes(&self) -> usize {
+        let scalars = [
+            &self.robot_state,
+            &self.robot_bar,
+            &self.robot_rate,
+            &self.rate_bar,
+            &self.u_next,
+            &self.robot_control,
+            &self.robot_control_bar,
+        ];
         let nodes = self.momenta.capacity() + self.velocities.capacity() + self.bars.capacity();
         (nodes + 2 * TILE_LENGTH) * size_of::<T::Quad>()
             + self.handed.capacity() * size_of::<Handed<T>>()
-            + (self.robot_state.capacity() + self.robot_bar.capacity()) * size_of::<T>()
+            + scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
+            + self.reactions.capacity() * size_of::<Reaction<T::Pack>>()
+            + (self.approaches.capacity() + self.approach_bars.capacity()) * size_of::<Approach<T::Pack>>()
+            + (self.shares.capacity() + self.share_bars.capacity()) * size_of::<T::Pack>()
             + self.places.capacity() * size_of::<Vec3<T::Pack>>()
             + self.near.capacity() * size_of::<usize>()
             + self.geom_bars.capacity() * size_of::<WideGeomBar<T::Pack>>()
