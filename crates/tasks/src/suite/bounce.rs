@@ -123,7 +123,7 @@ fn task() -> Result<Tuned<Ball, PointAt<3>, Ties>, pullback_core::ConfigError> {
 
 #[cfg(test)]
 mod tests {
-    use pullback_core::gradcheck::Options;
+    use pullback_core::gradcheck::{Options, Verdict};
     use pullback_optim::Objective;
 
     use super::super::tuned::check;
@@ -134,9 +134,14 @@ mod tests {
         let task = task().unwrap();
         check::well_posed(&task, 3);
         let options = Options { difference_tolerance: 1e-5, ..Options::default() };
-        for x in [[2.0, 1.0, -5.03], [-3.0, 0.4, -7.77], [-0.7, -2.0, -1.21]] {
-            check::smooth(&check::every_entry(&task, &x, &options));
+        // Differences step over a jump of the vertical velocity at some points; where they do not, all three ways agree.
+        let mut smooth = 0;
+        for seed in 0..20 {
+            let report = check::every_entry(&task, &check::random_point(&task, seed), &options);
+            report.assert_passed();
+            smooth += usize::from(report.entries.iter().all(|e| e.verdict == Verdict::Ok));
         }
+        assert!(smooth >= 5, "{smooth} of 20");
     }
 
     #[test]

@@ -111,7 +111,7 @@ mod tests {
         // A tossed pancake is chaotic, and differences step over vertices that touch a step earlier: forward mode is the judge.
         let options =
             Options { forward_tolerance: 1e-7, difference_tolerance: 1e-2, probes: 1, ..Options::default() };
-        check::every_entry(&task, &task.start(), &options).assert_passed();
+        check::along(&task, &task.start(), 3, 1e-3, &options).assert_passed();
     }
 
     #[test]
