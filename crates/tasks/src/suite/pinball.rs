@@ -21,8 +21,10 @@ pub const FROM: [f64; 2] = [-0.9, 9.5];
 pub const TARGET: [f64; 2] = [3.0, BALL];
 /// Half the length of a bar in parts of the distance between bars (ours).
 pub const HALF_LENGTH: f64 = 0.35;
-/// Angle of every bar at the start of an optimisation, rad (ours): falling to the right.
+/// Angle of the two bars at the start of an optimisation, rad (ours): falling to the right.
 pub const START: f64 = -0.3;
+/// Angle of the sixteen, rad (ours), from row to row to the right and to the left, so that the ball meets every row.
+pub const ZIGZAG: f64 = -0.56;
 
 /// Two bars side by side.
 pub fn pinball_2() -> Built {
@@ -45,7 +47,12 @@ fn task(rows: usize, columns: usize) -> Result<Tuned<Board, PointAt<2>, Ties>, C
     let bars = centres.len();
     let board = Board::new(centres, HALF_LENGTH * spacing, FROM)?;
     let rollout = Rollout::new(board, (HORIZON / DT).round() as usize, Schedule::StoreAll)?;
-    let variable = |k| Variable::new(format!("angle[{k}]"), "rad", (-FRAC_PI_2, FRAC_PI_2), START);
+    let start = |k: usize| match rows {
+        1 => START,
+        _ if (k / columns).is_multiple_of(2) => ZIGZAG,
+        _ => -ZIGZAG,
+    };
+    let variable = |k| Variable::new(format!("angle[{k}]"), "rad", (-FRAC_PI_2, FRAC_PI_2), start(k));
     let ties = Ties::direct((0..bars).map(variable).collect(), (0..bars).map(Entry::Params));
     Ok(Tuned::new(rollout, PointAt { first: 0, target: TARGET }, ties))
 }
@@ -85,6 +92,15 @@ mod tests {
         // The first bar sends it to the left, where the second one is not.
         task.value_grad(&[0.4, 0.7], &mut grad).unwrap();
         assert!(grad[0] != 0.0 && grad[1] == 0.0, "{grad:?}");
+    }
+
+    #[test]
+    fn at_the_start_of_sixteen_bars_the_ball_meets_every_row() {
+        let task = task(4, 4).unwrap();
+        let mut grad = [0.0; 16];
+        task.value_grad(&task.start(), &mut grad).unwrap();
+        assert!(grad.chunks(4).all(|row| row.iter().any(|g| *g != 0.0)), "{grad:?}");
+        assert!(grad.contains(&0.0), "{grad:?}");
     }
 
     #[test]
