@@ -78,7 +78,7 @@ pub fn hit_line<T: Real>(
     }
 }
 
-/// The same off a circle of radius [`REACH`] around `centre`.
+/// The same off the circle around `centre` on which the ball touches the end of a bar.
 #[differentiable]
 #[inline(always)]
 pub fn hit_round<T: Real>(
