@@ -8,6 +8,7 @@ pub mod results;
 pub mod scene;
 pub mod scenes;
 pub mod soft;
+pub mod suite;
 
 pub use results::{Goal, Results, Row};
 pub use scene::Scene;

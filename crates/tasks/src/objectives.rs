@@ -1,4 +1,9 @@
 //! The built-in tasks by name: a scene, a loss and what may be changed.
+//!
+//! A family of tasks is a slice of [`Task`]s beside the code that builds them; [`FAMILIES`] lists the families. To add a task, add
+//! a line to its family; to add a family, add a line to [`FAMILIES`].
+
+use std::path::Path;
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::rollout::{Inputs, Loss, Moment, Rollout};
@@ -8,86 +13,130 @@ use pullback_optim::{Objective, RolloutObjective};
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
 use pullback_physics::point_mass::{DampingOnset, PenaltyPointMass};
 
-use crate::soft::{self, Size};
+use crate::{soft, suite};
 
-/// Name and one line of every task, in the order `pullback list` shows them.
-pub const TASKS: [(&str, &str); 5] = [
-    ("bounce", "height and stiffness so that a bouncing point ends 1 m above the surface (paper 4, Fig. 4)"),
-    ("pendulum-identify", "length and damping of a pendulum from a recorded swing (paper 1, C.3)"),
-    (
+/// What a builder of a task returns.
+pub type Built = Result<Box<dyn Objective>, ConfigError>;
+
+/// How a task is built.
+#[derive(Clone, Copy, Debug)]
+pub enum Build {
+    /// From nothing.
+    Plain(fn() -> Built),
+    /// From a file of the user, or without one from data of our own; asked for by `NAME:PATH`.
+    WithFile(fn(Option<&Path>) -> Built),
+}
+
+/// A task that can be asked for by name.
+#[derive(Clone, Copy, Debug)]
+pub struct Task {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// One line on what it is.
+    pub summary: &'static str,
+    /// How it is built.
+    pub build: Build,
+}
+
+impl Task {
+    /// A task that needs no file.
+    pub const fn new(name: &'static str, summary: &'static str, build: fn() -> Built) -> Self {
+        Task { name, summary, build: Build::Plain(build) }
+    }
+    /// A task that can be given a file.
+    pub const fn with_file(
+        name: &'static str,
+        summary: &'static str,
+        build: fn(Option<&Path>) -> Built,
+    ) -> Self {
+        Task { name, summary, build: Build::WithFile(build) }
+    }
+}
+
+/// All tasks, family by family, in the order `pullback list` shows them.
+pub const FAMILIES: &[&[Task]] = &[POINTS_AND_PENDULA, suite::TASKS, soft::objectives::TASKS];
+
+/// Tasks of few variables.
+const POINTS_AND_PENDULA: &[Task] = &[
+    Task::new(
+        "point-bounce",
+        "height and stiffness so that a bouncing point ends 1 m above the surface (paper 4, Fig. 4)",
+        point_bounce,
+    ),
+    Task::new(
+        "pendulum-identify",
+        "length and damping of a pendulum from a recorded swing (paper 1, C.3)",
+        pendulum_identify,
+    ),
+    Task::new(
         "double-pendulum-reach",
         "initial angles so that the tip of a double pendulum ends at a target after 2 s",
+        double_pendulum_reach,
     ),
-    (
-        "gear-reach",
-        "weights of a network so that a soft gear's centre is at a target after 1.5 s (paper 1, Table 6)",
-    ),
-    ("ball-mass", "masses of a soft ball's particles from a recorded bounce (paper 1, Table 6)"),
 ];
 
-/// The task called `name`.
-pub fn build(name: &str) -> Result<Box<dyn Objective>, ConfigError> {
-    match name {
-        "bounce" => {
-            let integrator = Integrator::fixed(Method::SemiImplicitEuler);
-            let system = Integrated::new(PenaltyPointMass::new(DampingOnset::WithDepth), 0.001, integrator)?;
-            let rollout = Rollout::new(system, 2000, Schedule::StoreAll)?;
-            let base = Inputs::defaults(&rollout.system, rollout.steps);
-            bounded(
-                RolloutObjective::new(rollout, EndHeight, base, "state.height, params.stiffness")?,
-                &[(0.0, 3.0), (10.0, 200.0)],
-            )
-        }
-        "pendulum-identify" => {
-            let system = Integrated::new(SimplePendulum::default(), 0.02, Integrator::fixed(Method::Rk4))?;
-            let rollout = Rollout::new(system, 200, Schedule::StoreAll)?;
-            let base = Inputs::defaults(&rollout.system, rollout.steps);
-            let mut recorded = Vec::new();
-            let mut ws = rollout.workspace::<f64>();
-            rollout
-                .simulate(&mut ws, &base.params, &base.state, &base.controls, |at| recorded.push(at.state[0]))
-                .map_err(|e| ConfigError::new(e.to_string()))?;
-            bounded(
-                RolloutObjective::new(
-                    rollout,
-                    FollowAngle { recorded },
-                    base,
-                    "params.length, params.damping",
-                )?,
-                &[(0.5, 2.0), (0.0, 1.0)],
-            )
-        }
-        "double-pendulum-reach" => {
-            let system = Integrated::new(DoublePendulum::default(), 0.01, Integrator::fixed(Method::Rk4))?;
-            let rollout = Rollout::new(system, 200, Schedule::StoreAll)?;
-            let base = Inputs::defaults(&rollout.system, rollout.steps);
-            bounded(
-                RolloutObjective::new(rollout, TipAt { target: (1.0, -0.5) }, base, "state.angle")?,
-                &[(-3.0, 3.0), (-3.0, 3.0)],
-            )
-        }
-        "gear-reach" => {
-            let task = soft::objectives::gear_reach(Size::Full)?;
-            let bounds = vec![(-2.0, 2.0); task.start().len()];
-            bounded(task, &bounds)
-        }
-        "ball-mass" => {
-            let task = soft::objectives::ball_mass(Size::Full)?;
-            let bounds: Vec<_> = task.start().iter().map(|m| (0.5 * m, 2.0 * m)).collect();
-            bounded(task, &bounds)
-        }
-        other => {
-            let names: Vec<&str> = TASKS.iter().map(|(name, _)| *name).collect();
-            Err(ConfigError::new(format!("no task is called `{other}`; there is {}", names.join(", "))))
+/// All tasks in order.
+pub fn tasks() -> impl Iterator<Item = &'static Task> {
+    FAMILIES.iter().copied().flatten()
+}
+
+/// The task called `name`; `NAME:PATH` hands it a file.
+pub fn build(name: &str) -> Built {
+    let (wanted, file) = match name.split_once(':') {
+        Some((wanted, file)) => (wanted, Some(Path::new(file))),
+        None => (name, None),
+    };
+    let Some(task) = tasks().find(|task| task.name == wanted) else {
+        let names: Vec<&str> = tasks().map(|task| task.name).collect();
+        return Err(ConfigError::new(format!("no task is called `{wanted}`; there is {}", names.join(", "))));
+    };
+    match (task.build, file) {
+        (Build::Plain(build), None) => build(),
+        (Build::WithFile(build), file) => build(file),
+        (Build::Plain(_), Some(file)) => {
+            Err(ConfigError::new(format!("task `{wanted}` takes no file; leave out `:{}`", file.display())))
         }
     }
 }
 
+fn point_bounce() -> Built {
+    let integrator = Integrator::fixed(Method::SemiImplicitEuler);
+    let system = Integrated::new(PenaltyPointMass::new(DampingOnset::WithDepth), 0.001, integrator)?;
+    let rollout = Rollout::new(system, 2000, Schedule::StoreAll)?;
+    let base = Inputs::defaults(&rollout.system, rollout.steps);
+    bounded(
+        RolloutObjective::new(rollout, EndHeight, base, "state.height, params.stiffness")?,
+        &[(0.0, 3.0), (10.0, 200.0)],
+    )
+}
+
+fn pendulum_identify() -> Built {
+    let system = Integrated::new(SimplePendulum::default(), 0.02, Integrator::fixed(Method::Rk4))?;
+    let rollout = Rollout::new(system, 200, Schedule::StoreAll)?;
+    let base = Inputs::defaults(&rollout.system, rollout.steps);
+    let mut recorded = Vec::new();
+    let mut ws = rollout.workspace::<f64>();
+    rollout
+        .simulate(&mut ws, &base.params, &base.state, &base.controls, |at| recorded.push(at.state[0]))
+        .map_err(|e| ConfigError::new(e.to_string()))?;
+    bounded(
+        RolloutObjective::new(rollout, FollowAngle { recorded }, base, "params.length, params.damping")?,
+        &[(0.5, 2.0), (0.0, 1.0)],
+    )
+}
+
+fn double_pendulum_reach() -> Built {
+    let system = Integrated::new(DoublePendulum::default(), 0.01, Integrator::fixed(Method::Rk4))?;
+    let rollout = Rollout::new(system, 200, Schedule::StoreAll)?;
+    let base = Inputs::defaults(&rollout.system, rollout.steps);
+    bounded(
+        RolloutObjective::new(rollout, TipAt { target: (1.0, -0.5) }, base, "state.angle")?,
+        &[(-3.0, 3.0), (-3.0, 3.0)],
+    )
+}
+
 /// Gives a task the box it is looked at in.
-fn bounded(
-    objective: impl Objective + 'static,
-    bounds: &[(f64, f64)],
-) -> Result<Box<dyn Objective>, ConfigError> {
+pub fn bounded(objective: impl Objective + 'static, bounds: &[(f64, f64)]) -> Built {
     Ok(Box::new(Bounded { objective, bounds: bounds.to_vec() }))
 }
 
@@ -181,5 +230,26 @@ impl<T: Real> Loss<T> for TipAt {
                 state_bar[i] += T::lit(2.0) * (x * cos + z * sin);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_there_once() {
+        let mut names: Vec<&str> = tasks().map(|t| t.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn errors_name_the_remedy() {
+        let message = |name| build(name).err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(message("nothing").contains("there is point-bounce, pendulum-identify"));
+        assert!(message("point-bounce:a.csv").contains("takes no file; leave out `:a.csv`"));
     }
 }

@@ -38,7 +38,8 @@ pub fn run(options: &LandscapeOptions, output: &Output) -> Result<bool, CliError
     let landscape = Landscape::evaluate(objective.as_ref(), &config, || bar.inc(1))?;
     bar.finish_and_clear();
 
-    let folder = output.folder(&format!("landscape-{}", options.task))?;
+    // A task given a file, `cloth-lift:data/paper.csv`, has its results beside the others.
+    let folder = output.folder(&format!("landscape-{}", options.task.replace([':', '/', '\\'], "-")))?;
     let picture = folder.join("landscape.png");
     figure(&options.task, &landscape).save_png(&picture)?;
     let data = folder.join("landscape.json");

@@ -42,8 +42,7 @@ pub fn run(output: &Output) -> Result<bool, CliError> {
             params: names(&layout.params),
         });
     }
-    let tasks =
-        pullback_tasks::objectives::TASKS.iter().map(|(name, summary)| plain(name, summary)).collect();
+    let tasks = pullback_tasks::objectives::tasks().map(|task| plain(task.name, task.summary)).collect();
     let listing = Listing {
         scenes,
         tasks,

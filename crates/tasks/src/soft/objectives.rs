@@ -10,6 +10,29 @@ use pullback_math::Real;
 use pullback_optim::{Objective, RolloutObjective};
 
 use super::{STEP, Size, integrator, solids};
+use crate::objectives::{Task, bounded};
+
+/// The tasks of this file.
+pub const TASKS: &[Task] = &[
+    Task::new(
+        "gear-reach",
+        "weights of a network so that a soft gear's centre is at a target after 1.5 s (paper 1, Table 6)",
+        || {
+            let task = gear_reach(Size::Full)?;
+            let bounds = vec![(-2.0, 2.0); task.start().len()];
+            bounded(task, &bounds)
+        },
+    ),
+    Task::new(
+        "ball-mass",
+        "masses of a soft ball's particles from a recorded bounce (paper 1, Table 6)",
+        || {
+            let task = ball_mass(Size::Full)?;
+            let bounds: Vec<_> = task.start().iter().map(|m| (0.5 * m, 2.0 * m)).collect();
+            bounded(task, &bounds)
+        },
+    ),
+];
 
 /// Steps of 1/60 s that the gear has to reach its target.
 const GEAR_STEPS: usize = 90;

@@ -1,0 +1,215 @@
+//! [`Tangential`]: particles whose velocity is made tangential where they touch a surface (BO-Leap A.2.3, A.2.4).
+//!
+//! One step of semi-implicit Euler: v′ = v + h f/m under the forces of a [`World`] without contacts; then, for every particle below a
+//! surface that it still approaches, v′ loses its component along the normal (no restitution); then x′ = x + h v′. A particle can thus
+//! sink in by h v before the surface is felt, as in the source.
+//!
+//! Particles held by the world's `fix` keep their velocity until they touch something. *Led* particles move at a velocity that is a
+//! control. The pullback of a step evaluates the forces again only where something is near a surface.
+
+use pullback_core::layout::{LayoutBuilder, Slice};
+use pullback_core::{ConfigError, Described, Info, Layout, StepError, System, VectorField, Workspace};
+use pullback_math::{Flat, Real, Vec3};
+use pullback_physics::world::{World, WorldWorkspace};
+
+/// What particles slide on.
+pub trait Surface: Send + Sync {
+    /// Its controls, such as where it is.
+    fn controls(&self) -> Vec<Slice>;
+    /// Its parameters, such as friction.
+    fn params(&self) -> Vec<Slice>;
+    /// Whether a particle may be below it; exact on no side, but never false where [`Surface::slide`] changes a velocity.
+    fn near<T: Real>(&self, control: &[T], x: Vec3<T>) -> bool;
+    /// The velocity after contact, if there is any.
+    fn slide<T: Real>(&self, params: &[T], control: &[T], x: Vec3<T>, v: Vec3<T>) -> Vec3<T>;
+    /// The pullback of [`Surface::slide`]: returns the cotangents of x and v and *adds* to the others.
+    fn slide_vjp<T: Real>(
+        &self,
+        params: &[T],
+        control: &[T],
+        x: Vec3<T>,
+        v: Vec3<T>,
+        out_bar: Vec3<T>,
+        params_bar: &mut [T],
+        control_bar: &mut [T],
+    ) -> (Vec3<T>, Vec3<T>);
+}
+
+/// A world of particles and a surface. State: positions, then velocities; controls: those of the surface, then the velocities of the
+/// led particles; parameters: those of the world, then of the surface.
+#[derive(Clone, Debug)]
+pub struct Tangential<C> {
+    world: World,
+    surface: C,
+    dt: f64,
+    led: Vec<usize>,
+    layout: Layout,
+    particles: usize,
+    surface_controls: usize,
+    world_params: usize,
+}
+
+impl<C: Surface> Tangential<C> {
+    /// Steps of `dt` seconds. The world has no robots and no controls.
+    pub fn new(world: World, surface: C, dt: f64, led: Vec<usize>) -> Result<Self, ConfigError> {
+        let particles = world.soft().body().particles();
+        let inner = world.layout();
+        if inner.state.len() != 6 * particles || !inner.control.is_empty() {
+            return Err(ConfigError::new("particles on a surface go without robots and driven elements"));
+        }
+        if led.iter().any(|p| *p >= particles || !world.soft().body().fixed[*p]) {
+            return Err(ConfigError::new("a led particle must be there and be fixed"));
+        }
+        let world_params = inner.params.len();
+        let mut builder = LayoutBuilder::from(inner.clone());
+        let controls = surface.controls();
+        let surface_controls = controls.iter().map(Slice::len).sum();
+        builder = controls.into_iter().fold(builder, |b, s| b.control(s));
+        if !led.is_empty() {
+            builder = builder.control(Slice::new("lead", 3 * led.len(), "m/s"));
+        }
+        let layout = surface.params().into_iter().fold(builder, |b, s| b.param(s)).build()?;
+        Ok(Tangential { world, surface, dt, led, layout, particles, surface_controls, world_params })
+    }
+
+    /// Seconds per step.
+    pub fn dt(&self) -> f64 {
+        self.dt
+    }
+    /// Number of particles.
+    pub fn particles(&self) -> usize {
+        self.particles
+    }
+    /// Entries of the controls of a step before the velocities of the led particles.
+    pub fn surface_controls(&self) -> usize {
+        self.surface_controls
+    }
+
+    /// v + h a, or what leads a particle, into `ws.velocity`.
+    fn free_velocities<T: Real>(
+        &self,
+        ws: &mut TangentialWorkspace<T>,
+        params: &[T],
+        state: &[T],
+        control: &[T],
+    ) {
+        let n = 3 * self.particles;
+        self.world.eval(&mut ws.world, &params[..self.world_params], T::zero(), state, &[], &mut ws.rate);
+        for ((v, start), a) in ws.velocity.iter_mut().zip(&state[n..]).zip(&ws.rate[n..]) {
+            *v = *start + *a * T::lit(self.dt);
+        }
+        for (particle, lead) in self.led.iter().zip(control[self.surface_controls..].chunks_exact(3)) {
+            ws.velocity[3 * particle..3 * particle + 3].copy_from_slice(lead);
+        }
+    }
+}
+
+/// Scratch of [`Tangential`].
+#[derive(Debug)]
+pub struct TangentialWorkspace<T: Real> {
+    world: WorldWorkspace<T>,
+    rate: Vec<T>,
+    velocity: Vec<T>,
+    rate_bar: Vec<T>,
+    velocity_bar: Vec<T>,
+}
+
+impl<T: Real> Workspace for TangentialWorkspace<T> {
+    fn heap_bytes(&self) -> usize {
+        let own = [&self.rate, &self.velocity, &self.rate_bar, &self.velocity_bar];
+        self.world.heap_bytes() + own.iter().map(|v| v.capacity() * size_of::<T>()).sum::<usize>()
+    }
+}
+
+impl<C> Described for Tangential<C> {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+impl<T: Real, C: Surface> System<T> for Tangential<C> {
+    type Workspace = TangentialWorkspace<T>;
+
+    fn workspace(&self) -> Self::Workspace {
+        let zeros = |n: usize| vec![T::zero(); n];
+        let n = 3 * self.particles;
+        TangentialWorkspace {
+            world: VectorField::<T>::workspace(&self.world),
+            rate: zeros(2 * n),
+            velocity: zeros(n),
+            rate_bar: zeros(2 * n),
+            velocity_bar: zeros(n),
+        }
+    }
+
+    fn step(
+        &self,
+        ws: &mut Self::Workspace,
+        params: &[T],
+        state: &[T],
+        control: &[T],
+        next: &mut [T],
+    ) -> Result<Info, StepError> {
+        self.free_velocities(ws, params, state, control);
+        let (x_next, v_next) = next.split_at_mut(3 * self.particles);
+        let own = &params[self.world_params..];
+        for at in (0..x_next.len()).step_by(3) {
+            let (x, mut v) = (Vec3::read(&state[at..]), Vec3::read(&ws.velocity[at..]));
+            if self.surface.near(control, x) {
+                v = self.surface.slide(own, control, x, v);
+            }
+            v.write(&mut v_next[at..]);
+            (x + v * T::lit(self.dt)).write(&mut x_next[at..]);
+        }
+        Ok(Info::ONE)
+    }
+
+    fn step_vjp(
+        &self,
+        ws: &mut Self::Workspace,
+        params: &[T],
+        state: &[T],
+        control: &[T],
+        next_bar: &[T],
+        state_bar: &mut [T],
+        control_bar: &mut [T],
+        params_bar: &mut [T],
+    ) -> Result<(), StepError> {
+        let n = 3 * self.particles;
+        let (inner_bar, own_bar) = params_bar.split_at_mut(self.world_params);
+        let own = &params[self.world_params..];
+        let mut known = false;
+        for at in (0..n).step_by(3) {
+            // x′ = x + h v′:  x̄ += x̄′, v̄′ += h x̄′
+            let x_next_bar = Vec3::read(&next_bar[at..]);
+            x_next_bar.add_to(&mut state_bar[at..]);
+            let mut v_bar = Vec3::read(&next_bar[n + at..]) + x_next_bar * T::lit(self.dt);
+            let x = Vec3::read(&state[at..]);
+            if self.surface.near(control, x) {
+                if !known {
+                    self.free_velocities(ws, params, state, control);
+                    known = true;
+                }
+                let v = Vec3::read(&ws.velocity[at..]);
+                let x_bar;
+                (x_bar, v_bar) = self.surface.slide_vjp(own, control, x, v, v_bar, own_bar, control_bar);
+                x_bar.add_to(&mut state_bar[at..]);
+            }
+            v_bar.write(&mut ws.velocity_bar[at..]);
+        }
+        for (particle, bar) in self.led.iter().zip(control_bar[self.surface_controls..].chunks_exact_mut(3)) {
+            for (bar, x) in bar.iter_mut().zip(&mut ws.velocity_bar[3 * particle..]) {
+                *bar += std::mem::take(x);
+            }
+        }
+        // v + h a:  v̄ += v̄′, ā += h v̄′
+        for ((v, a), bar) in state_bar[n..].iter_mut().zip(&mut ws.rate_bar[n..]).zip(&ws.velocity_bar) {
+            *v += *bar;
+            *a = *bar * T::lit(self.dt);
+        }
+        let TangentialWorkspace { world, rate_bar, .. } = ws;
+        let (params, zero) = (&params[..self.world_params], T::zero());
+        self.world.eval_vjp(world, params, zero, state, &[], rate_bar, state_bar, &mut [], inner_bar);
+        Ok(())
+    }
+}
