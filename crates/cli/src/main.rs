@@ -59,6 +59,8 @@ fn run(arguments: &Arguments, output: &Output) -> Result<bool, CliError> {
         Command::Inspect(options) => commands::inspect::run(options, output),
         Command::Gradcheck(options) => commands::gradcheck::run(options, seed, output),
         Command::Landscape(options) => commands::landscape::run(options, output),
+        Command::Doctor(options) => commands::doctor::run(options, seed, output),
+        Command::Optimize(options) => commands::optimize::run(options, seed, output),
         Command::Reproduce(options) => commands::reproduce::run(options, output),
         Command::Bench(options) => bench::run(options, seed, output),
     }

@@ -23,6 +23,10 @@ pub enum CliError {
     Toy(#[from] ToyError),
     #[error(transparent)]
     Plot(#[from] PlotError),
+    #[error(transparent)]
+    Search(#[from] pullback_optim::search::SearchError),
+    #[error(transparent)]
+    Compare(#[from] pullback_tasks::bo_leap::CompareError),
     #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: io::Error },
     #[error("cannot encode the result as JSON: {0}")]

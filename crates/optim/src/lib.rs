@@ -6,6 +6,7 @@ pub mod landscape;
 pub mod objective;
 pub mod run;
 pub mod run_log;
+pub mod search;
 
 pub use bfgs::{BfgsConfig, bfgs};
 pub use doctor::{DoctorConfig, Examination, Verdict, examine};

@@ -1,5 +1,6 @@
 //! Named scenes, the tasks made of them, and the experiments of the papers.
 
+pub mod bo_leap;
 pub mod diffmjx_toy;
 pub mod files;
 pub mod objectives;

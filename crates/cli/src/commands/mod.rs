@@ -1,9 +1,11 @@
 //! One file per command.
 
 pub mod demo;
+pub mod doctor;
 pub mod gradcheck;
 pub mod inspect;
 pub mod landscape;
 pub mod list;
+pub mod optimize;
 pub mod reproduce;
 pub mod simulate;

@@ -1,5 +1,7 @@
 //! `pullback reproduce`: a paper's result beside ours.
 
+mod bo_leap;
+
 use std::path::PathBuf;
 
 use pullback_plot::{Figure, LinePanel, Panel, Series};
@@ -21,6 +23,7 @@ struct Summary {
 pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
     match options.what {
         Reproduction::DiffmjxToy => diffmjx_toy(options.points, output),
+        Reproduction::BoLeap => bo_leap::run(options, output),
     }
 }
 

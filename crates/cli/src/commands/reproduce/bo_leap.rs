@@ -1,0 +1,132 @@
+//! `pullback reproduce bo-leap`: bar charts of all methods on all tasks of paper 0.
+
+use pullback_core::ConfigError;
+use pullback_optim::search::Spread;
+use pullback_plot::{
+    BarSeries, BarsPanel, Figure, LinePanel, Panel, Report, Section, Series, Table, compact,
+};
+use pullback_tasks::bo_leap::{self, Ended, METHODS, Plan, TASKS};
+
+use super::Summary;
+use crate::args::ReproduceOptions;
+use crate::output::{CliError, Output, results_text};
+use crate::progress;
+
+/// Seeds and simulations of the paper, and of a quick look.
+const FULL: (u64, usize) = (10, 1000);
+const QUICK: (u64, usize) = (3, 150);
+
+pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
+    let (seeds, budget) = if options.quick { QUICK } else { FULL };
+    let plan = Plan { tasks: chosen(&options.tasks)?, seeds, budget };
+    let folder = output.folder("reproduce-bo-leap")?;
+    let bar = progress::bar(plan.tasks.len() * METHODS.len() * seeds as usize, "bo-leap");
+    let ended = bo_leap::compare(&plan, &folder, |ended| {
+        bar.set_message(format!("{}, {}", ended.task, ended.method));
+        bar.inc(1);
+    })?;
+    bar.finish_and_clear();
+
+    let (bars, curves) = (folder.join("losses.png"), folder.join("progress.png"));
+    let (page, data) = (folder.join("index.html"), folder.join("runs.json"));
+    let (losses, progress) = (bar_charts(&plan, &ended), progress_charts(&plan, &ended));
+    losses.save_png(&bars)?;
+    progress.save_png(&curves)?;
+    output.write(&data, serde_json::to_string(&ended)?.as_bytes())?;
+    let results = bo_leap::results(&plan, &ended);
+    let caption = format!("Lowest loss, mean and 95 % interval over {seeds} seeds of {budget} simulations.");
+    let alt = "Bars of the lowest loss by method, one chart per task.";
+    let mut report = Report::new("Global search on rugged landscapes", "Paper 0 on our own simulators");
+    report.sections = vec![
+        Section::new("Lowest losses").figure(&losses, caption, alt)?.table(table(&plan, &ended)),
+        Section::new("On the way").figure(
+            &progress,
+            "Mean of the lowest loss so far.",
+            "Curves of the mean lowest loss over simulations, one chart per task.",
+        )?,
+    ];
+    report.footer = results.notes.join(" ");
+    report.save(&page)?;
+
+    let summary = Summary { results, files: vec![page, bars, curves, data] };
+    output.print(&summary, || {
+        let files: Vec<String> = summary.files.iter().map(|f| f.display().to_string()).collect();
+        results_text(&summary.results) + "\n\n" + &files.join("\n")
+    })?;
+    Ok(summary.results.all_met())
+}
+
+/// The tasks asked for, all by default.
+fn chosen(asked: &[String]) -> Result<Vec<String>, ConfigError> {
+    let all: Vec<String> = TASKS.iter().map(|(name, ..)| (*name).to_owned()).collect();
+    if let Some(unknown) = asked.iter().find(|name| !all.contains(name)) {
+        return Err(ConfigError::new(format!(
+            "no task of paper 0 is called `{unknown}`; there is {}",
+            all.join(", ")
+        )));
+    }
+    Ok(if asked.is_empty() { all } else { asked.to_vec() })
+}
+
+fn spreads<'a>(
+    ended: &'a [Ended],
+    task: &'a str,
+) -> impl Iterator<Item = (usize, &'static str, Spread)> + 'a {
+    let of =
+        move |(i, method): (usize, &&'static str)| Some((i, *method, bo_leap::spread(ended, task, method)?));
+    METHODS.iter().enumerate().filter_map(of)
+}
+
+fn bar_charts(plan: &Plan, ended: &[Ended]) -> Figure {
+    let panel = |task: &String| {
+        let one = |(i, method, s): (usize, &str, Spread)| BarSeries {
+            label: if plan.tasks.first() == Some(task) { method.to_owned() } else { String::new() },
+            values: vec![s.mean],
+            intervals: vec![(s.mean - s.half_width, s.mean + s.half_width)],
+            color: i,
+        };
+        Panel::from(BarsPanel {
+            title: task.clone(),
+            y_label: "lowest loss".into(),
+            categories: vec![String::new()],
+            series: spreads(ended, task).map(one).collect(),
+            ..BarsPanel::default()
+        })
+    };
+    Figure::grid("Lowest loss by method", 4, plan.tasks.iter().map(panel).collect())
+}
+
+fn progress_charts(plan: &Plan, ended: &[Ended]) -> Figure {
+    let panel = |task: &String| {
+        let curve = |(i, method): (usize, &&str)| {
+            let runs: Vec<&Ended> =
+                ended.iter().filter(|e| e.task == *task && e.method == **method).collect();
+            let at = |k: usize| {
+                let seen = runs.iter().filter_map(|e| e.progress.get(k));
+                let mean = seen.clone().sum::<f64>() / seen.count() as f64;
+                ((k + 1) as f64 * plan.budget as f64 / 10.0, mean)
+            };
+            let label = if plan.tasks.first() == Some(task) { *method } else { "" };
+            Series::new(label, i, (0..10).map(at).collect())
+        };
+        Panel::from(LinePanel {
+            title: task.clone(),
+            x_label: "simulations".into(),
+            y_label: "lowest loss so far".into(),
+            series: METHODS.iter().enumerate().map(curve).collect(),
+            ..LinePanel::default()
+        })
+    };
+    Figure::grid("Mean lowest loss so far", 4, plan.tasks.iter().map(panel).collect())
+}
+
+fn table(plan: &Plan, ended: &[Ended]) -> Table {
+    let header = ["task"].into_iter().chain(METHODS).map(str::to_owned).collect();
+    let row = |task: &String| {
+        let cell = |(_, _, s): (usize, &str, Spread)| {
+            format!("{} ± {}", compact(s.mean, 3), compact(s.half_width, 2))
+        };
+        [task.clone()].into_iter().chain(spreads(ended, task).map(cell)).collect()
+    };
+    Table { caption: String::new(), header, rows: plan.tasks.iter().map(row).collect() }
+}

@@ -1,0 +1,152 @@
+//! [`search`]: one method on one objective with a log on disk; and how several such runs compare.
+
+use std::path::Path;
+
+use pullback_core::ConfigError;
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::methods;
+use crate::objective::Objective;
+use crate::run::{Best, Run, optimize};
+use crate::run_log::{LogError, RunLog, RunName};
+
+/// A search that could not be carried out.
+#[derive(Debug, Error)]
+pub enum SearchError {
+    /// No such method, or no box.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The log failed.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+/// What a search ended with.
+#[derive(Clone, Debug)]
+pub struct Searched {
+    /// Losses of all episodes.
+    pub losses: Vec<f64>,
+    /// The lowest; nothing if the budget was nothing.
+    pub best: Option<Best>,
+    /// Episodes read back from the log.
+    pub resumed: usize,
+    /// Name and settings of the method.
+    pub settings: String,
+}
+
+/// Runs one search, or what an interrupted one left of it; `watch` sees the number of episodes and the lowest loss.
+pub fn search(
+    objective: &dyn Objective,
+    (task, method): (&str, &str),
+    (budget, seed): (usize, u64),
+    log: &Path,
+    watch: impl FnMut(usize, f64),
+) -> Result<Searched, SearchError> {
+    let method = methods::build(method)?;
+    let settings = method.settings();
+    let name =
+        RunName { task: task.to_owned(), method: settings.clone(), dim: objective.names().len(), seed };
+    let log = RunLog::open(log, &name)?;
+    let resumed = log.kept().min(budget);
+    let mut run = Run::new(objective, budget, log)?.watched(watch);
+    optimize(method.as_ref(), &mut run, seed)?;
+    let (losses, best) = (run.losses().to_vec(), run.best().cloned());
+    Ok(Searched { losses, best, resumed, settings })
+}
+
+/// Lowest loss after each episode.
+pub fn lowest_so_far(losses: &[f64]) -> Vec<f64> {
+    let mut lowest = f64::INFINITY;
+    let so_far = |x: &f64| {
+        lowest = lowest.min(*x);
+        lowest
+    };
+    losses.iter().map(so_far).collect()
+}
+
+/// Mean of a few numbers with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// How many.
+    pub count: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// Half the width of the interval: t · s / √n; infinite of a single number.
+    pub half_width: f64,
+    /// Standard deviation s.
+    pub deviation: f64,
+}
+
+impl Spread {
+    /// Of these numbers.
+    pub fn of(values: &[f64]) -> Spread {
+        let count = values.len();
+        let mean = values.iter().sum::<f64>() / count as f64;
+        let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
+        let deviation = if count > 1 { (squares / (count - 1) as f64).sqrt() } else { f64::INFINITY };
+        let half_width = t_quantile(count as f64 - 1.0) * deviation / (count as f64).sqrt();
+        Spread { count, mean, half_width, deviation }
+    }
+
+    /// Whether the mean lies below the other's or cannot be told from it: Welch's test at 5 %.
+    pub fn below_or_tied(&self, other: &Spread) -> bool {
+        if self.mean <= other.mean {
+            return true;
+        }
+        let part = |s: &Spread| s.deviation * s.deviation / s.count as f64;
+        let (a, b) = (part(self), part(other));
+        if a + b == 0.0 {
+            return false;
+        }
+        // Welch-Satterthwaite: ν = (a + b)² / (a²/(n−1) + b²/(m−1))
+        let freedom = (a + b).powi(2)
+            / (a * a / (self.count as f64 - 1.0) + b * b / (other.count as f64 - 1.0)).max(f64::MIN_POSITIVE);
+        // A spread of a single number is unknown, and nothing can be told apart from it.
+        !((self.mean - other.mean) / (a + b).sqrt() > t_quantile(freedom))
+    }
+}
+
+/// 97.5 % quantile of Student's t, by Hill's expansion about the normal quantile; exact to 1 % from two degrees on, and tabled
+/// below.
+fn t_quantile(freedom: f64) -> f64 {
+    if freedom < 1.0 {
+        return f64::INFINITY;
+    }
+    if freedom < 3.0 {
+        // 12.71 at one degree, 4.303 at two, 3.182 at three.
+        let (low, high) = if freedom < 2.0 { (12.706, 4.303) } else { (4.303, 3.182) };
+        return low + (high - low) * freedom.fract();
+    }
+    let z = 1.959_964_f64;
+    let (z3, z5, z7) = (z.powi(3), z.powi(5), z.powi(7));
+    z + (z3 + z) / (4.0 * freedom)
+        + (5.0 * z5 + 16.0 * z3 + 3.0 * z) / (96.0 * freedom * freedom)
+        + (3.0 * z7 + 19.0 * z5 + 17.0 * z3 - 15.0 * z) / (384.0 * freedom.powi(3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        for (freedom, tabled) in
+            [(1.0, 12.706), (2.0, 4.303), (3.0, 3.182), (5.0, 2.571), (9.0, 2.262), (30.0, 2.042)]
+        {
+            assert!((t_quantile(freedom) / tabled - 1.0).abs() < 0.01, "{freedom}: {}", t_quantile(freedom));
+        }
+    }
+
+    #[test]
+    fn means_are_told_apart_only_with_reason() {
+        let close = (Spread::of(&[1.0, 1.2, 0.9, 1.1]), Spread::of(&[1.0, 1.1, 0.8, 1.0]));
+        assert!(close.0.below_or_tied(&close.1) && close.1.below_or_tied(&close.0));
+        let apart = (Spread::of(&[1.0, 1.2, 0.9, 1.1]), Spread::of(&[0.1, 0.2, 0.15, 0.12]));
+        assert!(!apart.0.below_or_tied(&apart.1) && apart.1.below_or_tied(&apart.0));
+        let (once, exact) = (Spread::of(&[2.0]), Spread::of(&[1.0, 1.0]));
+        assert!(once.below_or_tied(&exact));
+        assert!(!Spread::of(&[2.0, 2.0]).below_or_tied(&exact));
+        assert!((Spread::of(&[1.0, 3.0]).half_width - 12.706).abs() < 1e-9);
+    }
+}

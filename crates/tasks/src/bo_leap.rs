@@ -1,0 +1,193 @@
+//! Paper 0, Figs. 2 to 5 and 7: six methods of search on the suite, the lowest loss after a budget of simulations, mean and
+//! 95 % interval over seeds.
+//!
+//! Runs are independent and logged one by one in a folder; what is there already is read back, so that an interrupted
+//! comparison goes on, and a larger one reuses a smaller one's runs of the same budget.
+
+use std::path::{Path, PathBuf};
+
+use pullback_core::files::write_atomically;
+use pullback_optim::search::{SearchError, Spread, lowest_so_far, search};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::objectives;
+use crate::results::{Goal, Results, Row};
+
+/// The methods of the paper, and plain Bayesian optimisation beside them.
+pub const METHODS: [&str; 6] = ["random", "cma-es", "rand-descents", "bo", "bo-descents", "bo-leap"];
+
+/// What the paper says of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Gradients help: BO-Leap has the lowest loss.
+    Lowest,
+    /// Gradients are poor: methods with them have no clear advantage.
+    Limited,
+}
+
+/// Tasks of the suite, where the paper shows them, and what it says.
+pub const TASKS: [(&str, &str, Claim); 18] = [
+    ("cartpole", "Fig. 2", Claim::Lowest),
+    ("cartpole-3link", "Fig. 2", Claim::Lowest),
+    ("fluid", "Fig. 3", Claim::Lowest),
+    ("rope", "Fig. 4", Claim::Lowest),
+    ("rollingpin", "Fig. 5", Claim::Lowest),
+    ("assembly", "Fig. 5", Claim::Lowest),
+    ("pinch", "Fig. 5", Claim::Lowest),
+    ("table", "Fig. 5", Claim::Lowest),
+    ("torus", "Fig. 5", Claim::Lowest),
+    ("triplemove", "Fig. 5", Claim::Lowest),
+    ("writer", "Fig. 5", Claim::Lowest),
+    ("cloth-lift", "Fig. 6", Claim::Lowest),
+    ("pinball-2", "Fig. 7", Claim::Limited),
+    ("pinball-16", "Fig. 7", Claim::Limited),
+    ("bounce", "Fig. B.1", Claim::Limited),
+    ("swing-3-single", "Fig. 7", Claim::Limited),
+    ("swing-16-single", "Fig. 7", Claim::Limited),
+    ("flip", "Fig. 7", Claim::Limited),
+];
+
+/// What to run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
+    /// Tasks by name.
+    pub tasks: Vec<String>,
+    /// Seeds 0 to this.
+    pub seeds: u64,
+    /// Simulations per run.
+    pub budget: usize,
+}
+
+/// How one run ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// The task.
+    pub task: String,
+    /// The method.
+    pub method: String,
+    /// The seed.
+    pub seed: u64,
+    /// Simulations run.
+    pub episodes: usize,
+    /// Settings of the method.
+    pub settings: String,
+    /// The lowest loss.
+    pub loss: f64,
+    /// Lowest loss after each tenth of the budget.
+    pub progress: Vec<f64>,
+}
+
+/// A comparison that could not be carried out.
+#[derive(Debug, Error)]
+pub enum CompareError {
+    /// A run failed.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// Runs what is missing, seed after seed; `tick` after each run, from any thread.
+pub fn compare(plan: &Plan, folder: &Path, tick: impl Fn(&Ended) + Sync) -> Result<Vec<Ended>, CompareError> {
+    let mut ended = Vec::new();
+    // Seeds outermost: an interrupted comparison has all methods at the same number of seeds.
+    for seed in 0..plan.seeds {
+        let runs: Vec<(&String, &str)> =
+            plan.tasks.iter().flat_map(|task| METHODS.iter().map(move |method| (task, *method))).collect();
+        let of_seed: Result<Vec<Ended>, CompareError> = runs
+            .par_iter()
+            .with_max_len(1)
+            .map(|(task, method)| {
+                let one = run_or_read(task, method, seed, plan.budget, folder)?;
+                tick(&one);
+                Ok(one)
+            })
+            .collect();
+        ended.extend(of_seed?);
+    }
+    Ok(ended)
+}
+
+fn run_or_read(
+    task: &str,
+    method: &str,
+    seed: u64,
+    budget: usize,
+    folder: &Path,
+) -> Result<Ended, CompareError> {
+    let folder = folder.join(task);
+    let file = |path: &Path| {
+        let path = path.to_owned();
+        move |source| CompareError::File { path, source }
+    };
+    std::fs::create_dir_all(&folder).map_err(file(&folder))?;
+    let done = folder.join(format!("{method}-{seed}-{budget}.json"));
+    // A result that cannot be read is as good as none: the log still is.
+    let kept = std::fs::read(&done).ok().and_then(|bytes| serde_json::from_slice::<Ended>(&bytes).ok());
+    if let Some(ended) = kept {
+        return Ok(ended);
+    }
+    let objective = objectives::build(task).map_err(SearchError::from)?;
+    let log = folder.join(format!("{method}-{seed}-{budget}.jsonl"));
+    let found = search(objective.as_ref(), (task, method), (budget, seed), &log, |_, _| ())?;
+    let lowest = lowest_so_far(&found.losses);
+    let tenth = |k: usize| lowest.get((k * budget / 10).max(1) - 1).or(lowest.last()).copied();
+    let ended = Ended {
+        task: task.to_owned(),
+        method: method.to_owned(),
+        seed,
+        episodes: found.losses.len(),
+        settings: found.settings,
+        loss: lowest.last().copied().unwrap_or(f64::INFINITY),
+        progress: (1..=10).filter_map(tenth).collect(),
+    };
+    let text = serde_json::to_vec(&ended).map_err(|e| file(&done)(e.into()))?;
+    write_atomically(&done, &text).map_err(file(&done))?;
+    // The log has served: gradients of every episode take megabytes.
+    std::fs::remove_file(&log).map_err(file(&log))?;
+    Ok(ended)
+}
+
+/// Mean and interval of one method on one task.
+pub fn spread(ended: &[Ended], task: &str, method: &str) -> Option<Spread> {
+    let losses: Vec<f64> =
+        ended.iter().filter(|e| e.task == task && e.method == method).map(|e| e.loss).collect();
+    (!losses.is_empty()).then(|| Spread::of(&losses))
+}
+
+/// Rows, and for each task that the paper gives to BO-Leap the goal that it is lowest or tied.
+pub fn results(plan: &Plan, ended: &[Ended]) -> Results {
+    let mut results = Results::new("bo-leap");
+    for (task, figure, claim) in TASKS.iter().filter(|(task, ..)| plan.tasks.iter().any(|t| t == task)) {
+        let spreads: Vec<(&str, Spread)> =
+            METHODS.iter().filter_map(|m| Some((*m, spread(ended, task, m)?))).collect();
+        for (method, s) in &spreads {
+            let case = format!("{task} ({figure}), {method}");
+            for (metric, value) in
+                [("mean lowest loss", s.mean), ("half width of the 95 % interval", s.half_width)]
+            {
+                let (case, metric, unit) = (case.clone(), metric.to_owned(), "1".to_owned());
+                results.rows.push(Row { case, metric, value, unit, peer: None, peer_name: None });
+            }
+        }
+        let Some((_, leap)) = spreads.iter().find(|(m, _)| *m == "bo-leap") else { continue };
+        let tied = spreads.iter().filter(|(m, s)| *m == "bo-leap" || leap.below_or_tied(s)).count();
+        if *claim == Claim::Lowest {
+            let name = format!("{task}: methods that BO-Leap is below or tied with, itself among them");
+            results.goals.push(Goal::at_least(name, tied as f64, spreads.len() as f64));
+        }
+    }
+    results.notes.push(format!(
+        "{} seeds of {} simulations each; intervals by Student's t; tied: Welch's test at 5 % cannot tell the means apart",
+        plan.seeds, plan.budget
+    ));
+    results
+}
