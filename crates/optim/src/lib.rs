@@ -1,7 +1,9 @@
 //! Objectives, the landscapes they make, and the way down.
 
 pub mod bfgs;
+pub mod gp;
 pub mod landscape;
+pub mod methods;
 pub mod objective;
 pub mod run;
 pub mod run_log;
