@@ -144,6 +144,8 @@ pub enum Benchmark {
     Ant,
     /// Steps of elastic blocks and a cloth, forward and backward, beside Warp's CPU device
     Fem,
+    /// Trials of Bayesian optimisation beside BoTorch
+    Bo,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -120,7 +120,7 @@ fn hyperparameters_of_a_drawn_process_are_recovered() {
         });
         let lower = posterior.unwrap();
         let y: Vec<f64> = (0..n).map(|i| (0..=i).map(|j| lower.lower()[(i, j)] * normal[j]).sum()).collect();
-        let found = fit(kernel, &all, &y, None, &FitConfig::default(), &mut Random::new(1)).hyper;
+        let found = fit(kernel, &all, &y, None, &FitConfig::default(), &mut Random::new(1)).start.hyper;
         for (own, truth) in found.scales.iter().zip(&truth.scales) {
             assert!((own / truth).ln().abs() < 0.35, "{kernel:?}: {found:?}");
         }
