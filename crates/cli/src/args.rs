@@ -182,6 +182,8 @@ pub enum Benchmark {
     Fem,
     /// Substeps of clouds of plasticine, forward and backward, alone and in batches, beside Taichi's and Warp's CPU
     Mpm,
+    /// Trials of Bayesian optimisation beside BoTorch
+    Bo,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

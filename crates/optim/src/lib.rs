@@ -2,7 +2,9 @@
 
 pub mod bfgs;
 pub mod doctor;
+pub mod gp;
 pub mod landscape;
+pub mod methods;
 pub mod objective;
 pub mod run;
 pub mod run_log;

@@ -2,6 +2,7 @@
 
 mod ant;
 mod articulated;
+mod bo;
 mod checkpoint;
 mod core;
 mod fem;
@@ -26,6 +27,7 @@ pub fn run(options: &BenchOptions, seed: u64, output: &Output) -> Result<bool, C
         Benchmark::Ant => ant::run(seed, output)?,
         Benchmark::Fem => fem::run(output)?,
         Benchmark::Mpm => mpm::run(output)?,
+        Benchmark::Bo => bo::run(output)?,
     };
     output.print(&results, || results_text(&results))?;
     Ok(results.all_met())

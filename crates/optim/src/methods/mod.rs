@@ -1,0 +1,7 @@
+//! Ways to search.
+
+pub mod bo;
+pub mod bo_descents;
+
+pub use bo::BayesOpt;
+pub use bo_descents::BoDescents;
