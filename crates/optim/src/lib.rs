@@ -2,12 +2,16 @@
 
 pub mod bfgs;
 pub mod landscape;
+pub mod methods;
 pub mod objective;
 pub mod run;
 pub mod run_log;
+pub mod test_functions;
 
 pub use bfgs::{BfgsConfig, bfgs};
 pub use landscape::{Landscape, LandscapeConfig};
+pub use methods::build as build_method;
 pub use objective::{Objective, RolloutObjective};
 pub use run::{Best, Method, Run, Stop, optimize};
 pub use run_log::{Episode, LogError, RunLog, RunName};
+pub use test_functions::TestFunction;

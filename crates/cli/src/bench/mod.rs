@@ -6,6 +6,7 @@ mod checkpoint;
 mod core;
 mod fem;
 mod peer;
+mod search;
 mod standing;
 
 pub use checkpoint::measure as measure_checkpoints;
@@ -24,6 +25,7 @@ pub fn run(options: &BenchOptions, seed: u64, output: &Output) -> Result<bool, C
         Benchmark::Articulated => articulated::run(output)?,
         Benchmark::Ant => ant::run(seed, output)?,
         Benchmark::Fem => fem::run(output)?,
+        Benchmark::Search => search::run(output)?,
     };
     output.print(&results, || results_text(&results))?;
     Ok(results.all_met())
