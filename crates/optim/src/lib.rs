@@ -1,6 +1,7 @@
 //! Objectives, the landscapes they make, and the way down.
 
 pub mod bfgs;
+pub mod gp;
 pub mod landscape;
 pub mod methods;
 pub mod objective;

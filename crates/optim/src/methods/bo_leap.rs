@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::cma_state::{CmaState, Weights};
 use super::descent::{DescentConfig, StepRule, descend};
 use super::settings;
+use crate::gp::{LossModel, ModelConfig};
 use crate::run::{Method, Run, Stop, inside};
 
 /// Settings of [`BoLeap`].
@@ -35,12 +36,23 @@ pub struct BoLeapConfig {
     pub step: f64,
     /// A descent is halted when the loss has stagnated for more than this many steps (3, the paper's).
     pub patience: usize,
+    /// The model of the loss (lower confidence bound, α = 1, the paper's).
+    pub model: ModelConfig,
 }
 
 impl Default for BoLeapConfig {
     fn default() -> Self {
         let DescentConfig { rule, step, patience, .. } = DescentConfig::default();
-        BoLeapConfig { local_steps: 100, population: 10, sigma: 1.0, descent_steps: 10, rule, step, patience }
+        BoLeapConfig {
+            local_steps: 100,
+            population: 10,
+            sigma: 1.0,
+            descent_steps: 10,
+            rule,
+            step,
+            patience,
+            model: ModelConfig::default(),
+        }
     }
 }
 
@@ -52,11 +64,34 @@ pub trait Proposer {
     fn propose(&mut self, random: &mut Random) -> Vec<f64>;
 }
 
+impl Proposer for LossModel {
+    fn add(&mut self, z: &[f64], loss: f64) {
+        self.add(z, loss);
+    }
+    fn propose(&mut self, random: &mut Random) -> Vec<f64> {
+        self.fit(random);
+        self.propose(random)
+    }
+}
+
 /// The method.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BoLeap {
     /// Its settings.
     pub config: BoLeapConfig,
+}
+
+impl Method for BoLeap {
+    fn name(&self) -> &'static str {
+        "bo-leap"
+    }
+    fn settings(&self) -> String {
+        settings(self.name(), &self.config)
+    }
+    fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
+        // 1 to 3: no points, a Gaussian process, its lower confidence bound
+        self.search_with(&mut LossModel::new(self.config.model, run.dim()), run, random)
+    }
 }
 
 impl BoLeap {
@@ -83,7 +118,7 @@ impl BoLeap {
         run: &mut Run<'_>,
         random: &mut Random,
     ) -> Result<(), Stop> {
-        let BoLeapConfig { local_steps, population, sigma, descent_steps, rule, step, patience } = self.config;
+        let BoLeapConfig { local_steps, population, sigma, descent_steps, rule, step, patience, .. } = self.config;
         let descent =
             DescentConfig { max_steps: descent_steps, rule, step, patience, ..DescentConfig::default() };
         let before = run.losses().len();

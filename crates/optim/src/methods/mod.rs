@@ -1,6 +1,8 @@
 //! Methods of search, one file each: settings, algorithm, state. [`build`] makes one by name.
 
 pub mod adam;
+pub mod bo;
+pub mod bo_descents;
 pub mod bo_leap;
 pub mod cma_es;
 pub mod cma_state;
@@ -10,6 +12,8 @@ pub mod rand_descents;
 pub mod random_search;
 
 pub use adam::{Adam, AdamConfig};
+pub use bo::BayesOpt;
+pub use bo_descents::BoDescents;
 pub use bo_leap::{BoLeap, BoLeapConfig};
 pub use cma_es::{CmaEs, CmaEsConfig};
 pub use cma_state::CmaState;
@@ -47,13 +51,16 @@ impl Start {
 }
 
 /// Every method: its name and what it does.
-pub const NAMES: [(&str, &str); 6] = [
+pub const NAMES: [(&str, &str); 9] = [
     ("random", "points drawn uniformly in the box"),
     ("descent", "one gradient descent, halted when the loss stagnates"),
     ("adam", "Adam, projected onto the box"),
     ("lbfgs", "limited-memory quasi-Newton descent in the box"),
     ("rand-descents", "gradient descents from random points, one after another"),
     ("cma-es", "covariance matrix adaptation, restarted with doubled populations"),
+    ("bo", "Bayesian optimisation: a Gaussian process proposes every episode"),
+    ("bo-descents", "Bayesian optimisation whose trials are gradient descents"),
+    ("bo-leap", "Bayesian optimisation over semi-local searches that leap along gradients (paper 0)"),
 ];
 
 /// The method `name` with the settings in the object `options`; those not named, or all for null, have their defaults.
@@ -73,6 +80,9 @@ pub fn build(name: &str, options: &Value) -> Result<Box<dyn Method>, ConfigError
         "lbfgs" => Box::new(Lbfgs { config: read(name, options)? }),
         "rand-descents" => Box::new(RandDescents { config: read(name, options)? }),
         "cma-es" => Box::new(CmaEs { config: read(name, options)? }),
+        "bo" => Box::new(read::<BayesOpt>(name, options)?),
+        "bo-descents" => Box::new(read::<BoDescents>(name, options)?),
+        "bo-leap" => Box::new(BoLeap { config: read(name, options)? }),
         _ => {
             let known: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
             return Err(ConfigError::new(format!("no method `{name}`; there are {}", known.join(", "))));

@@ -1,0 +1,181 @@
+//! Limited-memory BFGS in a box (Nocedal and Wright, algorithm 7.4), for smooth functions that are dear to evaluate.
+//!
+//! Variables at a wall that the gradient presses against are left out of the step; the others move along the two-loop direction
+//! and are taken back into the box. A step is shortened by interpolation until the decrease is sufficient. Where the
+//! function is not finite it counts as no decrease.
+
+use super::kernel::dot;
+
+/// When to stop.
+#[derive(Clone, Copy, Debug)]
+pub struct LbfgsConfig {
+    /// Steps before giving up.
+    pub max_steps: usize,
+    /// Stop when a step lowers the value by less than this, relative to max(|value|, 1).
+    pub value_tolerance: f64,
+    /// Stop when no entry of the gradient that may act exceeds this.
+    pub gradient_tolerance: f64,
+}
+
+/// Pairs (s, y) of past steps that shape the next one.
+const MEMORY: usize = 10;
+/// Shortenings of a step before it is given up.
+const SHORTENINGS: usize = 15;
+
+/// Where a descent ended.
+#[derive(Clone, Debug)]
+pub struct Minimum {
+    /// The variables.
+    pub x: Vec<f64>,
+    /// The value there.
+    pub value: f64,
+    /// Values with gradients that were computed.
+    pub evaluations: usize,
+}
+
+/// Descends from `start`; `f` returns the value and writes the gradient.
+pub fn minimise(
+    mut f: impl FnMut(&[f64], &mut [f64]) -> f64,
+    start: &[f64],
+    bounds: &[(f64, f64)],
+    config: &LbfgsConfig,
+) -> Minimum {
+    let n = start.len();
+    let clamped = |x: f64, (low, high): (f64, f64)| x.clamp(low, high);
+    let mut x: Vec<f64> = start.iter().zip(bounds).map(|(x, b)| clamped(*x, *b)).collect();
+    let mut gradient = vec![0.0; n];
+    let mut value = f(&x, &mut gradient);
+    let mut evaluations = 1;
+    let mut pairs: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
+    for _ in 0..config.max_steps {
+        let free: Vec<bool> = (0..n).map(|i| is_free(x[i], gradient[i], bounds[i])).collect();
+        let largest =
+            gradient.iter().zip(&free).filter(|(_, free)| **free).fold(0.0, |m: f64, (g, _)| m.max(g.abs()));
+        if !value.is_finite() || largest <= config.gradient_tolerance {
+            break;
+        }
+        let mut direction = direction(&gradient, &free, &pairs);
+        if dot(&direction, &gradient) >= 0.0 {
+            pairs.clear();
+            direction = gradient.iter().zip(&free).map(|(g, free)| if *free { -g } else { 0.0 }).collect();
+        }
+        // The first step, of unknown scale, is no longer than one.
+        let mut scale =
+            if pairs.is_empty() { 1.0 / dot(&direction, &direction).sqrt().max(1.0) } else { 1.0 };
+        let mut accepted = None;
+        for _ in 0..SHORTENINGS {
+            let trial: Vec<f64> = (0..n).map(|i| clamped(x[i] + scale * direction[i], bounds[i])).collect();
+            let s: Vec<f64> = trial.iter().zip(&x).map(|(a, b)| a - b).collect();
+            let slope = dot(&s, &gradient);
+            let mut trial_gradient = vec![0.0; n];
+            let trial_value = f(&trial, &mut trial_gradient);
+            evaluations += 1;
+            if trial_value.is_finite() && trial_value <= value + 1e-4 * slope {
+                accepted = Some((trial, trial_value, trial_gradient, s));
+                break;
+            }
+            // The minimum of the parabola through value, slope and trial, in the middle part of the step.
+            let parabola = -0.5 * slope / (trial_value - value - slope);
+            scale *= if parabola.is_finite() { parabola.clamp(0.1, 0.5) } else { 0.1 };
+        }
+        let Some((trial, trial_value, trial_gradient, s)) = accepted else {
+            if pairs.is_empty() {
+                break;
+            }
+            pairs.clear();
+            continue;
+        };
+        let y: Vec<f64> = trial_gradient.iter().zip(&gradient).map(|(a, b)| a - b).collect();
+        if dot(&s, &y) > 1e-10 * dot(&y, &y).sqrt() * dot(&s, &s).sqrt() {
+            if pairs.len() == MEMORY {
+                pairs.remove(0);
+            }
+            pairs.push((s, y));
+        }
+        let gained = value - trial_value;
+        (x, value, gradient) = (trial, trial_value, trial_gradient);
+        if gained <= config.value_tolerance * value.abs().max(1.0) {
+            break;
+        }
+    }
+    Minimum { x, value, evaluations }
+}
+
+/// Whether a variable can move against its gradient.
+fn is_free(x: f64, gradient: f64, (low, high): (f64, f64)) -> bool {
+    !(x <= low && gradient > 0.0 || x >= high && gradient < 0.0)
+}
+
+/// −H g over the free variables, by the two loops.
+fn direction(gradient: &[f64], free: &[bool], pairs: &[(Vec<f64>, Vec<f64>)]) -> Vec<f64> {
+    let masked = |v: &[f64]| -> Vec<f64> {
+        v.iter().zip(free).map(|(v, free)| if *free { *v } else { 0.0 }).collect()
+    };
+    let mut q = masked(gradient);
+    let pairs: Vec<(Vec<f64>, Vec<f64>, f64)> = pairs
+        .iter()
+        .map(|(s, y)| (masked(s), masked(y)))
+        .map(|(s, y)| {
+            let sy = dot(&s, &y);
+            (s, y, sy)
+        })
+        .filter(|(_, _, sy)| *sy > 0.0)
+        .collect();
+    let mut along = Vec::with_capacity(pairs.len());
+    for (s, y, sy) in pairs.iter().rev() {
+        let a = dot(s, &q) / sy;
+        q.iter_mut().zip(y).for_each(|(q, y)| *q -= a * y);
+        along.push(a);
+    }
+    if let Some((_, y, sy)) = pairs.last() {
+        let size = sy / dot(y, y);
+        q.iter_mut().for_each(|q| *q *= size);
+    }
+    for ((s, y, sy), a) in pairs.iter().zip(along.iter().rev()) {
+        let b = dot(y, &q) / sy;
+        q.iter_mut().zip(s).for_each(|(q, s)| *q += (a - b) * s);
+    }
+    q.iter().map(|q| -q).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIGHT: LbfgsConfig = LbfgsConfig { max_steps: 500, value_tolerance: 0.0, gradient_tolerance: 1e-9 };
+
+    fn rosenbrock(x: &[f64], gradient: &mut [f64]) -> f64 {
+        gradient.fill(0.0);
+        let mut sum = 0.0;
+        for i in 0..x.len() - 1 {
+            let lift = x[i + 1] - x[i] * x[i];
+            sum += (1.0 - x[i]).powi(2) + 100.0 * lift * lift;
+            gradient[i] += -2.0 * (1.0 - x[i]) - 400.0 * x[i] * lift;
+            gradient[i + 1] += 200.0 * lift;
+        }
+        sum
+    }
+
+    #[test]
+    fn a_curved_valley_of_ten_variables_is_followed() {
+        let found = minimise(rosenbrock, &[-0.5; 10], &[(-2.0, 2.0); 10], &TIGHT);
+        assert!(found.x.iter().all(|x| (x - 1.0).abs() < 1e-6), "{found:?}");
+        assert!(found.evaluations < 200, "{}", found.evaluations);
+    }
+
+    #[test]
+    fn walls_hold_and_cliffs_are_backed_away_from() {
+        // The unconstrained minimum is outside along the first variable.
+        let bowl = |x: &[f64], g: &mut [f64]| {
+            g.copy_from_slice(&[2.0 * (x[0] - 3.0) + x[1], 2.0 * x[1] + x[0]]);
+            (x[0] - 3.0).powi(2) + x[1] * x[1] + x[0] * x[1]
+        };
+        let found = minimise(bowl, &[0.0, 0.9], &[(-1.0, 1.0); 2], &TIGHT);
+        assert!((found.x[0] - 1.0).abs() < 1e-9 && (found.x[1] + 0.5).abs() < 1e-7, "{found:?}");
+        let cliff = |x: &[f64], g: &mut [f64]| {
+            g[0] = 1.0 - 1.0 / x[0];
+            if x[0] <= 0.0 { f64::NAN } else { x[0] - x[0].ln() }
+        };
+        assert!((minimise(cliff, &[5.0], &[(-10.0, 10.0)], &TIGHT).x[0] - 1.0).abs() < 1e-7);
+    }
+}

@@ -1,0 +1,24 @@
+//! Gaussian processes over losses, and what they propose to try next.
+//!
+//! [`LossModel`] is what searches use; the parts below it are a textbook's chapters.
+
+pub mod acquisition;
+pub mod cholesky;
+pub mod derivative;
+pub mod hyper;
+pub mod kernel;
+pub mod lbfgs;
+pub mod local;
+pub mod model;
+pub mod normal;
+pub mod outcome;
+pub mod posterior;
+#[cfg(test)]
+mod tests;
+
+pub use acquisition::Acquisition;
+pub use derivative::GradientPosterior;
+pub use hyper::FitConfig;
+pub use kernel::Kernel;
+pub use model::{LossModel, ModelConfig};
+pub use posterior::{Hyper, Posterior};
