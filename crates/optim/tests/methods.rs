@@ -104,17 +104,25 @@ fn methods_reach_what_they_are_known_to_reach() {
         ("lbfgs", &anywhere, Shape::Rosenbrock, 10, 500, 1e-12),
         ("rand-descents", &Value::Null, Shape::Rastrigin, 2, 500, 1.1),
         ("rand-descents", &Value::Null, Shape::Levy, 5, 1000, 1.0),
-        ("cma-es", &Value::Null, Shape::Rastrigin, 5, 5000, 1.1),
+        ("cma-es", &Value::Null, Shape::Rastrigin, 5, 16_000, 1.1),
         ("cma-es", &Value::Null, Shape::Ackley, 10, 3000, 1e-5),
         ("cma-es", &Value::Null, Shape::Griewank, 10, 3000, 1.5e-2),
         ("cma-es", &Value::Null, Shape::Levy, 10, 3000, 1e-5),
         ("cma-es", &Value::Null, Shape::Rosenbrock, 10, 12_000, 1e-10),
+        ("bo", &Value::Null, Shape::Levy, 2, 50, 0.3),
+        ("bo-descents", &Value::Null, Shape::Levy, 2, 100, 0.3),
+        ("bo-leap", &Value::Null, Shape::Levy, 2, 200, 1e-3),
+        ("bo-leap", &Value::Null, Shape::Rosenbrock, 5, 300, 1.0),
     ];
+    let mut failed = Vec::new();
     for (name, options, shape, dim, budget, limit) in cases {
         let reached = median(name, options, shape, dim, budget);
         println!("{name} on {shape:?}, {dim} variables, {budget} episodes: {reached:e}");
-        assert!(reached <= limit, "{name} on {shape:?}: {reached:e} instead of at most {limit:e}");
+        if reached > limit {
+            failed.push(format!("{name} on {shape:?}: {reached:e} instead of at most {limit:e}"));
+        }
     }
+    assert!(failed.is_empty(), "{failed:#?}");
 }
 
 #[test]

@@ -100,15 +100,29 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
         .iter()
         .flat_map(|(dim, budget)| Shape::ALL.map(|shape| Case::new(shape, *dim, *budget, 11)))
         .collect();
-    let few: Vec<Case> =
-        [2, 5].iter().flat_map(|dim| [Shape::Ackley, Shape::Levy].map(|s| Case::new(s, *dim, 60, 5))).collect();
+    let few: Vec<Case> = [2, 5]
+        .iter()
+        .flat_map(|dim| [Shape::Ackley, Shape::Levy].map(|s| Case::new(s, *dim, 60, 5)))
+        .collect();
 
     let cmaes = Peer::measured(output, "cmaes", &many);
     let options = json!({"sigma": SIGMA});
     compare(&mut results, &many, ("cma-es", &options), ("cmaes", &cmaes), (|_| true, 0.45))?;
+    // The model's cost grows with the cube of the episodes: the smaller budgets alone.
+    compare(
+        &mut results,
+        &many,
+        ("bo-leap", &Value::Null),
+        ("cmaes", &cmaes),
+        (|case| case.budget <= 1000, 0.6),
+    )?;
+    let botorch = Peer::measured(output, "botorch", &few);
+    compare(&mut results, &few, ("bo", &Value::Null), ("BoTorch", &botorch), (|_| true, 0.45))?;
+    compare(&mut results, &few, ("bo-leap", &Value::Null), ("BoTorch", &botorch), (|_| true, 0.6))?;
     results.notes.push(format!(
         "medians over 11 seeds of the lowest loss, budgets of 1,000 (2 and 5 variables), 2,000 (10) and 3,000 (20) episodes; both \
-         CMA-ES begin at the centre of the box with a step size of {SIGMA} (half the box is 1) and restart with doubled populations"
+         CMA-ES begin at the centre of the box with a step size of {SIGMA} (half the box is 1) and restart with doubled populations; Bayesian \
+         optimisation has 60 episodes and 5 seeds. BO-Leap uses gradients, the peers do not"
     ));
     results.notes.push(
         "chance: that a random end of ours is lower than a random one of the peer's, ties (below 1e-10) counting half; 0.5 is on par"

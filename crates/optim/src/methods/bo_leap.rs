@@ -4,7 +4,7 @@
 //! population is sampled as in CMA-ES, and locally a gradient descent starts at the mean of its best; the end of the
 //! descent is the next mean. All points simulated on any level are data of the model.
 //!
-//! What the paper leaves open, and what we do: candidates outside the box are put on its wall. The step size α is the adaptive
+//! What the paper leaves open, and what we do: candidates outside the box are drawn again, and put on its wall after some tries. The step size α is the adaptive
 //! rule of `descent.rs`, which needs no unit of the loss and takes back steps that go up, each counted as an episode. J is not given (10
 //! here). Line 17's equations need the move of the mean: it is the whole move, descent included, in units of σ, its length limited as in
 //! `CmaState::tell_moved`. A step of a semi-local search is one episode, and a generation that has begun is finished.
@@ -28,6 +28,8 @@ pub struct BoLeapConfig {
     pub population: usize,
     /// First step size of a semi-local search in the box scaled to [−1, 1] (1.0, the paper's).
     pub sigma: f64,
+    /// Draws of a candidate before it is put on the wall (10).
+    pub tries: usize,
     /// Steps of a descent at most, J (10).
     pub descent_steps: usize,
     /// The rule of the descents' step length (adaptive).
@@ -47,6 +49,7 @@ impl Default for BoLeapConfig {
             local_steps: 100,
             population: 10,
             sigma: 1.0,
+            tries: 10,
             descent_steps: 10,
             rule,
             step,
@@ -118,7 +121,9 @@ impl BoLeap {
         run: &mut Run<'_>,
         random: &mut Random,
     ) -> Result<(), Stop> {
-        let BoLeapConfig { local_steps, population, sigma, descent_steps, rule, step, patience, .. } = self.config;
+        let BoLeapConfig {
+            local_steps, population, sigma, tries, descent_steps, rule, step, patience, ..
+        } = self.config;
         let descent =
             DescentConfig { max_steps: descent_steps, rule, step, patience, ..DescentConfig::default() };
         let before = run.losses().len();
@@ -127,7 +132,7 @@ impl BoLeap {
         // 8: episodes of the semi-local search
         while run.losses().len() - before < local_steps {
             // 9: xₖ ~ N(μ, σ² C)
-            let candidates: Vec<Vec<f64>> = state.ask(random).iter().map(|z| inside(z)).collect();
+            let candidates = state.ask_inside(tries, random);
             // 10: lₖ ← Sim(xₖ)
             let losses = run.values(&candidates)?;
             // 11, 12: s₁ = mean of Kbest

@@ -1,7 +1,7 @@
 //! CMA-ES in the box, restarted with a doubled population (IPOP; Auger and Hansen, CEC 2005) when a run has converged.
 //!
-//! Boundary: a coordinate outside the box is put on its wall before the simulation, and the distribution is told the repaired
-//! point, so that it never drifts outside. A run has converged when one of the usual criteria of the tutorial's appendix B.3 holds
+//! Boundary: a point outside the box is drawn again a few times, and then its coordinates are put on the wall; the distribution is told
+//! the repaired point, so that its mean never leaves the box. A run has converged when one of the usual criteria of the tutorial's appendix B.3 holds
 //! (losses flat, steps tiny, covariance degenerate, steps exploding).
 
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cma_state::{CmaState, Weights};
 use super::{Start, settings};
-use crate::run::{Method, Run, Stop, inside};
+use crate::run::{Method, Run, Stop};
 
 /// Settings of [`CmaEs`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -21,11 +21,13 @@ pub struct CmaEsConfig {
     pub population: usize,
     /// First step size in the box scaled to [−1, 1] (0.6: 0.3 of its width, the tutorial's advice).
     pub sigma: f64,
+    /// Draws of a point before it is put on the wall (10).
+    pub tries: usize,
     /// First mean of the first run (own); restarts begin anywhere.
     pub start: Start,
     /// Factor of the population at each restart; 0 ends the search when the first run has converged (2).
     pub restart_growth: usize,
-    /// Losses that differ by no more than this, and by no more than this part of themselves, are flat (1e-12).
+    /// Losses that differ by no more than this times the larger of 1 and the lowest one's size are flat (1e-12).
     pub loss_tolerance: f64,
     /// Steps below this part of the first are tiny (1e-12).
     pub step_tolerance: f64,
@@ -36,6 +38,7 @@ impl Default for CmaEsConfig {
         CmaEsConfig {
             population: 0,
             sigma: 0.6,
+            tries: 10,
             start: Start::Own,
             restart_growth: 2,
             loss_tolerance: 1e-12,
@@ -69,7 +72,7 @@ impl Method for CmaEs {
             let mut state = CmaState::new(mean, config.sigma, population, Weights::Logarithmic);
             let mut convergence = Convergence::new(config, &state);
             while !convergence.reached(&state) {
-                let points: Vec<Vec<f64>> = state.ask(random).iter().map(|z| inside(z)).collect();
+                let points = state.ask_inside(config.tries, random);
                 let losses = run.values(&points)?;
                 state.tell(&points, &losses);
                 convergence.see(&losses);

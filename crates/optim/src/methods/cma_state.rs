@@ -6,11 +6,12 @@
 //! function of the loss. The covariance is decomposed lazily, about once in 1/(10 n (c₁ + cμ)) generations, so that a generation
 //! costs O(λ n²): up to some hundreds of variables.
 //!
-//! Limits: the distribution knows no bounds. Whoever asks may repair a point before its loss is computed, and tells the
-//! repaired one.
+//! Limits: the distribution knows no bounds. Who asks for points in a box is given repaired ones, and tells those.
 
 use faer::{Mat, Side};
 use pullback_core::random::Random;
+
+use crate::run::inside;
 
 /// How candidates count in the mean and in the covariance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +60,7 @@ impl Strategy {
         let (mu_eff, mu_eff_minus) = (effective(best), effective(worst));
 
         let c_1 = 2.0 / ((n + 1.3).powi(2) + mu_eff);
-        let c_mu =
-            (1.0 - c_1).min(2.0 * (0.25 + mu_eff + 1.0 / mu_eff - 2.0) / ((n + 2.0).powi(2) + mu_eff));
+        let c_mu = (1.0 - c_1).min(2.0 * (0.25 + mu_eff + 1.0 / mu_eff - 2.0) / ((n + 2.0).powi(2) + mu_eff));
         // Negative weights sum to what keeps C positive definite (Eqs. 50 to 53).
         let minus = (1.0 + c_1 / c_mu)
             .min(1.0 + 2.0 * mu_eff_minus / (mu_eff + 2.0))
@@ -145,10 +145,31 @@ impl CmaState {
 
     /// The next generation: x = m + σ B D z with z ~ N(0, I).
     pub fn ask(&mut self, random: &mut Random) -> Vec<Vec<f64>> {
+        self.refresh();
+        (0..self.population()).map(|_| self.sample(random)).collect()
+    }
+
+    /// The next generation in the box [−1, 1]: a point outside is drawn again, and after `tries` its coordinates are put
+    /// on the wall.
+    pub fn ask_inside(&mut self, tries: usize, random: &mut Random) -> Vec<Vec<f64>> {
+        self.refresh();
+        let one = |random: &mut Random| {
+            let mut z = self.sample(random);
+            for _ in 1..tries {
+                if z.iter().all(|z| z.abs() <= 1.0) {
+                    break;
+                }
+                z = self.sample(random);
+            }
+            inside(&z)
+        };
+        (0..self.population()).map(|_| one(random)).collect()
+    }
+
+    fn refresh(&mut self) {
         if self.generation >= self.decomposed_at + self.strategy.lazy {
             self.decompose();
         }
-        (0..self.population()).map(|_| self.sample(random)).collect()
     }
 
     fn sample(&self, random: &mut Random) -> Vec<f64> {
@@ -199,7 +220,8 @@ impl CmaState {
         let Strategy { mu_eff, c_sigma, d_sigma, c_c, c_1, c_mu, chi, .. } = self.strategy;
         self.generation += 1;
         // y = (m' − m)/σ, no longer than the limit in the metric of C
-        let mut y: Vec<f64> = mean.iter().zip(&self.mean).map(|(new, old)| (new - old) / self.sigma).collect();
+        let mut y: Vec<f64> =
+            mean.iter().zip(&self.mean).map(|(new, old)| (new - old) / self.sigma).collect();
         let mut whitened = self.whitened(&y);
         let length = mu_eff.sqrt() * norm(&whitened);
         if length > limit {
@@ -233,8 +255,7 @@ impl CmaState {
             if weight == 0.0 {
                 continue;
             }
-            let y: Vec<f64> =
-                points[*at].iter().zip(&self.mean).map(|(x, m)| (x - m) / self.sigma).collect();
+            let y: Vec<f64> = points[*at].iter().zip(&self.mean).map(|(x, m)| (x - m) / self.sigma).collect();
             // w° = w n/‖C^(−1/2) y‖² for negative weights
             let size = if weight < 0.0 { norm(&self.whitened(&y)).powi(2) } else { n as f64 };
             self.add_outer(&y, c_mu * weight * n as f64 / size.max(1e-12));

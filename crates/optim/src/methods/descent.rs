@@ -155,7 +155,8 @@ fn place(run: &mut Run<'_>, z: Vec<f64>) -> Result<Place, Stop> {
 
 /// The gradient without the entries whose descent leads out of the box.
 pub(super) fn clipped_gradient(z: &[f64], gradient: &[f64]) -> Vec<f64> {
-    let clip = |(z, g): (&f64, &f64)| if (*z <= -1.0 && *g > 0.0) || (*z >= 1.0 && *g < 0.0) { 0.0 } else { *g };
+    let clip =
+        |(z, g): (&f64, &f64)| if (*z <= -1.0 && *g > 0.0) || (*z >= 1.0 && *g < 0.0) { 0.0 } else { *g };
     z.iter().zip(gradient).map(clip).collect()
 }
 
