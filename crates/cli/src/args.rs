@@ -144,6 +144,8 @@ pub enum Benchmark {
     Ant,
     /// Steps of elastic blocks and a cloth, forward and backward, beside Warp's CPU device
     Fem,
+    /// Trials of Bayesian optimisation beside BoTorch
+    Bo,
     /// Methods of search on known functions beside cmaes and BoTorch
     Search,
 }

@@ -2,6 +2,7 @@
 
 mod ant;
 mod articulated;
+mod bo;
 mod checkpoint;
 mod core;
 mod fem;
@@ -25,6 +26,7 @@ pub fn run(options: &BenchOptions, seed: u64, output: &Output) -> Result<bool, C
         Benchmark::Articulated => articulated::run(output)?,
         Benchmark::Ant => ant::run(seed, output)?,
         Benchmark::Fem => fem::run(output)?,
+        Benchmark::Bo => bo::run(output)?,
         Benchmark::Search => search::run(output)?,
     };
     output.print(&results, || results_text(&results))?;

@@ -136,7 +136,8 @@ impl Start {
         let s: Vec<f64> = trial.iter().zip(&self.z).map(|(a, b)| a - b).collect();
         let highest = self.values.iter().fold(f64::NEG_INFINITY, |m, v| m.max(*v));
         let moved = s.iter().fold(0.0, |m: f64, s| m.max(s.abs()));
-        if !(value <= highest + 1e-4 * dot(&s, &self.gradient)) {
+        let low_enough = value <= highest + 1e-4 * dot(&s, &self.gradient);
+        if !low_enough {
             self.step *= 0.2;
             self.rejected += 1;
             self.active = self.rejected < 8 && moved > SETTLED;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cholesky::{factor_in_place, invert};
 use super::kernel::{Kernel, Points, dot, weighted_squares};
-use super::lbfgs::{LbfgsConfig, minimise};
+use super::lbfgs::{LbfgsConfig, Pairs, minimise};
 use super::posterior::Hyper;
 
 /// How to fit.
@@ -260,11 +260,20 @@ impl<'a> Likelihood<'a> {
     }
 }
 
+/// An earlier fit that the next one begins from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// Its hyperparameters.
+    pub hyper: Hyper,
+    /// What it learned of the objective's curvature.
+    pub pairs: Pairs,
+}
+
 /// What a fit found and did.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// The hyperparameters.
-    pub hyper: Hyper,
+    /// The hyperparameters, and what the next fit may begin from.
+    pub start: Start,
     /// The objective reached, −(log p(y) + log priors)/n.
     pub objective: f64,
     /// Evaluations with all points.
@@ -276,7 +285,7 @@ pub fn fit(
     kernel: Kernel,
     points: &Points,
     y: &[f64],
-    start: Option<&Hyper>,
+    start: Option<&Start>,
     config: &FitConfig,
     random: &mut Random,
 ) -> Fit {
@@ -284,38 +293,40 @@ pub fn fit(
         let (points, y) = some(points, y, config.most_points, random);
         return fit(kernel, &points, &y, start, config, random);
     }
-    let start = match start {
-        Some(hyper) => hyper.clone(),
+    let Start { hyper, mut pairs } = match start {
+        Some(start) => start.clone(),
         None => first_stage(kernel, points, y, config, random),
     };
     let mut likelihood = Likelihood::new(kernel, points, y, config);
-    let (theta, bounds) = (likelihood.pack(&start), likelihood.bounds(config));
+    let (theta, bounds) = (likelihood.pack(&hyper), likelihood.bounds(config));
     let tolerances =
         LbfgsConfig { max_steps: config.max_steps, value_tolerance: 1e-8, gradient_tolerance: 1e-5 };
-    let found = minimise(|theta, g| likelihood.value_grad(theta, g), &theta, &bounds, &tolerances);
-    let hyper = if found.value.is_finite() { likelihood.unpack(&found.x) } else { start };
-    Fit { hyper, objective: found.value, evaluations: found.evaluations }
+    let found =
+        minimise(|theta, g| likelihood.value_grad(theta, g), &theta, &bounds, &mut pairs, &tolerances);
+    let hyper = if found.value.is_finite() { likelihood.unpack(&found.x) } else { hyper };
+    Fit { start: Start { hyper, pairs }, objective: found.value, evaluations: found.evaluations }
 }
 
 /// The best of several starts on a few of the points.
-fn first_stage(kernel: Kernel, points: &Points, y: &[f64], config: &FitConfig, random: &mut Random) -> Hyper {
+fn first_stage(kernel: Kernel, points: &Points, y: &[f64], config: &FitConfig, random: &mut Random) -> Start {
     let mode = prior_mode(points.dim(), config);
     let (points, y) = some(points, y, config.first_points, random);
     let mut likelihood = Likelihood::new(kernel, &points, &y, config);
     let bounds = likelihood.bounds(config);
     let rough = LbfgsConfig { max_steps: 30, value_tolerance: 1e-5, gradient_tolerance: 1e-3 };
-    let mut best = (f64::INFINITY, likelihood.pack(&mode));
+    let mut best = (f64::INFINITY, likelihood.pack(&mode), Pairs::new());
     for i in 0..config.starts.max(1) {
         let mut theta = likelihood.pack(&mode);
         if i > 0 {
             theta.iter_mut().for_each(|t| *t += random.normal());
         }
-        let found = minimise(|theta, g| likelihood.value_grad(theta, g), &theta, &bounds, &rough);
+        let mut pairs = Pairs::new();
+        let found = minimise(|theta, g| likelihood.value_grad(theta, g), &theta, &bounds, &mut pairs, &rough);
         if found.value < best.0 {
-            best = (found.value, found.x);
+            best = (found.value, found.x, pairs);
         }
     }
-    likelihood.unpack(&best.1)
+    Start { hyper: likelihood.unpack(&best.1), pairs: best.2 }
 }
 
 /// At most `count` of the points, drawn at random, with their values.

@@ -2,7 +2,8 @@
 //!
 //! Variables at a wall that the gradient presses against are left out of the step; the others move along the two-loop direction
 //! and are taken back into the box. A step is shortened by interpolation until the decrease is sufficient. Where the
-//! function is not finite it counts as no decrease.
+//! function is not finite it counts as no decrease. The pairs of past steps that stand for the curvature can be handed from one descent
+//! to the next of a similar function, which then needs no steps to learn it.
 
 use super::kernel::dot;
 
@@ -22,6 +23,9 @@ const MEMORY: usize = 10;
 /// Shortenings of a step before it is given up.
 const SHORTENINGS: usize = 15;
 
+/// Steps s with the changes y of the gradient along them, the latest last.
+pub type Pairs = Vec<(Vec<f64>, Vec<f64>)>;
+
 /// Where a descent ended.
 #[derive(Clone, Debug)]
 pub struct Minimum {
@@ -33,11 +37,13 @@ pub struct Minimum {
     pub evaluations: usize,
 }
 
-/// Descends from `start`; `f` returns the value and writes the gradient.
+/// Descends from `start`; `f` returns the value and writes the gradient; `pairs` are what is known of the curvature, now and in
+/// the end.
 pub fn minimise(
     mut f: impl FnMut(&[f64], &mut [f64]) -> f64,
     start: &[f64],
     bounds: &[(f64, f64)],
+    pairs: &mut Pairs,
     config: &LbfgsConfig,
 ) -> Minimum {
     let n = start.len();
@@ -46,7 +52,6 @@ pub fn minimise(
     let mut gradient = vec![0.0; n];
     let mut value = f(&x, &mut gradient);
     let mut evaluations = 1;
-    let mut pairs: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
     for _ in 0..config.max_steps {
         let free: Vec<bool> = (0..n).map(|i| is_free(x[i], gradient[i], bounds[i])).collect();
         let largest =
@@ -54,7 +59,7 @@ pub fn minimise(
         if !value.is_finite() || largest <= config.gradient_tolerance {
             break;
         }
-        let mut direction = direction(&gradient, &free, &pairs);
+        let mut direction = direction(&gradient, &free, pairs);
         if dot(&direction, &gradient) >= 0.0 {
             pairs.clear();
             direction = gradient.iter().zip(&free).map(|(g, free)| if *free { -g } else { 0.0 }).collect();
@@ -158,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_curved_valley_of_ten_variables_is_followed() {
-        let found = minimise(rosenbrock, &[-0.5; 10], &[(-2.0, 2.0); 10], &TIGHT);
+        let found = minimise(rosenbrock, &[-0.5; 10], &[(-2.0, 2.0); 10], &mut Vec::new(), &TIGHT);
         assert!(found.x.iter().all(|x| (x - 1.0).abs() < 1e-6), "{found:?}");
         assert!(found.evaluations < 200, "{}", found.evaluations);
     }
@@ -170,12 +175,34 @@ mod tests {
             g.copy_from_slice(&[2.0 * (x[0] - 3.0) + x[1], 2.0 * x[1] + x[0]]);
             (x[0] - 3.0).powi(2) + x[1] * x[1] + x[0] * x[1]
         };
-        let found = minimise(bowl, &[0.0, 0.9], &[(-1.0, 1.0); 2], &TIGHT);
+        let found = minimise(bowl, &[0.0, 0.9], &[(-1.0, 1.0); 2], &mut Vec::new(), &TIGHT);
         assert!((found.x[0] - 1.0).abs() < 1e-9 && (found.x[1] + 0.5).abs() < 1e-7, "{found:?}");
         let cliff = |x: &[f64], g: &mut [f64]| {
             g[0] = 1.0 - 1.0 / x[0];
             if x[0] <= 0.0 { f64::NAN } else { x[0] - x[0].ln() }
         };
-        assert!((minimise(cliff, &[5.0], &[(-10.0, 10.0)], &TIGHT).x[0] - 1.0).abs() < 1e-7);
+        assert!((minimise(cliff, &[5.0], &[(-10.0, 10.0)], &mut Vec::new(), &TIGHT).x[0] - 1.0).abs() < 1e-7);
+    }
+
+    #[test]
+    fn a_second_descent_knows_the_curvature_of_the_first() {
+        let bowl = |at: f64| {
+            move |x: &[f64], g: &mut [f64]| {
+                let mut sum = 0.0;
+                for (i, x) in x.iter().enumerate() {
+                    let stiffness = 10.0_f64.powi(i as i32);
+                    g[i] = stiffness * (x - at);
+                    sum += 0.5 * stiffness * (x - at).powi(2);
+                }
+                sum
+            }
+        };
+        let (mut pairs, bounds) = (Vec::new(), [(-9.0, 9.0); 4]);
+        let fair = LbfgsConfig { gradient_tolerance: 1e-4, ..TIGHT };
+        let first = minimise(bowl(1.0), &[0.0; 4], &bounds, &mut pairs, &fair);
+        let again = minimise(bowl(1.01), &first.x, &bounds, &mut pairs, &fair);
+        let cold = minimise(bowl(1.01), &first.x, &bounds, &mut Vec::new(), &fair);
+        assert!(again.x.iter().all(|x| (x - 1.01).abs() < 1e-4), "{again:?}");
+        assert!(3 * again.evaluations < 2 * cold.evaluations, "{} {}", again.evaluations, cold.evaluations);
     }
 }

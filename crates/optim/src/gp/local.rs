@@ -62,7 +62,8 @@ mod tests {
         for _ in 0..30 {
             let z = vec![random.uniform(-1.0, 1.0), random.uniform(-1.0, 1.0)];
             let near = around(Kernel::Matern52, &hyper, (&points, &y), &z, 150).unwrap();
-            let (a, b) = (all.predict(&[z.clone()], false), near.predict(&[z], false));
+            let (a, b) =
+                (all.predict(std::slice::from_ref(&z), false), near.predict(std::slice::from_ref(&z), false));
             assert!((a.mean[0] - b.mean[0]).abs() < 2e-3, "{} {}", a.mean[0], b.mean[0]);
             assert!(b.sd[0] >= a.sd[0] - 1e-9 && b.sd[0] < 1.05 * a.sd[0] + 1e-4);
         }

@@ -22,7 +22,7 @@ use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
 
 use super::acquisition::{Acquisition, descend};
-use super::hyper::{Fit, FitConfig, fit, prior_mode};
+use super::hyper::{Fit, FitConfig, Start, fit, prior_mode};
 use super::kernel::{Kernel, Points};
 use super::local::{around, selection};
 use super::outcome::Outcomes;
@@ -76,8 +76,8 @@ pub struct LossModel {
     losses: Vec<f64>,
     outcomes: Outcomes,
     hyper: Hyper,
-    /// Points at the last fit of hyperparameters; none before the first.
-    fitted: Option<usize>,
+    /// Points at the last fit of hyperparameters, and what it left for the next; none before the first.
+    fitted: Option<(usize, Start)>,
     /// Of all points, or of a selection above the limit.
     posterior: Option<Posterior>,
     /// Which points the posterior has, in its order.
@@ -128,10 +128,10 @@ impl LossModel {
     /// Takes in all that was added, and fits hyperparameters where that is due.
     pub fn fit(&mut self, random: &mut Random) {
         let n = self.len();
-        let due = self.fitted.is_none_or(|before| {
-            n as f64 >= self.config.refit_growth * before as f64
-                && (n > before || self.config.refit_growth <= 1.0)
-        });
+        let due = self
+            .fitted
+            .as_ref()
+            .is_none_or(|(before, _)| n as f64 >= self.config.refit_growth * *before as f64);
         // Two points say nothing about length scales.
         if due && n > 2 {
             self.refit(random);
@@ -143,11 +143,11 @@ impl LossModel {
     /// Fits hyperparameters now, whether due or not; says how it went.
     pub fn refit(&mut self, random: &mut Random) -> Fit {
         self.outcomes = Outcomes::new(&self.losses);
-        let start = self.fitted.map(|_| self.hyper.clone());
+        let start = self.fitted.take().map(|(_, start)| start);
         let found =
             fit(self.config.kernel, &self.points, &self.outcomes.y, start.as_ref(), &self.config.fit, random);
-        self.hyper = found.hyper.clone();
-        self.fitted = Some(self.len());
+        self.hyper = found.start.hyper.clone();
+        self.fitted = Some((self.len(), found.start.clone()));
         self.posterior = None;
         self.update(random);
         found

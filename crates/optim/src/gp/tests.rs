@@ -72,7 +72,7 @@ fn the_posterior_is_the_textbooks_fresh_and_grown() {
             let expected = mean + dot(&cross, &alpha);
             let variance = hyper.signal - dot(&cross, &solve(matrix.clone(), cross.clone()));
             for posterior in [&fresh, &grown] {
-                let batch = posterior.predict(&[z.clone()], false);
+                let batch = posterior.predict(std::slice::from_ref(&z), false);
                 assert!((batch.mean[0] - expected).abs() < 1e-9, "{} {expected}", batch.mean[0]);
                 assert!((batch.sd[0].powi(2) - variance).abs() < 1e-9);
             }
@@ -120,7 +120,7 @@ fn hyperparameters_of_a_drawn_process_are_recovered() {
         });
         let lower = posterior.unwrap();
         let y: Vec<f64> = (0..n).map(|i| (0..=i).map(|j| lower.lower()[(i, j)] * normal[j]).sum()).collect();
-        let found = fit(kernel, &all, &y, None, &FitConfig::default(), &mut Random::new(1)).hyper;
+        let found = fit(kernel, &all, &y, None, &FitConfig::default(), &mut Random::new(1)).start.hyper;
         for (own, truth) in found.scales.iter().zip(&truth.scales) {
             assert!((own / truth).ln().abs() < 0.35, "{kernel:?}: {found:?}");
         }
@@ -204,7 +204,8 @@ fn the_same_seed_gives_the_same_bits() {
 
 #[test]
 fn nothing_one_duplicates_constants_and_failures_are_borne() {
-    let losses: [(&str, fn(usize) -> f64); 4] = [
+    type Losses = (&'static str, fn(usize) -> f64);
+    let losses: [Losses; 4] = [
         ("constant", |_| 3.0),
         ("failed", |_| f64::INFINITY),
         ("some failed", |i| if i % 2 == 0 { f64::INFINITY } else { i as f64 }),
