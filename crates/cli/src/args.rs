@@ -134,6 +134,9 @@ pub struct OptimizeOptions {
     /// Simulations to spend
     #[arg(long, default_value_t = 1000)]
     pub budget: usize,
+    /// Settings of the method other than its defaults, as a JSON object
+    #[arg(long, value_name = "JSON")]
+    pub settings: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -184,6 +187,8 @@ pub enum Benchmark {
     Mpm,
     /// Trials of Bayesian optimisation beside BoTorch
     Bo,
+    /// Methods of search on known functions beside cmaes and BoTorch
+    Search,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

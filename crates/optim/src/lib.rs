@@ -9,10 +9,13 @@ pub mod objective;
 pub mod run;
 pub mod run_log;
 pub mod search;
+pub mod test_functions;
 
 pub use bfgs::{BfgsConfig, bfgs};
 pub use doctor::{DoctorConfig, Examination, Verdict, examine};
 pub use landscape::{Landscape, LandscapeConfig};
+pub use methods::build as build_method;
 pub use objective::{Objective, RolloutObjective};
 pub use run::{Best, Method, Run, Stop, optimize};
 pub use run_log::{Episode, LogError, RunLog, RunName};
+pub use test_functions::TestFunction;

@@ -6,15 +6,14 @@ use pullback_core::ConfigError;
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::methods;
 use crate::objective::Objective;
-use crate::run::{Best, Run, optimize};
+use crate::run::{Best, Method, Run, optimize};
 use crate::run_log::{LogError, RunLog, RunName};
 
 /// A search that could not be carried out.
 #[derive(Debug, Error)]
 pub enum SearchError {
-    /// No such method, or no box.
+    /// No box to search in, or no such method.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The log failed.
@@ -38,19 +37,18 @@ pub struct Searched {
 /// Runs one search, or what an interrupted one left of it; `watch` sees the number of episodes and the lowest loss.
 pub fn search(
     objective: &dyn Objective,
-    (task, method): (&str, &str),
+    (task, method): (&str, &dyn Method),
     (budget, seed): (usize, u64),
     log: &Path,
     watch: impl FnMut(usize, f64),
 ) -> Result<Searched, SearchError> {
-    let method = methods::build(method)?;
     let settings = method.settings();
     let name =
         RunName { task: task.to_owned(), method: settings.clone(), dim: objective.names().len(), seed };
     let log = RunLog::open(log, &name)?;
     let resumed = log.kept().min(budget);
     let mut run = Run::new(objective, budget, log)?.watched(watch);
-    optimize(method.as_ref(), &mut run, seed)?;
+    optimize(method, &mut run, seed)?;
     let (losses, best) = (run.losses().to_vec(), run.best().cloned());
     Ok(Searched { losses, best, resumed, settings })
 }

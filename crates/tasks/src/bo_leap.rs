@@ -7,9 +7,11 @@
 use std::path::{Path, PathBuf};
 
 use pullback_core::files::write_atomically;
+use pullback_optim::methods;
 use pullback_optim::search::{SearchError, Spread, lowest_so_far, search};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::objectives;
@@ -137,7 +139,8 @@ fn run_or_read(
     }
     let objective = objectives::build(task).map_err(SearchError::from)?;
     let log = folder.join(format!("{method}-{seed}-{budget}.jsonl"));
-    let found = search(objective.as_ref(), (task, method), (budget, seed), &log, |_, _| ())?;
+    let search_by = methods::build(method, &Value::Null).map_err(SearchError::from)?;
+    let found = search(objective.as_ref(), (task, search_by.as_ref()), (budget, seed), &log, |_, _| ())?;
     let lowest = lowest_so_far(&found.losses);
     let tenth = |k: usize| lowest.get((k * budget / 10).max(1) - 1).or(lowest.last()).copied();
     let ended = Ended {

@@ -8,6 +8,7 @@ mod core;
 mod fem;
 mod mpm;
 mod peer;
+mod search;
 mod standing;
 
 pub use checkpoint::measure as measure_checkpoints;
@@ -28,6 +29,7 @@ pub fn run(options: &BenchOptions, seed: u64, output: &Output) -> Result<bool, C
         Benchmark::Fem => fem::run(output)?,
         Benchmark::Mpm => mpm::run(output)?,
         Benchmark::Bo => bo::run(output)?,
+        Benchmark::Search => search::run(output)?,
     };
     output.print(&results, || results_text(&results))?;
     Ok(results.all_met())

@@ -25,6 +25,7 @@ struct Listing {
     scenes: Vec<Named>,
     tasks: Vec<Named>,
     methods: Vec<Named>,
+    integrators: Vec<Named>,
     reproductions: Vec<Named>,
     benchmarks: Vec<Named>,
 }
@@ -46,7 +47,8 @@ pub fn run(output: &Output) -> Result<bool, CliError> {
     let listing = Listing {
         scenes,
         tasks,
-        methods: choices::<MethodName>(),
+        methods: pullback_optim::methods::NAMES.iter().map(|(name, summary)| plain(name, summary)).collect(),
+        integrators: choices::<MethodName>(),
         reproductions: choices::<Reproduction>(),
         benchmarks: choices::<Benchmark>(),
     };
@@ -54,8 +56,9 @@ pub fn run(output: &Output) -> Result<bool, CliError> {
         let mut text = String::new();
         for (title, entries) in [
             ("scenes         (simulate, gradcheck)", &listing.scenes),
-            ("tasks          (landscape)", &listing.tasks),
-            ("methods        (simulate --method)", &listing.methods),
+            ("tasks          (landscape, doctor, optimize)", &listing.tasks),
+            ("methods        (optimize --method)", &listing.methods),
+            ("integrators    (simulate --method)", &listing.integrators),
             ("reproductions  (reproduce)", &listing.reproductions),
             ("benchmarks     (bench)", &listing.benchmarks),
         ] {

@@ -3,10 +3,12 @@
 
 use std::path::PathBuf;
 
-use pullback_optim::Best;
+use pullback_core::ConfigError;
+use pullback_optim::{Best, methods};
 use pullback_optim::search::{lowest_so_far, search};
 use pullback_plot::{Figure, LinePanel, Series, compact};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::args::OptimizeOptions;
 use crate::output::{CliError, Output};
@@ -30,6 +32,12 @@ struct Summary {
 pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let (task, method, budget) = (&options.task, &options.method, options.budget);
     let objective = pullback_tasks::objectives::build(task)?;
+    let settings = match &options.settings {
+        None => Value::Null,
+        Some(text) => serde_json::from_str(text)
+            .map_err(|e| ConfigError::new(format!("--settings is no JSON object such as {{\"steps\": 20}}: {e}")))?,
+    };
+    let search_by = methods::build(method, &settings)?;
     let folder = output.folder(&format!("optimize-{task}-{method}-{seed}"))?;
     let log = folder.join("run.jsonl");
     let bar = progress::bar(budget, task);
@@ -37,7 +45,7 @@ pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool
         bar.set_position(episodes as u64);
         bar.set_message(format!("{task}: {}", compact(best, 5)));
     };
-    let found = search(objective.as_ref(), (task, method), (budget, seed), &log, watch)?;
+    let found = search(objective.as_ref(), (task, search_by.as_ref()), (budget, seed), &log, watch)?;
     bar.finish_and_clear();
     let Some(best) = found.best else {
         return Err(

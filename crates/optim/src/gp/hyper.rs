@@ -13,7 +13,7 @@
 
 use faer::Mat;
 use pullback_core::random::Random;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::cholesky::{factor_in_place, invert};
 use super::kernel::{Kernel, Points, dot, weighted_squares};
@@ -21,7 +21,8 @@ use super::lbfgs::{LbfgsConfig, Pairs, minimise};
 use super::posterior::Hyper;
 
 /// How to fit.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct FitConfig {
     /// Above this number of variables they share one length scale (50).
     pub shared_above: usize,

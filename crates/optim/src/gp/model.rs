@@ -19,7 +19,7 @@
 //! is local (`local.rs`).
 
 use pullback_core::random::Random;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::acquisition::{Acquisition, descend};
 use super::hyper::{Fit, FitConfig, Start, fit, prior_mode};
@@ -29,7 +29,8 @@ use super::outcome::Outcomes;
 use super::posterior::{Hyper, Posterior};
 
 /// Settings of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
     /// Kernel (Matérn 5/2, BoTorch's in paper 0's time).
     pub kernel: Kernel,

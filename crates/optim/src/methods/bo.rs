@@ -1,13 +1,14 @@
 //! Bayesian optimisation: each trial is one episode, where the model of all losses so far proposes it.
 
 use pullback_core::random::Random;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::gp::{LossModel, ModelConfig};
 use crate::run::{Method, Run, Stop};
 
 /// Bayesian optimisation.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct BayesOpt {
     /// Episodes at random points first, in parallel (10).
     pub first: usize,

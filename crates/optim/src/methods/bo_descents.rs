@@ -5,14 +5,15 @@
 //! the loss has not improved for `patience` steps in a row, or where the simulation fails.
 
 use pullback_core::random::Random;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::bo::first_episodes;
 use crate::gp::{LossModel, ModelConfig};
 use crate::run::{Method, Run, Stop, inside};
 
 /// Bayesian optimisation with descents.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct BoDescents {
     /// Episodes at random points first, in parallel (10).
     pub first: usize,

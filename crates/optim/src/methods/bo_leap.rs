@@ -1,0 +1,194 @@
+//! BO-Leap: Bayesian optimisation over semi-local searches that leap along gradients (paper 0, Algorithm 1; line numbers below).
+//!
+//! Three levels. Globally a Gaussian process models the loss and its lower confidence bound says where to search next. Semi-locally a
+//! population is sampled as in CMA-ES, and locally a gradient descent starts at the mean of its best; the end of the
+//! descent is the next mean. All points simulated on any level are data of the model.
+//!
+//! What the paper leaves open, and what we do: candidates outside the box are drawn again, and put on its wall after some tries. The step size α is the adaptive
+//! rule of `descent.rs`, which needs no unit of the loss and takes back steps that go up, each counted as an episode. J is not given (10
+//! here). Line 17's equations need the move of the mean: it is the whole move, descent included, in units of σ, its length limited as in
+//! `CmaState::tell_moved`. A step of a semi-local search is one episode, and a generation that has begun is finished.
+
+use pullback_core::random::Random;
+use serde::{Deserialize, Serialize};
+
+use super::cma_state::{CmaState, Weights};
+use super::descent::{DescentConfig, StepRule, descend};
+use super::settings;
+use crate::gp::{LossModel, ModelConfig};
+use crate::run::{Method, Run, Stop, inside};
+
+/// Settings of [`BoLeap`].
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BoLeapConfig {
+    /// Episodes of one semi-local search (100, the paper's).
+    pub local_steps: usize,
+    /// Candidates per generation, K (10, the paper's); half of them are Kbest.
+    pub population: usize,
+    /// First step size of a semi-local search in the box scaled to [−1, 1] (1.0, the paper's).
+    pub sigma: f64,
+    /// Draws of a candidate before it is put on the wall (10).
+    pub tries: usize,
+    /// Steps of a descent at most, J (10).
+    pub descent_steps: usize,
+    /// The rule of the descents' step length (adaptive).
+    pub rule: StepRule,
+    /// α, or the descents' first length (0.1).
+    pub step: f64,
+    /// A descent is halted when the loss has stagnated for more than this many steps (3, the paper's).
+    pub patience: usize,
+    /// The model of the loss (lower confidence bound, α = 1, the paper's).
+    pub model: ModelConfig,
+}
+
+impl Default for BoLeapConfig {
+    fn default() -> Self {
+        let DescentConfig { rule, step, patience, .. } = DescentConfig::default();
+        BoLeapConfig {
+            local_steps: 100,
+            population: 10,
+            sigma: 1.0,
+            tries: 10,
+            descent_steps: 10,
+            rule,
+            step,
+            patience,
+            model: ModelConfig::default(),
+        }
+    }
+}
+
+/// A global model of the loss over the scaled box.
+pub trait Proposer {
+    /// Takes a point and its loss as data.
+    fn add(&mut self, z: &[f64], loss: f64);
+    /// Where to search next.
+    fn propose(&mut self, random: &mut Random) -> Vec<f64>;
+}
+
+impl Proposer for LossModel {
+    fn add(&mut self, z: &[f64], loss: f64) {
+        self.add(z, loss);
+    }
+    fn propose(&mut self, random: &mut Random) -> Vec<f64> {
+        self.fit(random);
+        self.propose(random)
+    }
+}
+
+/// The method.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BoLeap {
+    /// Its settings.
+    pub config: BoLeapConfig,
+}
+
+impl Method for BoLeap {
+    fn name(&self) -> &'static str {
+        "bo-leap"
+    }
+    fn settings(&self) -> String {
+        settings(self.name(), &self.config)
+    }
+    fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
+        // 1 to 3: no points, a Gaussian process, its lower confidence bound
+        self.search_with(&mut LossModel::new(self.config.model, run.dim()), run, random)
+    }
+}
+
+impl BoLeap {
+    /// Algorithm 1 over a model given.
+    pub fn search_with(
+        &self,
+        model: &mut dyn Proposer,
+        run: &mut Run<'_>,
+        random: &mut Random,
+    ) -> Result<(), Stop> {
+        // 4: until the budget is spent
+        loop {
+            // 5, 6: posterior, and the lowest point of its lower confidence bound
+            let start = model.propose(random);
+            self.semi_local_search(start, model, run, random)?;
+        }
+    }
+
+    /// Lines 7 to 18.
+    fn semi_local_search(
+        &self,
+        start: Vec<f64>,
+        model: &mut dyn Proposer,
+        run: &mut Run<'_>,
+        random: &mut Random,
+    ) -> Result<(), Stop> {
+        let BoLeapConfig {
+            local_steps, population, sigma, tries, descent_steps, rule, step, patience, ..
+        } = self.config;
+        let descent =
+            DescentConfig { max_steps: descent_steps, rule, step, patience, ..DescentConfig::default() };
+        let before = run.losses().len();
+        // 7: μ ← x, σ ← 1, C ← I
+        let mut state = CmaState::new(inside(&start), sigma, population, Weights::BestHalf);
+        // 8: episodes of the semi-local search
+        while run.losses().len() - before < local_steps {
+            // 9: xₖ ~ N(μ, σ² C)
+            let candidates = state.ask_inside(tries, random);
+            // 10: lₖ ← Sim(xₖ)
+            let losses = run.values(&candidates)?;
+            // 11, 12: s₁ = mean of Kbest
+            let mean = state.next_mean(&candidates, &losses);
+            // 13 to 16: descent of at most J steps
+            let down = descend(run, mean, &descent)?;
+            // 18: all points are data
+            for (z, loss) in candidates.iter().zip(&losses) {
+                model.add(z, *loss);
+            }
+            for (z, loss) in &down.path {
+                model.add(z, *loss);
+            }
+            // 17: μ ← s_J; σ, C from the moved mean
+            state.tell_moved(&candidates, &losses, down.end);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run_log::RunLog;
+    use crate::test_functions::{Shape, TestFunction};
+
+    /// Proposes one point and keeps what it is told.
+    struct Notebook {
+        here: Vec<f64>,
+        told: Vec<(Vec<f64>, f64)>,
+        proposed_at: Vec<usize>,
+    }
+
+    impl Proposer for Notebook {
+        fn add(&mut self, z: &[f64], loss: f64) {
+            self.told.push((z.to_vec(), loss));
+        }
+        fn propose(&mut self, _: &mut Random) -> Vec<f64> {
+            self.proposed_at.push(self.told.len());
+            self.here.clone()
+        }
+    }
+
+    #[test]
+    fn every_episode_is_data_and_searches_have_their_length() {
+        let function = TestFunction::new(Shape::Levy, 3);
+        let mut run = Run::new(&function, 400, RunLog::none());
+        let mut notebook = Notebook { here: vec![0.5; 3], told: Vec::new(), proposed_at: Vec::new() };
+        let method = BoLeap::default();
+        let end = method.search_with(&mut notebook, &mut run, &mut Random::new(2));
+        assert!(matches!(end, Err(Stop::Budget)));
+        // The model saw the run's losses in order, but for the generation that the budget cut.
+        let told: Vec<f64> = notebook.told.iter().map(|(_, l)| *l).collect();
+        assert_eq!(told, run.losses()[..told.len()]);
+        assert!(run.losses().len() - told.len() < 20);
+        let lengths: Vec<usize> = notebook.proposed_at.windows(2).map(|w| w[1] - w[0]).collect();
+        assert!(lengths.iter().all(|n| (100..120).contains(n)), "{lengths:?}");
+    }
+}

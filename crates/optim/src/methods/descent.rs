@@ -1,0 +1,222 @@
+//! Gradient descent in the box: one episode per step, halted when the loss stagnates. The building block of RandDescents and BO-Leap.
+//!
+//! Paper 0 gives no step size α, and none serves both a loss in metres and one in thousands. Two rules are offered. The constant
+//! one is line 15 of its Algorithm 1 as printed. The adaptive one, ours and the default, needs no unit of the loss: a step goes along
+//! the negative gradient for Barzilai and Borwein's length sᵀs/sᵀy where the last step saw positive curvature, never
+//! farther than a trust length (largest coordinate), four times the last step that went lower, and less after one that did not;
+//! that one is taken back. Every trial is an episode and counts as a step, so that a bad gradient costs at most `patience` + 1 of them.
+//!
+//! The gradient is clipped so as not to leave the box: entries that point out of a wall that the point is on are zero, and a step
+//! ends at the wall.
+
+use pullback_core::random::Random;
+use serde::{Deserialize, Serialize};
+
+use super::{Start, settings};
+use crate::run::{Method, Run, Stop};
+
+/// How long a step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepRule {
+    /// s ← s − α ∇L with α = `step`; steps that go up are kept.
+    Constant,
+    /// Barzilai and Borwein's length within a trust length that begins at `step`; steps that go up are taken back.
+    Adaptive,
+}
+
+/// Settings of a [`Descent`].
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DescentConfig {
+    /// Steps at most, J (1000).
+    pub max_steps: usize,
+    /// The rule of the step length (adaptive).
+    pub rule: StepRule,
+    /// α, or the first length in the box scaled to [−1, 1] (0.1: a twentieth of its width).
+    pub step: f64,
+    /// Halted when the loss has stagnated for more than this many steps in a row (3).
+    pub patience: usize,
+    /// A loss stagnates if it is not lower than the lowest so far by this part of it (1e-4).
+    pub tolerance: f64,
+    /// Where to begin (own); building blocks are told.
+    pub start: Start,
+}
+
+impl Default for DescentConfig {
+    fn default() -> Self {
+        DescentConfig {
+            max_steps: 1000,
+            rule: StepRule::Adaptive,
+            step: 0.1,
+            patience: 3,
+            tolerance: 1e-4,
+            start: Start::Own,
+        }
+    }
+}
+
+/// The way a descent went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Descended {
+    /// Every point simulated and its loss, the start first.
+    pub path: Vec<(Vec<f64>, f64)>,
+    /// Where it ended: the lowest point by the adaptive rule, the last one by the constant rule.
+    pub end: Vec<f64>,
+    /// Loss there.
+    pub loss: f64,
+}
+
+/// The method `descent`: one descent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Descent {
+    /// Its settings.
+    pub config: DescentConfig,
+}
+
+impl Method for Descent {
+    fn name(&self) -> &'static str {
+        "descent"
+    }
+    fn settings(&self) -> String {
+        settings(self.name(), &self.config)
+    }
+    fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
+        let start = self.config.start.point(run, random);
+        descend(run, start, &self.config).map(drop)
+    }
+}
+
+/// A point with its loss and gradient.
+#[derive(Clone, Debug)]
+struct Place {
+    z: Vec<f64>,
+    loss: f64,
+    gradient: Vec<f64>,
+}
+
+/// Descends from `start`.
+pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Result<Descended, Stop> {
+    let mut here = place(run, start)?;
+    let mut path = vec![(here.z.clone(), here.loss)];
+    let (mut lowest, mut stagnating) = (here.loss, 0);
+    let (mut trust, mut length) = (config.step, f64::INFINITY);
+    for _ in 1..config.max_steps {
+        let clipped = clipped_gradient(&here.z, &here.gradient);
+        let steepest = largest(&clipped);
+        if steepest == 0.0 {
+            break;
+        }
+        let rate = match config.rule {
+            StepRule::Constant => config.step,
+            StepRule::Adaptive => length.min(trust / steepest),
+        };
+        let moved = here.z.iter().zip(&clipped).map(|(z, g)| (z - rate * g).clamp(-1.0, 1.0));
+        let there = place(run, moved.collect())?;
+        path.push((there.z.clone(), there.loss));
+        let better = there.loss < lowest - config.tolerance * lowest.abs();
+        stagnating = if better { 0 } else { stagnating + 1 };
+
+        if config.rule == StepRule::Constant {
+            here = there;
+        } else if there.loss < here.loss {
+            // sᵀs/sᵀy, and no guess where the curvature is not positive
+            let (s, y) = (minus(&there.z, &here.z), minus(&there.gradient, &here.gradient));
+            let curvature = dot(&s, &y);
+            length = if curvature > 0.0 { dot(&s, &s) / curvature } else { f64::INFINITY };
+            trust = (4.0 * largest(&s)).min(1.0);
+            here = there;
+        } else {
+            let s = minus(&there.z, &here.z);
+            trust = largest(&s) * shrink(dot(&here.gradient, &s), dot(&there.gradient, &s));
+        }
+        lowest = lowest.min(path[path.len() - 1].1);
+        if stagnating > config.patience || trust < 1e-15 {
+            break;
+        }
+    }
+    Ok(Descended { path, end: here.z, loss: here.loss })
+}
+
+/// How much of a failed step to try next: up to where the slope along it, taken as linear between both ends, vanishes.
+fn shrink(slope_here: f64, slope_there: f64) -> f64 {
+    if slope_there > 0.0 && slope_here < 0.0 {
+        (slope_here / (slope_here - slope_there)).clamp(0.1, 0.5)
+    } else {
+        0.25
+    }
+}
+
+fn place(run: &mut Run<'_>, z: Vec<f64>) -> Result<Place, Stop> {
+    let mut gradient = vec![0.0; z.len()];
+    let loss = run.value_grad(&z, &mut gradient)?;
+    Ok(Place { z, loss, gradient })
+}
+
+/// The gradient without the entries whose descent leads out of the box.
+pub(super) fn clipped_gradient(z: &[f64], gradient: &[f64]) -> Vec<f64> {
+    let clip =
+        |(z, g): (&f64, &f64)| if (*z <= -1.0 && *g > 0.0) || (*z >= 1.0 && *g < 0.0) { 0.0 } else { *g };
+    z.iter().zip(gradient).map(clip).collect()
+}
+
+pub(super) fn largest(x: &[f64]) -> f64 {
+    x.iter().fold(0.0, |m, x| x.abs().max(m))
+}
+
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+pub(super) fn minus(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a - b).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run_log::RunLog;
+    use crate::test_functions::{Shape, TestFunction};
+
+    #[test]
+    fn a_descent_ends_in_the_basin_it_began_in_at_its_lowest_point() {
+        let function = TestFunction::new(Shape::Rastrigin, 4);
+        let mut run = Run::new(&function, 200, RunLog::none());
+        let start = run.start();
+        let down = descend(&mut run, start, &DescentConfig::default()).unwrap();
+        let lowest = down.path.iter().map(|(_, l)| *l).fold(f64::INFINITY, f64::min);
+        assert_eq!(down.loss, lowest);
+        assert!(down.path.len() < 40 && down.loss < 0.7 * down.path[0].1, "{:?}", down);
+        // At a minimum: the gradient is small beside that of the start.
+        let (mut first, mut last) = (vec![0.0; 4], vec![0.0; 4]);
+        run.value_grad(&down.path[0].0, &mut first).unwrap();
+        run.value_grad(&down.end, &mut last).unwrap();
+        assert!(largest(&last) < 0.05 * largest(&first), "{last:?}");
+    }
+
+    #[test]
+    fn a_descent_that_only_goes_up_ends_after_patience() {
+        let function = TestFunction::new(Shape::Rosenbrock, 2);
+        let mut run = Run::new(&function, 200, RunLog::none());
+        let start = run.start();
+        // A constant step far too long goes from wall to wall.
+        let config = DescentConfig { rule: StepRule::Constant, step: 1e3, ..DescentConfig::default() };
+        let down = descend(&mut run, start, &config).unwrap();
+        assert!(down.path.len() <= 12, "{}", down.path.len());
+        assert!(down.path.iter().all(|(z, _)| z.iter().all(|z| z.abs() <= 1.0)));
+    }
+
+    #[test]
+    fn the_constant_rule_is_the_plain_step() {
+        let function = TestFunction::new(Shape::Levy, 3);
+        let config =
+            DescentConfig { rule: StepRule::Constant, step: 1e-4, max_steps: 2, ..DescentConfig::default() };
+        let mut run = Run::new(&function, 10, RunLog::none());
+        let start = vec![0.2, -0.1, 0.5];
+        let mut gradient = vec![0.0; 3];
+        run.value_grad(&start, &mut gradient).unwrap();
+        let down = descend(&mut run, start.clone(), &config).unwrap();
+        let expected: Vec<f64> = start.iter().zip(&gradient).map(|(z, g)| z - 1e-4 * g).collect();
+        assert_eq!((down.end, down.path.len()), (expected, 2));
+    }
+}

@@ -1,0 +1,140 @@
+//! What every method of search must keep: its budget, its seed, its log; and what it must reach.
+
+use pullback_optim::methods::{NAMES, build};
+use pullback_optim::test_functions::Shape;
+use pullback_optim::{Run, RunLog, RunName, TestFunction, optimize};
+use serde_json::{Value, json};
+
+/// All losses of a run.
+fn losses(name: &str, options: &Value, function: &TestFunction, budget: usize, seed: u64) -> Vec<f64> {
+    let mut run = Run::new(function, budget, RunLog::none());
+    optimize(build(name, options).unwrap().as_ref(), &mut run, seed).unwrap();
+    run.losses().to_vec()
+}
+
+fn best(losses: &[f64]) -> f64 {
+    losses.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+/// The median over five seeds of the lowest loss.
+fn median(name: &str, options: &Value, shape: Shape, dim: usize, budget: usize) -> f64 {
+    let function = TestFunction::new(shape, dim);
+    let mut ends: Vec<f64> =
+        (0..5).map(|seed| best(&losses(name, options, &function, budget, seed))).collect();
+    ends.sort_by(f64::total_cmp);
+    ends[2]
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().map(|(name, _)| *name)
+}
+
+#[test]
+fn no_method_exceeds_its_budget_or_leaves_the_box() {
+    for name in names() {
+        for budget in [1, 2, 7, 33] {
+            let function = TestFunction::new(Shape::Ackley, 3);
+            let mut run = Run::new(&function, budget, RunLog::none());
+            optimize(build(name, &Value::Null).unwrap().as_ref(), &mut run, 1).unwrap();
+            assert!(run.losses().len() <= budget && !run.losses().is_empty(), "{name}");
+            let (low, high) = Shape::Ackley.bounds();
+            assert!(run.best().unwrap().x.iter().all(|x| (low..=high).contains(x)), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bits() {
+    let function = TestFunction::new(Shape::Rastrigin, 4);
+    for name in names() {
+        let bits = |seed| losses(name, &Value::Null, &function, 60, seed);
+        assert_eq!(bits(5), bits(5), "{name}");
+        // Descents from the objective's own start have nothing random in them.
+        if !["descent", "adam", "lbfgs"].contains(&name) {
+            assert_ne!(bits(5), bits(6), "{name}");
+        } else {
+            let anywhere = json!({"start": "anywhere"});
+            let apart = |seed| losses(name, &anywhere, &function, 60, seed);
+            assert_ne!(apart(5), apart(6), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_search_cut_anywhere_ends_as_if_uncut() {
+    let folder = std::env::temp_dir().join(format!("pullback-methods-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let function = TestFunction::new(Shape::Griewank, 3);
+    for name in names() {
+        let method = build(name, &Value::Null).unwrap();
+        let path = folder.join(format!("{name}.jsonl"));
+        let log = RunName { task: "griewank".into(), method: method.settings(), dim: 3, seed: 9 };
+        let search = || {
+            let mut run = Run::new(&function, 50, RunLog::open(&path, &log).unwrap());
+            optimize(method.as_ref(), &mut run, 9).unwrap();
+            (run.losses().to_vec(), run.best().cloned())
+        };
+        let whole = search();
+        let bytes = std::fs::read(&path).unwrap();
+        for part in [1, 3, 5, 7] {
+            std::fs::write(&path, &bytes[..bytes.len() * part / 8]).unwrap();
+            assert_eq!(search(), whole, "{name}, cut after {part}/8");
+            assert_eq!(std::fs::read(&path).unwrap(), bytes, "{name}");
+        }
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn wrong_names_and_settings_are_errors_that_say_so() {
+    let said = |name: &str, options: Value| build(name, &options).err().unwrap().to_string();
+    assert!(said("cmaes", Value::Null).contains("cma-es"));
+    assert!(said("adam", json!({"speed": 1.0})).contains("rate"));
+    assert!(said("cma-es", json!({"sigma": -1.0})).contains("sigma"));
+}
+
+/// Lowest losses that each method must reach, as medians over five seeds.
+#[test]
+fn methods_reach_what_they_are_known_to_reach() {
+    let anywhere = json!({"start": "anywhere"});
+    let cases = [
+        ("random", &Value::Null, Shape::Rastrigin, 2, 2000, 3.0),
+        ("descent", &anywhere, Shape::Griewank, 10, 1000, 0.5),
+        ("adam", &anywhere, Shape::Griewank, 10, 1000, 0.5),
+        ("lbfgs", &anywhere, Shape::Rosenbrock, 10, 500, 1e-12),
+        ("rand-descents", &Value::Null, Shape::Rastrigin, 2, 500, 1.1),
+        ("rand-descents", &Value::Null, Shape::Levy, 5, 1000, 1.0),
+        ("cma-es", &Value::Null, Shape::Rastrigin, 5, 16_000, 1.1),
+        ("cma-es", &Value::Null, Shape::Ackley, 10, 3000, 1e-5),
+        ("cma-es", &Value::Null, Shape::Griewank, 10, 3000, 1.5e-2),
+        ("cma-es", &Value::Null, Shape::Levy, 10, 3000, 1e-5),
+        ("cma-es", &Value::Null, Shape::Rosenbrock, 10, 12_000, 1e-10),
+        ("bo", &Value::Null, Shape::Levy, 2, 50, 0.3),
+        ("bo-descents", &Value::Null, Shape::Levy, 2, 100, 0.3),
+        ("bo-leap", &Value::Null, Shape::Levy, 2, 200, 1e-3),
+        ("bo-leap", &Value::Null, Shape::Rosenbrock, 5, 300, 1.0),
+    ];
+    let mut failed = Vec::new();
+    for (name, options, shape, dim, budget, limit) in cases {
+        let reached = median(name, options, shape, dim, budget);
+        println!("{name} on {shape:?}, {dim} variables, {budget} episodes: {reached:e}");
+        if reached > limit {
+            failed.push(format!("{name} on {shape:?}: {reached:e} instead of at most {limit:e}"));
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
+fn hundreds_of_variables_are_no_obstacle() {
+    let function = TestFunction::new(Shape::Levy, 400);
+    let ends = |name| {
+        let all = losses(name, &Value::Null, &function, 600, 3);
+        (all[0], best(&all))
+    };
+    let (_, random) = ends("random");
+    let (first, cma) = ends("cma-es");
+    assert!(cma < 0.9 * random && cma < first, "{first} {cma}, random {random}");
+    let (first, lbfgs) = ends("lbfgs");
+    assert!(lbfgs < 0.2 * first, "{first} {lbfgs}");
+}
