@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use pullback_core::ConfigError;
-use pullback_optim::{Best, methods};
 use pullback_optim::search::{lowest_so_far, search};
+use pullback_optim::{Best, methods};
 use pullback_plot::{Figure, LinePanel, Series, compact};
 use serde::Serialize;
 use serde_json::Value;
@@ -34,8 +34,9 @@ pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool
     let objective = pullback_tasks::objectives::build(task)?;
     let settings = match &options.settings {
         None => Value::Null,
-        Some(text) => serde_json::from_str(text)
-            .map_err(|e| ConfigError::new(format!("--settings is no JSON object such as {{\"steps\": 20}}: {e}")))?,
+        Some(text) => serde_json::from_str(text).map_err(|e| {
+            ConfigError::new(format!("--settings is no JSON object such as {{\"steps\": 20}}: {e}"))
+        })?,
     };
     let search_by = methods::build(method, &settings)?;
     let folder = output.folder(&format!("optimize-{task}-{method}-{seed}"))?;
