@@ -4,9 +4,10 @@
 //! population is sampled as in CMA-ES, and locally a gradient descent starts at the mean of its best; the end of the
 //! descent is the next mean. All points simulated on any level are data of the model.
 //!
-//! What the paper leaves open, and what we do: candidates outside the box are drawn again, and put on its wall after some tries. The step size α is the adaptive
-//! rule of `descent.rs`, which needs no unit of the loss and takes back steps that go up, each counted as an episode. J is not given (10
-//! here). Line 17's equations need the move of the mean: it is the whole move, descent included, in units of σ, its length limited as in
+//! What the paper leaves open, and what we do: candidates outside the box are drawn again, and put on its wall after some tries. The
+//! step size α is the adaptive rule of `descent.rs`, which needs no unit of the loss and takes back steps that go up, each
+//! counted as an episode. J is not given: 40, which came out ahead of 10 and 20 on the test functions beside CMA-ES. Line 17's
+//! equations need the move of the mean: it is the whole move, descent included, in units of σ, its length limited as in
 //! `CmaState::tell_moved`. A step of a semi-local search is one episode, and a generation that has begun is finished.
 
 use pullback_core::random::Random;
@@ -30,7 +31,7 @@ pub struct BoLeapConfig {
     pub sigma: f64,
     /// Draws of a candidate before it is put on the wall (10).
     pub tries: usize,
-    /// Steps of a descent at most, J (10).
+    /// Steps of a descent at most, J (40).
     pub descent_steps: usize,
     /// The rule of the descents' step length (adaptive).
     pub rule: StepRule,
@@ -50,7 +51,7 @@ impl Default for BoLeapConfig {
             population: 10,
             sigma: 1.0,
             tries: 10,
-            descent_steps: 10,
+            descent_steps: 40,
             rule,
             step,
             patience,
@@ -187,8 +188,8 @@ mod tests {
         // The model saw the run's losses in order, but for the generation that the budget cut.
         let told: Vec<f64> = notebook.told.iter().map(|(_, l)| *l).collect();
         assert_eq!(told, run.losses()[..told.len()]);
-        assert!(run.losses().len() - told.len() < 20);
+        assert!(run.losses().len() - told.len() < 50);
         let lengths: Vec<usize> = notebook.proposed_at.windows(2).map(|w| w[1] - w[0]).collect();
-        assert!(lengths.iter().all(|n| (100..120).contains(n)), "{lengths:?}");
+        assert!(lengths.iter().all(|n| (100..150).contains(n)), "{lengths:?}");
     }
 }
