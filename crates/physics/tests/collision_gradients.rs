@@ -10,6 +10,7 @@ use pullback_physics::collision::convex::{convex_convex, convex_convex_vjp};
 use pullback_physics::collision::plane::*;
 use pullback_physics::collision::rounded::*;
 use pullback_physics::collision::sphere_solid::*;
+use pullback_physics::collision::torus::{sphere_torus, sphere_torus_vjp};
 use pullback_physics::collision::{Collider, Contact, Kind, ShapeBar, collide, collide_vjp};
 
 /// Contacts as a loss sees them: the distance of an empty slot is nothing.
@@ -200,6 +201,17 @@ pair_is_differentiable!(
     |bar| {
         let (a, r, b, s, h) = sphere_cylinder_vjp(a, sa[0], b, sb[0], sb[1], bar[0]);
         (a, [r], b, [s, h])
+    }
+);
+pair_is_differentiable!(
+    sphere_against_torus,
+    1,
+    1,
+    2,
+    |a, sa, b, sb| [sphere_torus(a, sa[0], b, sb[0], sb[1])],
+    |bar| {
+        let (a, r, b, ring, tube) = sphere_torus_vjp(a, sa[0], b, sb[0], sb[1], bar[0]);
+        (a, [r], b, [ring, tube])
     }
 );
 pair_is_differentiable!(

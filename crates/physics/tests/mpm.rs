@@ -141,6 +141,7 @@ fn every_collider_has_the_exact_pullback() {
         Shape::Cylinder { radius: 0.07, half_length: 0.05 },
         Shape::Box { half: Vec3::new(0.09, 0.07, 0.05) },
         Shape::Plane,
+        Shape::Torus { ring: 0.07, tube: 0.03 },
     ]
     .into_iter()
     .enumerate()

@@ -76,6 +76,7 @@ fn shape(shape: &ReplayShape) -> Value {
             json!({ "kind": "cylinder", "radius": radius, "halfLength": half_length })
         }
         ReplayShape::Ellipsoid { radii } => json!({ "kind": "ellipsoid", "radii": radii }),
+        ReplayShape::Torus { ring, tube } => json!({ "kind": "torus", "ring": ring, "tube": tube }),
         ReplayShape::Box { half } => json!({ "kind": "box", "half": half }),
         ReplayShape::Mesh { vertices, triangles } => json!({
             "kind": "mesh",

@@ -108,6 +108,13 @@ pub enum ReplayShape {
         /// Half the length.
         half_length: f64,
     },
+    /// A tube around a circle about z.
+    Torus {
+        /// Radius of the circle.
+        ring: f64,
+        /// Radius of the tube.
+        tube: f64,
+    },
     /// An ellipsoid.
     Ellipsoid {
         /// Half axes.

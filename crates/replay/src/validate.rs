@@ -112,6 +112,7 @@ fn sizes(shape: &ReplayShape) -> Vec<f64> {
             vec![*radius, *half_length]
         }
         ReplayShape::Ellipsoid { radii: three } | ReplayShape::Box { half: three } => three.to_vec(),
+        ReplayShape::Torus { ring, tube } => vec![*ring, *tube],
         ReplayShape::Mesh { .. } => Vec::new(),
     }
 }

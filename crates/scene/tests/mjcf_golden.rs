@@ -66,7 +66,9 @@ fn shape(shape: Shape) -> (&'static str, Vec<f64>) {
         Shape::Cylinder { radius, half_length } => ("cylinder", vec![radius, half_length]),
         Shape::Ellipsoid { radii } => ("ellipsoid", xyz(radii).to_vec()),
         Shape::Box { half } => ("box", xyz(half).to_vec()),
-        Shape::Mesh { .. } | Shape::Heightfield { .. } => panic!("no model here has meshes or terrain"),
+        Shape::Mesh { .. } | Shape::Heightfield { .. } | Shape::Torus { .. } => {
+            panic!("no model here has meshes, terrain or tori")
+        }
     }
 }
 

@@ -117,6 +117,7 @@ fn geom(model: &Model, geom: &Geom) -> ReplayGeom {
         Shape::Cylinder { radius, half_length } => ReplayShape::Cylinder { radius, half_length },
         Shape::Ellipsoid { radii } => ReplayShape::Ellipsoid { radii: array(radii) },
         Shape::Box { half } => ReplayShape::Box { half: array(half) },
+        Shape::Torus { ring, tube } => ReplayShape::Torus { ring, tube },
         Shape::Mesh { mesh } => triangles(&model.meshes[mesh].vertices, &model.meshes[mesh].triangles),
         Shape::Heightfield { field } => {
             let (corners, surface) = model.heightfields[field].surface();

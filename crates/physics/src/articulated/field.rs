@@ -14,7 +14,7 @@ use super::dynamics::ArticulatedWorkspace;
 use super::kinematic_params;
 use super::model::Model;
 use super::tree::{ParamIndex, Tree, layout};
-use crate::collision::candidate_pairs;
+use crate::collision::{candidate_pairs, torus};
 
 /// A robot: state (q, v), control per actuator, parameters by name.
 #[derive(Clone, Debug)]
@@ -42,6 +42,7 @@ impl Articulated {
     pub fn new(model: Model) -> Result<Self, ConfigError> {
         let (layout, index) = layout(&model)?;
         let pairs = if model.options.contact { candidate_pairs(&model) } else { Vec::new() };
+        torus::refused(&model, &pairs)?;
         let follows = |j: usize| model.mimics.iter().any(|m| m.joint == j);
         let coordinates = Coordinates::new(&model, |j| !follows(j));
         Ok(Articulated {

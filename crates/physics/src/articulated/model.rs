@@ -126,6 +126,13 @@ pub enum Shape {
         /// Half sizes.
         half: Vec3<f64>,
     },
+    /// A tube around a circle about z; it collides only with spheres, particles and nodes of a grid.
+    Torus {
+        /// Radius of the circle.
+        ring: f64,
+        /// Radius of the tube.
+        tube: f64,
+    },
     /// The convex hull of a mesh.
     Mesh {
         /// Index into [`Model::meshes`].

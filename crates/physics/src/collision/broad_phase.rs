@@ -78,6 +78,7 @@ pub fn bounds<T: Real>(shape: &Collider<T>, pose: Transform<T>, margin: f64) -> 
                 Kind::Sphere => size.x,
                 Kind::Capsule => size.x + size.y * row.z.abs(),
                 Kind::Cylinder => size.x * row.x.hypot(row.y) + size.y * row.z.abs(),
+                Kind::Torus => size.x * row.x.hypot(row.y) + size.y,
                 Kind::Ellipsoid => row.zip(size, |r, s| r * s).norm(),
                 Kind::Box => size.x * row.x.abs() + size.y * row.y.abs() + size.z * row.z.abs(),
                 Kind::Heightfield => {

@@ -23,6 +23,8 @@ pub enum Kind {
     Box,
     /// The convex hull of a mesh; no sizes.
     Mesh,
+    /// A tube around a circle about z; sizes (radius of the circle, radius of the tube, –).
+    Torus,
 }
 
 /// Elevations over a regular grid, in units of the sizes of the shape.
@@ -87,6 +89,10 @@ impl<'m, T: Real> Collider<'m, T> {
     pub fn cuboid(half: Vec3<T>) -> Self {
         Self::new(Kind::Box, half)
     }
+    /// A tube around a circle about z.
+    pub fn torus(ring: T, tube: T) -> Self {
+        Self::new(Kind::Torus, Vec3::new(ring, tube, T::zero()))
+    }
     /// The convex hull of a mesh.
     pub fn mesh(vertices: &'m [Vec3<f64>], hull: &'m [usize]) -> Self {
         Collider { vertices, hull, ..Self::new(Kind::Mesh, Vec3::zero()) }
@@ -105,6 +111,7 @@ impl<'m, T: Real> Collider<'m, T> {
             Shape::Cylinder { radius, half_length } => Self::cylinder(T::lit(radius), T::lit(half_length)),
             Shape::Ellipsoid { radii } => Self::ellipsoid(lit(radii)),
             Shape::Box { half } => Self::cuboid(lit(half)),
+            Shape::Torus { ring, tube } => Self::torus(T::lit(ring), T::lit(tube)),
             Shape::Mesh { mesh } => Self::mesh(&model.meshes[mesh].vertices, &model.meshes[mesh].hull),
             Shape::Heightfield { field } => {
                 let f = &model.heightfields[field];
@@ -123,7 +130,7 @@ impl<'m, T: Real> Collider<'m, T> {
         match self.kind {
             Kind::Plane => f64::INFINITY,
             Kind::Sphere => s.x,
-            Kind::Capsule => s.x + s.y,
+            Kind::Capsule | Kind::Torus => s.x + s.y,
             Kind::Cylinder => s.x.hypot(s.y),
             Kind::Ellipsoid => s.x.max(s.y).max(s.z),
             Kind::Box => s.norm(),

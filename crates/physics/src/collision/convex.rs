@@ -65,7 +65,7 @@ impl ConvexFeatures<f64> {
 fn dimension(core: &Core, unit: Vec3<f64>, local_normal: Vec3<f64>, distinct: usize) -> usize {
     let inner = |x: f64| usize::from(x.abs() < 1.0 - BOUNDARY);
     match core.collider.kind {
-        Kind::Plane | Kind::Heightfield | Kind::Sphere | Kind::Ellipsoid => 0,
+        Kind::Plane | Kind::Heightfield | Kind::Torus | Kind::Sphere | Kind::Ellipsoid => 0,
         Kind::Capsule => inner(unit.z),
         Kind::Box => inner(unit.x) + inner(unit.y) + inner(unit.z),
         Kind::Mesh => distinct.clamp(1, 3) - 1,

@@ -18,6 +18,7 @@ use super::manifold::{manifold, manifold_slots, manifold_vjp};
 use super::plane::*;
 use super::rounded::*;
 use super::sphere_solid::*;
+use super::torus::{sphere_torus, sphere_torus_vjp};
 
 /// Largest number of slots of any pair.
 pub const MAX_CONTACTS: usize = 12;
@@ -42,6 +43,8 @@ impl<T: Real> ShapeBar<T> {
 pub fn max_contacts(a: Kind, b: Kind) -> usize {
     match (a.min(b), a.max(b)) {
         (Kind::Plane | Kind::Heightfield, Kind::Plane | Kind::Heightfield) => 0,
+        (Kind::Sphere, Kind::Torus) => 1,
+        (_, Kind::Torus) => 0,
         (Kind::Heightfield, other) => heightfield_slots(other),
         (Kind::Plane, Kind::Capsule) => 2,
         (Kind::Plane, Kind::Box) => 8,
@@ -118,6 +121,8 @@ fn sorted<T: Real>(
     let (s, t) = (a.size, b.size);
     match (a.kind, b.kind) {
         (Kind::Plane | Kind::Heightfield, Kind::Plane | Kind::Heightfield) => {}
+        (Kind::Sphere, Kind::Torus) => out[0] = sphere_torus(p, s.x, q, t.x, t.y),
+        (_, Kind::Torus) => {}
         (Kind::Heightfield, _) => heightfield_contacts(a, p, b, q, out),
         (Kind::Plane, Kind::Sphere) => out[0] = plane_sphere(p, q, t.x),
         (Kind::Plane, Kind::Capsule) => out.copy_from_slice(&plane_capsule(p, q, t.x, t.y)),
@@ -163,6 +168,11 @@ fn sorted_vjp<T: Real>(
     let (o, z) = (T::zero(), Vec3::zero());
     let (p_bar, s_bar, q_bar, t_bar) = match (a.kind, b.kind) {
         (Kind::Plane | Kind::Heightfield, Kind::Plane | Kind::Heightfield) => return,
+        (Kind::Sphere, Kind::Torus) => {
+            let (p, r, q, ring, tube) = sphere_torus_vjp(p, s.x, q, t.x, t.y, bar[0]);
+            (p, Vec3::new(r, o, o), q, Vec3::new(ring, tube, o))
+        }
+        (_, Kind::Torus) => return,
         (Kind::Heightfield, _) => return heightfield_contacts_vjp(a, p, b, q, bar, a_bar, b_bar),
         (Kind::Plane, Kind::Sphere) => {
             let (p, q, r) = plane_sphere_vjp(p, q, t.x, bar[0]);

@@ -41,7 +41,7 @@ pub(super) struct HeightFeatures<T> {
 /// Slots for points and for pokes of a kind.
 pub(super) fn slots(kind: Kind) -> (usize, usize) {
     match kind {
-        Kind::Plane | Kind::Heightfield => (0, 0),
+        Kind::Plane | Kind::Heightfield | Kind::Torus => (0, 0),
         Kind::Sphere | Kind::Ellipsoid => (2, 2),
         Kind::Capsule => (4, 2),
         Kind::Cylinder => (4, 4),
@@ -116,7 +116,7 @@ fn faces(terrain: &Terrain, shape: &Collider<f64>, at: Transform<f64>, found: &m
         }
     };
     match shape.kind {
-        Kind::Plane | Kind::Heightfield => {}
+        Kind::Plane | Kind::Heightfield | Kind::Torus => {}
         Kind::Sphere | Kind::Capsule => {
             let ends: &[f64] = if shape.kind == Kind::Sphere { &[0.0] } else { &[1.0, -1.0] };
             for (end, sign) in ends.iter().enumerate() {

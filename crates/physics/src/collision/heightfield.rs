@@ -81,7 +81,7 @@ fn face_contact<T: Real>(
 ) -> Contact<T> {
     let t = b.size;
     match b.kind {
-        Kind::Plane | Kind::Heightfield => Contact::inactive(),
+        Kind::Plane | Kind::Heightfield | Kind::Torus => Contact::inactive(),
         Kind::Sphere => plane_sphere(plane, q, t.x),
         Kind::Capsule => plane_capsule(plane, q, t.x, t.y)[slot / 2],
         Kind::Ellipsoid => plane_ellipsoid(plane, q, t),
@@ -103,7 +103,7 @@ fn face_contact_vjp<T: Real>(
     let (t, o) = (b.size, T::zero());
     let none = Contact { position: Vec3::zero(), normal: Vec3::zero(), distance: o };
     match b.kind {
-        Kind::Plane | Kind::Heightfield => {
+        Kind::Plane | Kind::Heightfield | Kind::Torus => {
             let zero = Transform::identity() - Transform::identity();
             (zero, zero, Vec3::zero())
         }

@@ -12,6 +12,7 @@
 //! | [`plane`] | plane against everything |
 //! | [`rounded`] | spheres and capsules among themselves |
 //! | [`sphere_solid`] | sphere against box and cylinder |
+//! | [`torus`] | sphere against torus |
 //! | [`capsule_box`] | capsule against box |
 //! | [`box_box`] | box against box |
 //! | [`heightfield`] | terrain against everything solid |
@@ -30,7 +31,7 @@
 //!
 //! # Limits
 //!
-//! Planes and heightfields do not collide with each other. Switching features keeps distances
+//! Planes and heightfields do not collide with each other, and tori only with spheres. Switching features keeps distances
 //! continuous, except that a capsule whose axis pierces a box is measured by its deepest point; normals and
 //! positions may jump.
 
@@ -54,6 +55,7 @@ pub mod plane;
 pub mod rounded;
 pub mod sphere_solid;
 mod support;
+pub mod torus;
 
 pub use broad_phase::{BroadPhase, candidate_pairs};
 pub use collider::{Collider, HeightGrid, Kind};

@@ -17,7 +17,7 @@ pub(super) struct Core<'m> {
 /// Half extents of the core along its axes: local points are unit coordinates times these.
 pub(super) fn extents(kind: Kind, size: Vec3<f64>) -> Vec3<f64> {
     match kind {
-        Kind::Plane | Kind::Sphere => Vec3::zero(),
+        Kind::Plane | Kind::Torus | Kind::Sphere => Vec3::zero(),
         Kind::Capsule => Vec3::new(0.0, 0.0, size.y),
         Kind::Cylinder => Vec3::new(size.x, size.x, size.y),
         Kind::Ellipsoid | Kind::Box | Kind::Heightfield => size,
@@ -31,7 +31,7 @@ impl Core<'_> {
         let s = self.collider.size;
         let sign = |x: f64| if x < 0.0 { -1.0 } else { 1.0 };
         match self.collider.kind {
-            Kind::Plane | Kind::Heightfield | Kind::Sphere => Vec3::zero(),
+            Kind::Plane | Kind::Heightfield | Kind::Torus | Kind::Sphere => Vec3::zero(),
             Kind::Capsule => Vec3::new(0.0, 0.0, sign(d.z) * s.y),
             Kind::Cylinder => {
                 let side = Vec3::new(d.x, d.y, 0.0).normalize() * s.x;

@@ -48,6 +48,7 @@ function surfaceOf(shape) {
     case "ellipsoid": return ellipsoidSurface(shape.radii);
     case "capsule": return capsuleSurface(shape.radius, shape.halfLength);
     case "cylinder": return cylinderSurface(shape.radius, shape.halfLength);
+    case "torus": return torusSurface(shape.ring, shape.tube);
     case "box": return boxSurface(shape.half);
     case "mesh":
       return meshSurface(

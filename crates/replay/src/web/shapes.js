@@ -59,6 +59,16 @@ function capsuleSurface(radius, halfLength) {
   return revolvedSurface(profile, 40);
 }
 
+function torusSurface(ring, tube) {
+  const profile = [];
+  for (let k = 0; k <= 28; k++) {
+    const angle = (2 * Math.PI * k) / 28;
+    const [s, c] = [Math.sin(angle), Math.cos(angle)];
+    profile.push({ r: ring + tube * s, z: tube * c, nr: s, nz: c });
+  }
+  return revolvedSurface(profile, 56);
+}
+
 // A straight profile with its own normals per piece, so that edges stay sharp.
 function turnedSurface(corners, columns) {
   const parts = [];

@@ -22,6 +22,7 @@ pub fn shape_mass_properties(shape: Shape) -> Option<MassProperties> {
             let across = r * r / 4.0 + h * h / 3.0;
             (volume, Vec3::new(across, across, r * r / 2.0) * volume)
         }
+        Shape::Torus { ring, tube } => torus(ring, tube),
         Shape::Capsule { radius: r, half_length: h } => {
             // A cylinder and two half balls, whose centres of mass are 3r/8 beyond its ends.
             let (bar, ball) = (2.0 * PI * r * r * h, 4.0 / 3.0 * PI * r * r * r);
@@ -36,6 +37,13 @@ pub fn shape_mass_properties(shape: Shape) -> Option<MassProperties> {
 fn ellipsoid(radii: Vec3<f64>) -> (f64, Vec3<f64>) {
     let volume = 4.0 / 3.0 * PI * radii.x * radii.y * radii.z;
     (volume, sums_of_squares(radii) * (volume / 5.0))
+}
+
+/// By Pappus' theorem; moments are exact for tubes no thicker than their circle.
+fn torus(ring: f64, tube: f64) -> (f64, Vec3<f64>) {
+    let volume = 2.0 * PI * PI * ring * tube * tube;
+    let (along, across) = (ring * ring + 0.75 * tube * tube, 0.5 * ring * ring + 0.625 * tube * tube);
+    (volume, Vec3::new(across, across, along) * volume)
 }
 
 /// (y² + z², z² + x², x² + y²)
@@ -60,6 +68,29 @@ mod tests {
             }
         }
         TriangleMesh { vertices, triangles: Vec::new() }
+    }
+
+    /// Rings of a torus, summed over the disc of its tube.
+    #[test]
+    fn a_torus_weighs_as_its_rings() {
+        const N: usize = 800;
+        let (ring, tube) = (0.7, 0.25);
+        let exact = shape_mass_properties(Shape::Torus { ring, tube }).unwrap();
+        let (mut volume, mut across, mut along) = (0.0, 0.0, 0.0);
+        let cell = 2.0 * tube / N as f64;
+        let at = |i: usize| (i as f64 + 0.5) * cell - tube;
+        for (x, z) in (0..N * N).map(|k| (at(k / N), at(k % N))) {
+            if x * x + z * z <= tube * tube {
+                let (rho, part) = (ring + x, 2.0 * PI * (ring + x) * cell * cell);
+                volume += part;
+                along += part * rho * rho;
+                across += part * (0.5 * rho * rho + z * z);
+            }
+        }
+        let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-4;
+        assert!(close(volume, exact.volume), "{volume} {}", exact.volume);
+        let inertia = exact.inertia.to_mat3();
+        assert!(close(along, inertia.c2.z) && close(across, inertia.c0.x) && close(across, inertia.c1.y));
     }
 
     #[test]

@@ -150,6 +150,7 @@ pub(super) fn primitive_volume(shape: Shape) -> f64 {
         Shape::Cylinder { radius: r, half_length: h } => 2.0 * PI * r * r * h,
         Shape::Ellipsoid { radii: a } => 4.0 / 3.0 * PI * a.x * a.y * a.z,
         Shape::Box { half: a } => 8.0 * a.x * a.y * a.z,
+        Shape::Torus { ring, tube } => 2.0 * PI * PI * ring * tube * tube,
     }
 }
 
@@ -176,6 +177,10 @@ pub(super) fn primitive_inertia(shape: Shape) -> Vec3<f64> {
         }
         Shape::Ellipsoid { radii } => of_squares(radii, 5.0),
         Shape::Box { half } => of_squares(half, 3.0),
+        Shape::Torus { ring, tube } => {
+            let across = 0.5 * ring * ring + 0.625 * tube * tube;
+            Vec3::new(across, across, ring * ring + 0.75 * tube * tube)
+        }
     }
 }
 
