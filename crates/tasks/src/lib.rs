@@ -2,6 +2,7 @@
 
 pub mod diffmjx_toy;
 pub mod files;
+pub mod mpm;
 pub mod objectives;
 pub mod recording;
 pub mod results;
