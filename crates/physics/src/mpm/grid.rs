@@ -111,7 +111,10 @@ fn wall<T: Real>(v: T, #[constant] low: T, #[constant] high: T) -> T {
 impl<P: Real> WideGeom<'_, P> {
     /// Contacts of the nodes at `x` with the collider.
     #[inline(always)]
-    fn touch(&self, x: Vec3<P>) -> ([Contact<P>; MAX_CONTACTS], usize, Collider<'static, P>, Transform<P>) {
+    pub(super) fn touch(
+        &self,
+        x: Vec3<P>,
+    ) -> ([Contact<P>; MAX_CONTACTS], usize, Collider<'static, P>, Transform<P>) {
         let mut contacts = [Contact::default(); MAX_CONTACTS];
         let (point, at) = (Collider::sphere(P::zero()), Transform::new(Mat3::identity(), x));
         let slots = collide(&self.collider, self.pose, &point, at, &mut contacts);

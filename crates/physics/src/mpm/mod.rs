@@ -7,6 +7,7 @@
 //! | [`stencil`] | which nodes a particle touches; scatter and gather |
 //! | [`blocks`] | sparse grids: blocks in use, particles sorted by block |
 //! | [`grid`] | what happens on the nodes: gravity, colliders, floor and walls |
+//! | [`losses`] | where the particles should be, and how far they are from it |
 //! | [`cloud`] | particles and grid as a builder writes them down |
 //! | [`system`] | one substep as a differentiable system |
 //!
@@ -16,6 +17,7 @@
 pub mod blocks;
 pub mod cloud;
 pub mod grid;
+pub mod losses;
 pub mod material;
 mod nodes;
 pub mod stencil;
