@@ -81,9 +81,9 @@ pub(super) struct Blueprint {
 impl Blueprint {
     /// The system whose step is one action of `substeps`.
     pub fn frames(&self, substeps: usize) -> Result<Repeated<Geared>, ConfigError> {
-        let Tools { model, levers, rolling } = self.tools.clone();
+        let Tools { model, levers, rolling, start } = self.tools.clone();
         let mpm = Mpm::new(self.grid, self.cloud.clone(), model, self.dt)?;
-        Repeated::new(Geared::new(mpm, levers, rolling)?, substeps)
+        Repeated::new(Geared::new(mpm, levers, rolling, &start)?, substeps)
     }
 
     /// The demonstration over `steps` actions; it lasts an episode and then stops.
@@ -105,6 +105,8 @@ pub(super) struct Tools {
     pub model: Model,
     pub levers: Vec<Lever>,
     pub rolling: Option<Rolling>,
+    /// Coordinates of the joints at the start, where they differ from those the model stands at.
+    pub start: Vec<f64>,
 }
 
 /// Writes down a model of tools.
@@ -116,7 +118,13 @@ pub(super) struct Toolbox {
     action: f64,
     /// Sliding friction of what is added next.
     pub friction: f64,
+    /// Colour of what is added next.
+    pub rgba: &'static str,
 }
+
+/// Colours of tools.
+const STEEL: &str = "0.45 0.5 0.56 1";
+pub(super) const GLASS: &str = "0.7 0.8 0.9 0.25";
 
 /// Name and direction of an axis.
 const AXES: [(&str, &str); 3] = [("x", "1 0 0"), ("y", "0 1 0"), ("z", "0 0 1")];
@@ -124,7 +132,7 @@ const AXES: [(&str, &str); 3] = [("x", "1 0 0"), ("y", "0 1 0"), ("z", "0 0 1")]
 impl Toolbox {
     /// No tools yet; levers move by their scale within `action` seconds.
     pub fn new(action: f64, friction: f64) -> Self {
-        Toolbox { bodies: String::new(), joints: 0, levers: Vec::new(), action, friction }
+        Toolbox { bodies: String::new(), joints: 0, levers: Vec::new(), action, friction, rgba: STEEL }
     }
 
     /// Adds elements to the world.
@@ -144,7 +152,7 @@ impl Toolbox {
         self.levers.push(Lever { name: name.into(), unit, limit, moves: moves.to_vec() });
     }
 
-    /// A body on three slides, with a lever for each. Its geoms are written by `geoms`, where `FRICTION` stands for ours.
+    /// A body on three slides, with a lever for each. Its geoms get friction and colour of the box.
     pub fn anchor(
         &mut self,
         name: &str,
@@ -173,7 +181,7 @@ impl Toolbox {
 
     /// Puts friction and colour of tools into geoms.
     pub fn geoms(&self, text: &str) -> String {
-        let ours = format!("<geom friction='{} 0 0' rgba='0.45 0.5 0.56 1' ", self.friction);
+        let ours = format!("<geom friction='{} 0 0' rgba='{}' ", self.friction, self.rgba);
         text.replace("<geom ", &ours)
     }
 
@@ -193,6 +201,6 @@ impl Toolbox {
         );
         let model = parse_mjcf(&text, None, &ImportOptions::default());
         let model = model.map_err(|e| ConfigError::new(format!("tools of {name}: {e}")))?;
-        Ok(Tools { model, levers: self.levers, rolling: None })
+        Ok(Tools { model, levers: self.levers, rolling: None, start: Vec::new() })
     }
 }

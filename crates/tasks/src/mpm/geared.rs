@@ -46,8 +46,13 @@ pub struct Geared {
 }
 
 impl Geared {
-    /// Lets `levers` move the joints of `mpm`.
-    pub fn new(mpm: Mpm, levers: Vec<Lever>, rolling: Option<Rolling>) -> Result<Self, ConfigError> {
+    /// Lets `levers` move the joints of `mpm`, which start at the coordinates `start`, or as the model stands where it is empty.
+    pub fn new(
+        mpm: Mpm,
+        levers: Vec<Lever>,
+        rolling: Option<Rolling>,
+        start: &[f64],
+    ) -> Result<Self, ConfigError> {
         let inner = mpm.layout();
         let joints = inner.control.len();
         let outside = |l: &&Lever| l.moves.iter().any(|(joint, _)| *joint >= joints) || !(l.limit > 0.0);
@@ -58,7 +63,12 @@ impl Geared {
             )));
         }
         let mut builder = Layout::builder();
-        builder = inner.state.slices().iter().cloned().fold(builder, |b, s| b.state(s));
+        for slice in inner.state.slices() {
+            let mut slice = slice.clone();
+            let given = start.get(slice.range.start..).unwrap_or_default();
+            slice.default.iter_mut().zip(given).for_each(|(default, q)| *default = *q);
+            builder = builder.state(slice);
+        }
         for lever in &levers {
             let slice = Slice::new(lever.name.clone(), 1, lever.unit);
             builder = builder.control(slice.bounds(-lever.limit, lever.limit));

@@ -97,7 +97,7 @@ fn material(name: &str, pieces: &mut Pieces) -> Result<(), ConfigError> {
 }
 
 /// Where the legs of the table stand: x and z of the source.
-const LEGS: [(f64, f64); 4] = [(0.42, 0.42), (0.58, 0.42), (0.42, 0.58), (0.58, 0.58)];
+pub(super) const LEGS: [(f64, f64); 4] = [(0.42, 0.42), (0.58, 0.42), (0.42, 0.58), (0.58, 0.58)];
 
 /// The tools of a scene.
 fn tools(name: &str, site: Site) -> Result<Tools, ConfigError> {

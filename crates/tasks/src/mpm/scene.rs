@@ -37,6 +37,13 @@ pub(super) fn build(name: &str, summary: &str, options: SceneOptions) -> Result<
     Ok(Box::new(MpmScene { shown, checked, blueprint }))
 }
 
+/// The scene at one size.
+pub(super) fn sized(name: &str, summary: &str, size: Size) -> Result<Box<dyn Scene>, ConfigError> {
+    let blueprint = super::blueprint(name, size)?;
+    let [shown, checked] = [0; 2].map(|_| built_in(name, summary, &blueprint, blueprint.substeps, None));
+    Ok(Box::new(MpmScene { shown: shown?, checked: checked?, blueprint }))
+}
+
 fn built_in(
     name: &str,
     summary: &str,
