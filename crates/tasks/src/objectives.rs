@@ -8,6 +8,7 @@ use pullback_optim::{Objective, RolloutObjective};
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
 use pullback_physics::point_mass::{DampingOnset, PenaltyPointMass};
 
+use crate::mpm;
 use crate::soft::{self, Size};
 
 /// Name and one line of every task, in the order `pullback list` shows them.
@@ -27,6 +28,9 @@ pub const TASKS: [(&str, &str); 5] = [
 
 /// The task called `name`.
 pub fn build(name: &str) -> Result<Box<dyn Objective>, ConfigError> {
+    if let Some(task) = mpm::objectives::build(name) {
+        return task;
+    }
     match name {
         "bounce" => {
             let integrator = Integrator::fixed(Method::SemiImplicitEuler);
@@ -77,7 +81,8 @@ pub fn build(name: &str) -> Result<Box<dyn Objective>, ConfigError> {
             bounded(task, &bounds)
         }
         other => {
-            let names: Vec<&str> = TASKS.iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> =
+                TASKS.iter().chain(&mpm::objectives::TASKS).map(|(name, _)| *name).collect();
             Err(ConfigError::new(format!("no task is called `{other}`; there is {}", names.join(", "))))
         }
     }

@@ -46,20 +46,25 @@ pub fn mpm_replay(mpm: &Mpm, title: &str, rows: &[(f64, Vec<f64>)]) -> Replay {
     let seconds = rows.last().map_or(0.0, |(time, _)| *time).max(1e-3);
     let mut page = Replay::new(title, rows.len() as f64 / seconds);
     fill(&mut page, mpm.robot(), &rows, Marks::None);
-    page.soft = mpm.cloud().parts.iter().enumerate().map(|(k, part)| dots(mpm, k, part, &rows)).collect();
+    // Fluids are blue; the other parts take their colours in turn.
+    let mut colors = COLORS.into_iter().cycle();
+    for part in &mpm.cloud().parts {
+        let fluid = matches!(part.stuff, particles::Stuff::Fluid(..));
+        let rgba = if fluid { WATER } else { colors.next().unwrap_or(WATER) };
+        page.soft.push(dots(mpm, part, rgba, &rows));
+    }
     page
 }
 
 /// The particles of a part.
-fn dots(mpm: &Mpm, k: usize, part: &particles::Part, rows: &[&(f64, Vec<f64>)]) -> ReplaySoft {
+fn dots(mpm: &Mpm, part: &particles::Part, rgba: [f32; 4], rows: &[&(f64, Vec<f64>)]) -> ReplaySoft {
     let of = part.first..part.first + part.count;
-    let water = matches!(part.stuff, particles::Stuff::Fluid(..));
     ReplaySoft {
         name: part.name.clone(),
         dots: (0..part.count as u32).collect(),
         // Two particles along each edge of a cell leave no holes.
         dot_radius: 0.36 * mpm.grid().spacing,
-        rgba: if water { WATER } else { COLORS[k % COLORS.len()] },
+        rgba,
         vertices: rows.iter().map(|(_, state)| mpm.split(state).x[of.clone()].to_vec()).collect(),
         ..ReplaySoft::default()
     }

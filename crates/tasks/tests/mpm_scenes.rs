@@ -44,7 +44,7 @@ fn demonstrations_keep_to_their_bounds() {
 
 #[test]
 fn small_versions_have_exact_gradients() {
-    for name in ["plb-torus", "plb-rollingpin", "plb-chopsticks", "rolling-flat", "fluid-tank"] {
+    for name in ["plb-torus", "plb-rollingpin", "plb-chopsticks", "fluid-tank", "hand-flip"] {
         for (what, report) in mpm::sized(name, Size::Small).unwrap().gradcheck(3, 1e-9).unwrap() {
             assert!(report.passed(), "{name}, {what}:\n{report}");
         }

@@ -16,9 +16,9 @@ use super::geared::{Geared, Lever, Rolling};
 pub enum Size {
     /// As the source has it.
     Full,
-    /// Half the nodes along each axis, about a seventh of the particles, longer substeps: the same episode for less.
+    /// Half the nodes along each axis, a tenth to a third of the particles, longer substeps: the same episode for less.
     Coarse,
-    /// A dozen particles, for checks of every entry.
+    /// A few particles, for checks of every entry.
     Small,
 }
 
@@ -193,7 +193,7 @@ impl Toolbox {
               <compiler angle='radian'/>
               <option gravity='0 0 {}'/>
               <worldbody>
-                <geom name='floor' type='plane' size='5 5 1' pos='0 0 {floor}' contype='0' conaffinity='0' rgba='0.5 0.5 0.5 1'/>
+                <geom name='ground' type='plane' size='5 5 1' pos='0 0 {floor}' contype='0' conaffinity='0' rgba='0.5 0.5 0.5 1'/>
                 {bodies}
               </worldbody>
             </mujoco>",

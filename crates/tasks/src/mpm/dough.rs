@@ -20,7 +20,7 @@ const HORIZON: usize = 300;
 pub(super) fn build(size: Size) -> Result<Blueprint, ConfigError> {
     let grid = cube(size.pick(48, 32, 16), 48, size, 500.0);
     let site = Site::new(&grid, FLOOR);
-    let count = size.pick(2592, 800, 12);
+    let count = size.pick(2592, 800, 6);
     let edges = Vec3::new(0.3, 0.3, 0.125);
     let volume = edges.x * edges.y * edges.z / count as f64;
     let mut cloud = Cloud::default();
@@ -48,7 +48,7 @@ pub(super) fn build(size: Size) -> Result<Blueprint, ConfigError> {
     kit.lever("pin.z.rate", "m/s", 0.01, &[(z, 1.0)]);
     kit.lever("pin.yaw.rate", "rad/s", PI / 60.0, &[(yaw, 1.0)]);
 
-    let (dt, substeps) = size.pick((ACTION / 40.0, 40), (ACTION / 20.0, 20), (ACTION / 10.0, 2));
+    let (dt, substeps) = size.pick((ACTION / 40.0, 40), (ACTION / 20.0, 20), (ACTION / 10.0, 1));
     let roll = |x: f64, z: f64| vec![x, z, 0.0];
     Ok(Blueprint {
         tools: kit.finish("rolling-flat", 90.0, FLOOR + site.lift)?,
@@ -59,14 +59,14 @@ pub(super) fn build(size: Size) -> Result<Blueprint, ConfigError> {
         horizon: HORIZON,
         // Down on one side, then to and fro and a little lower each time.
         demonstration: vec![
-            roll(-0.5, -0.15),
-            roll(0.0, -0.25),
-            roll(0.9, 0.0),
-            roll(-0.9, -0.03),
-            roll(1.0, -0.03),
-            roll(-1.0, 0.0),
-            roll(1.0, 0.0),
-            roll(-0.5, 0.3),
+            roll(-0.4, -0.1),
+            roll(0.0, -0.14),
+            roll(0.8, -0.02),
+            roll(-0.8, -0.03),
+            roll(0.8, -0.03),
+            roll(-0.8, -0.03),
+            roll(0.8, -0.02),
+            roll(-0.4, 0.3),
         ],
     })
 }

@@ -55,8 +55,8 @@ impl Geared {
     ) -> Result<Self, ConfigError> {
         let inner = mpm.layout();
         let joints = inner.control.len();
-        let outside = |l: &&Lever| l.moves.iter().any(|(joint, _)| *joint >= joints) || !(l.limit > 0.0);
-        if let Some(lever) = levers.iter().find(outside) {
+        let sound = |l: &Lever| l.limit > 0.0 && l.moves.iter().all(|(joint, _)| *joint < joints);
+        if let Some(lever) = levers.iter().find(|l| !sound(l)) {
             return Err(ConfigError::new(format!(
                 "lever `{}` needs a positive limit and joints among the {joints} there are",
                 lever.name

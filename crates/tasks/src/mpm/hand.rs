@@ -32,7 +32,7 @@ const START: [f64; 24] = [
 pub(super) fn build(size: Size) -> Result<Blueprint, ConfigError> {
     let grid = cube(size.pick(48, 32, 16), 48, size, 500.0);
     let site = Site::new(&grid, FLOOR);
-    let places = disc(size.pick(2500, 800, 12), site.at(0.5, 0.38, 0.6));
+    let places = disc(size.pick(2500, 800, 6), site.at(0.5, 0.38, 0.6));
     let volume = VOLUME * 2500.0 / places.len() as f64;
     let mut cloud = Cloud::default();
     cloud.add("dough", Stuff::VonMises(4e3, 0.2, 130.0), 1.0, volume, &places, Vec3::zero())?;
@@ -47,7 +47,7 @@ pub(super) fn build(size: Size) -> Result<Blueprint, ConfigError> {
         let place = kit.joint();
         kit.lever(format!("{joint}.rate"), "rad/s", TURN, &[(place, 1.0)]);
     }
-    let (dt, substeps) = size.pick((ACTION / 40.0, 40), (ACTION / 20.0, 20), (ACTION / 10.0, 2));
+    let (dt, substeps) = size.pick((ACTION / 40.0, 40), (ACTION / 20.0, 20), (ACTION / 10.0, 1));
     let mut tools = kit.finish("hand-flip", 90.0, FLOOR + site.lift)?;
     tools.start = START.to_vec();
     // The second joint of a finger bends it at the knuckle.

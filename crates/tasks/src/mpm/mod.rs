@@ -27,7 +27,7 @@
 //! its walls and 100 actions of 20 substeps of 5·10⁻⁴ s*.
 //!
 //! Each scene comes in three sizes ([`Size`]): as the table says; coarse, for optimisers that run thousands of episodes; and small,
-//! where gradients are checked in every entry. The scene itself is checked along random directions, a substep at a time.
+//! where gradients are checked in every entry. The coarse version is checked along random directions, a substep at a time.
 
 mod blueprint;
 mod dough;

@@ -36,13 +36,18 @@ pub const TASKS: [(&str, &str); 9] = [
     ("writer", "speeds of a pen that draws a letter in dough (paper 0, A.2.2)"),
 ];
 
+/// Names of the tasks.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    TASKS.iter().map(|(name, _)| *name)
+}
+
 /// The task called `name`, if it is one.
 pub fn build(name: &str) -> Option<Result<Box<dyn Objective>, ConfigError>> {
     let (plain, size) = match name.strip_suffix("-full") {
         Some(plain) => (plain, Size::Full),
         None => (name, Size::Coarse),
     };
-    TASKS.iter().any(|(task, _)| *task == plain).then(|| sized(plain, size))
+    names().any(|task| task == plain).then(|| sized(plain, size))
 }
 
 /// A task at a size.

@@ -56,7 +56,7 @@ pub(super) fn build(name: &str, size: Size) -> Result<Blueprint, ConfigError> {
     let stuff = Stuff::Plasticine(YOUNG, poisson, strength);
     let mut pieces = Pieces { site, size, stuff, cloud: Cloud::default() };
     material(name, &mut pieces)?;
-    let (dt, substeps) = size.pick((ACTION / 19.0, 19), (ACTION / 10.0, 10), (ACTION / 5.0, 2));
+    let (dt, substeps) = size.pick((ACTION / 19.0, 19), (ACTION / 10.0, 10), (ACTION / 5.0, 1));
     Ok(Blueprint {
         grid,
         cloud: pieces.cloud,
@@ -299,7 +299,7 @@ struct Pieces {
 impl Pieces {
     /// Number of particles: the source's, or fewer.
     fn count(&self, full: usize) -> usize {
-        self.size.pick(full, full * 3 / 20, (full / 800).max(4))
+        self.size.pick(full, full / 10, (full / 1600).max(2))
     }
 
     /// Fewer particles are as heavy and as stiff together as the source's.

@@ -17,7 +17,7 @@ use crate::scenes::SceneOptions;
 /// A scene, and the version of it whose gradients are checked.
 struct MpmScene {
     shown: BuiltIn<Repeated<Geared>>,
-    /// As large, but a step of one substep.
+    /// Coarse, and a step of one substep: to check the full size takes minutes.
     checked: BuiltIn<Repeated<Geared>>,
     blueprint: Blueprint,
 }
@@ -33,7 +33,8 @@ pub(super) fn build(name: &str, summary: &str, options: SceneOptions) -> Result<
     let small = built_in(name, summary, &small, small.substeps, None)?;
     let blueprint = super::blueprint(name, Size::Full)?;
     let shown = built_in(name, summary, &blueprint, blueprint.substeps, None)?;
-    let checked = built_in(name, summary, &blueprint, 1, Some(Box::new(small)))?;
+    let coarse = super::blueprint(name, Size::Coarse)?;
+    let checked = built_in(name, summary, &coarse, 1, Some(Box::new(small)))?;
     Ok(Box::new(MpmScene { shown, checked, blueprint }))
 }
 

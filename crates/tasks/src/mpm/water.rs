@@ -28,7 +28,7 @@ const SLABS: [([f64; 3], [f64; 3]); 5] = [
 pub(super) fn fluid_move(size: Size) -> Result<Blueprint, ConfigError> {
     let grid = cube(size.pick(48, 32, 16), 48, size, 0.0);
     let site = Site::new(&grid, FLOOR);
-    let count = size.pick(2880, 900, 12);
+    let count = size.pick(2880, 900, 6);
     let (centre, edges) = (site.at(0.5, 0.15, 0.5), Vec3::new(0.16, 0.2, 0.094));
     let volume = edges.x * edges.y * edges.z / count as f64;
     let mut cloud = Cloud::default();
@@ -45,7 +45,7 @@ pub(super) fn fluid_move(size: Size) -> Result<Blueprint, ConfigError> {
     let ranges = [(0.18, 0.82), (0.22, 0.78), (0.15 + site.lift, 0.84 + site.lift)];
     kit.anchor("container", centre, &slabs, [0.01; 3], ranges);
     let (dt, substeps) =
-        size.pick((MOVE_ACTION / 40.0, 40), (MOVE_ACTION / 25.0, 25), (MOVE_ACTION / 20.0, 2));
+        size.pick((MOVE_ACTION / 40.0, 40), (MOVE_ACTION / 25.0, 25), (MOVE_ACTION / 20.0, 1));
     Ok(Blueprint {
         tools: kit.finish("fluid-move", 9.8, FLOOR + site.lift)?,
         grid,
@@ -102,7 +102,7 @@ pub(super) fn fluid_tank(size: Size) -> Result<Blueprint, ConfigError> {
     let (cube, edge) = (at(middle, middle, 0.09), Vec3::new(SUGAR, SUGAR, SUGAR));
     let wet = Vec3::new(TANK - spacing, TANK - spacing, DEPTH);
     // Syrup everywhere but in the cube.
-    let drops = random_box(size.pick(16_000, 1_600, 14), at(middle, middle, 0.5 * DEPTH), wet, 1);
+    let drops = random_box(size.pick(16_000, 1_600, 8), at(middle, middle, 0.5 * DEPTH), wet, 1);
     let beside = |x: &Vec3<f64>| {
         let d = *x - cube;
         [d.x, d.y, d.z].iter().any(|d| d.abs() > 0.5 * SUGAR)
@@ -111,7 +111,7 @@ pub(super) fn fluid_tank(size: Size) -> Result<Blueprint, ConfigError> {
     let drops: Vec<_> = drops.into_iter().filter(beside).collect();
     let mut cloud = Cloud::default();
     cloud.add("syrup", Stuff::Fluid(50.0, 0.3), 1.0, volume, &drops, Vec3::zero())?;
-    let count = size.pick(400, 60, 4);
+    let count = size.pick(400, 60, 3);
     let grains = random_box(count, cube, edge, 2);
     let sugar = Stuff::FixedCorotated(200.0, 0.2);
     cloud.add("sugar", sugar, 1.3, SUGAR.powi(3) / count as f64, &grains, Vec3::zero())?;
@@ -132,7 +132,7 @@ pub(super) fn fluid_tank(size: Size) -> Result<Blueprint, ConfigError> {
         kit.add(&kit.geoms(&wall));
     }
     ladle(&mut kit, at(0.1, middle, 0.03), corner);
-    let (dt, substeps) = size.pick((5e-4, 20), (1e-3, 10), (1e-3, 2));
+    let (dt, substeps) = size.pick((5e-4, 20), (1e-3, 10), (1e-3, 1));
     Ok(Blueprint {
         tools: kit.finish("fluid-tank", 9.81, corner)?,
         grid,
@@ -142,9 +142,9 @@ pub(super) fn fluid_tank(size: Size) -> Result<Blueprint, ConfigError> {
         horizon: 100,
         // Below the cube, up, and out.
         demonstration: vec![
-            vec![0.25, 0.0],
-            vec![0.0, 0.15],
-            vec![0.0, 0.3],
+            vec![0.35, 0.0],
+            vec![0.0, 0.1],
+            vec![0.0, 0.25],
             vec![0.0, 0.25],
             vec![0.0, 0.0],
         ],
