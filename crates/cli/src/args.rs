@@ -50,9 +50,9 @@ pub enum Command {
 pub struct SimulateOptions {
     /// Name of a scene, see `pullback list`, or path of a model file
     pub scene: String,
-    /// Seconds to simulate
-    #[arg(long, default_value_t = 5.0, allow_negative_numbers = true)]
-    pub time: f64,
+    /// Seconds to simulate [default: 5, or as long as the scene's episode]
+    #[arg(long, allow_negative_numbers = true)]
+    pub time: Option<f64>,
     /// Seconds per step [default: the scene's own]
     #[arg(long, allow_negative_numbers = true)]
     pub dt: Option<f64>,

@@ -3,6 +3,7 @@
 pub mod bo_leap;
 pub mod diffmjx_toy;
 pub mod files;
+pub mod mpm;
 pub mod objectives;
 pub mod recording;
 pub mod results;

@@ -13,7 +13,7 @@ use pullback_optim::{Objective, RolloutObjective};
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
 use pullback_physics::point_mass::{DampingOnset, PenaltyPointMass};
 
-use crate::{soft, suite};
+use crate::{mpm, soft, suite};
 
 /// What a builder of a task returns.
 pub type Built = Result<Box<dyn Objective>, ConfigError>;
@@ -54,7 +54,13 @@ impl Task {
 }
 
 /// All tasks, family by family, in the order `pullback list` shows them.
-pub const FAMILIES: &[&[Task]] = &[POINTS_AND_PENDULA, suite::TASKS, soft::objectives::TASKS];
+pub const FAMILIES: &[&[Task]] = &[
+    POINTS_AND_PENDULA,
+    suite::TASKS,
+    mpm::objectives::TASKS,
+    mpm::objectives::FULL_TASKS,
+    soft::objectives::TASKS,
+];
 
 /// Tasks of few variables.
 const POINTS_AND_PENDULA: &[Task] = &[

@@ -1,9 +1,10 @@
-//! Recorded motion of robots and soft bodies as a page that plays in a browser.
+//! Recorded motion of robots, soft bodies and particles as a page that plays in a browser.
 
 use pullback_core::{Described, VectorField};
 use pullback_math::{Quat, Vec3};
 use pullback_physics::articulated::contact::pair_law;
 use pullback_physics::articulated::{Articulated, Geom, Model, Shape};
+use pullback_physics::mpm::{Mpm, cloud as particles};
 use pullback_physics::soft::Part;
 use pullback_physics::world::World;
 use pullback_replay::{ContactMark, Frame, Replay, ReplayGeom, ReplayShape, ReplaySoft};
@@ -14,10 +15,13 @@ const FRAMES_PER_SECOND: f64 = 60.0;
 /// At most this many soft vertices are kept over all frames: 4.8 MB.
 const MOST_VERTICES: f64 = 6e5;
 
+/// At most this many particles are kept over all frames: 8 MB.
+const MOST_PARTICLES: usize = 1_000_000;
+
 /// The page of times and states of a robot.
 pub fn replay(robot: &Articulated, rows: &[(f64, Vec<f64>)]) -> Replay {
     let mut page = Replay::new(robot.model().name.clone(), FRAMES_PER_SECOND);
-    fill(&mut page, robot, &thinned(rows, FRAMES_PER_SECOND));
+    fill(&mut page, robot, &thinned(rows, FRAMES_PER_SECOND), Marks::Contacts);
     page
 }
 
@@ -28,9 +32,42 @@ pub fn world_replay(world: &World, title: &str, rows: &[(f64, Vec<f64>)]) -> Rep
     let rate = (MOST_VERTICES / (seconds * body.particles().max(1) as f64)).clamp(10.0, FRAMES_PER_SECOND);
     let rows = thinned(rows, rate);
     let mut page = Replay::new(title, rate);
-    fill(&mut page, world.robot(), &rows);
+    fill(&mut page, world.robot(), &rows, Marks::Contacts);
     page.soft = (0..body.parts.len()).map(|part| soft(world, part, &rows)).collect();
     page
+}
+
+/// The page of times and states of particles and the tools among them. Actions take milliseconds: frames are kept as long as
+/// there is room for them.
+pub fn mpm_replay(mpm: &Mpm, title: &str, rows: &[(f64, Vec<f64>)]) -> Replay {
+    let particles = mpm.cloud().particles().max(1);
+    let keep = rows.len().div_ceil((MOST_PARTICLES / particles).max(2)).max(1);
+    let rows: Vec<&(f64, Vec<f64>)> = rows.iter().step_by(keep).collect();
+    let seconds = rows.last().map_or(0.0, |(time, _)| *time).max(1e-3);
+    let mut page = Replay::new(title, rows.len() as f64 / seconds);
+    fill(&mut page, mpm.robot(), &rows, Marks::None);
+    // Fluids are blue; the other parts take their colours in turn.
+    let mut colors = COLORS.into_iter().cycle();
+    for part in &mpm.cloud().parts {
+        let fluid = matches!(part.stuff, particles::Stuff::Fluid(..));
+        let rgba = if fluid { WATER } else { colors.next().unwrap_or(WATER) };
+        page.soft.push(dots(mpm, part, rgba, &rows));
+    }
+    page
+}
+
+/// The particles of a part.
+fn dots(mpm: &Mpm, part: &particles::Part, rgba: [f32; 4], rows: &[&(f64, Vec<f64>)]) -> ReplaySoft {
+    let of = part.first..part.first + part.count;
+    ReplaySoft {
+        name: part.name.clone(),
+        dots: (0..part.count as u32).collect(),
+        // Two particles along each edge of a cell leave no holes.
+        dot_radius: 0.36 * mpm.grid().spacing,
+        rgba,
+        vertices: rows.iter().map(|(_, state)| mpm.split(state).x[of.clone()].to_vec()).collect(),
+        ..ReplaySoft::default()
+    }
 }
 
 /// Rows at most `rate` times a second.
@@ -46,8 +83,17 @@ fn thinned(rows: &[(f64, Vec<f64>)], rate: f64) -> Vec<&(f64, Vec<f64>)> {
     kept
 }
 
+/// Which contacts are marked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Marks {
+    /// Those between geoms.
+    Contacts,
+    /// None: tools do not feel each other.
+    None,
+}
+
 /// Bodies, geoms and frames.
-fn fill(page: &mut Replay, robot: &Articulated, rows: &[&(f64, Vec<f64>)]) {
+fn fill(page: &mut Replay, robot: &Articulated, rows: &[&(f64, Vec<f64>)], marks: Marks) {
     let model = robot.model();
     page.bodies = model.bodies.iter().map(|b| b.name.clone()).collect();
     page.geoms = model.geoms.iter().map(|g| geom(model, g)).collect();
@@ -57,22 +103,27 @@ fn fill(page: &mut Replay, robot: &Articulated, rows: &[&(f64, Vec<f64>)]) {
     for (time, state) in rows {
         robot.update_kinematics(&mut ws, &params, state);
         let mut contacts = Vec::new();
-        robot.for_each_contact(&ws, &params, |geoms, contact| {
-            if contact.distance < 0.0 {
-                let stiffness = pair_law(model, robot.index(), &params, geoms).stiffness;
-                contacts.push(ContactMark {
-                    position: array(contact.position),
-                    normal: array(contact.normal),
-                    force: array(contact.normal * (-contact.distance * stiffness)),
-                    distance: contact.distance,
-                });
-            }
-        });
+        if marks == Marks::Contacts {
+            robot.for_each_contact(&ws, &params, |geoms, contact| {
+                if contact.distance < 0.0 {
+                    let stiffness = pair_law(model, robot.index(), &params, geoms).stiffness;
+                    contacts.push(ContactMark {
+                        position: array(contact.position),
+                        normal: array(contact.normal),
+                        force: array(contact.normal * (-contact.distance * stiffness)),
+                        distance: contact.distance,
+                    });
+                }
+            });
+        }
         let poses = ws.kinematics.world_from_body.iter();
         let poses = poses.map(|pose| (array(pose.translation), quaternion(Quat::from_mat3(pose.rotation))));
         page.frames.push(Frame { time: *time, poses: poses.collect(), contacts });
     }
 }
+
+/// Colour of fluids.
+const WATER: [f32; 4] = [0.20, 0.50, 0.82, 1.0];
 
 /// Colours of soft parts, in turn.
 const COLORS: [[f32; 4]; 4] =

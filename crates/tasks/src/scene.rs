@@ -22,6 +22,14 @@ pub trait Scene: Sync {
     fn dt(&self) -> f64;
     /// Named starts that the scene's file gives.
     fn keyframes(&self) -> &[Keyframe];
+    /// Seconds after which there is nothing new to see.
+    fn horizon(&self) -> f64 {
+        5.0
+    }
+    /// Controls of `steps` steps when nothing else is said.
+    fn controls(&self, steps: usize) -> Vec<f64> {
+        self.layout().control.defaults().repeat(steps)
+    }
     /// Runs `steps` steps and hands every moment to `visit`.
     fn simulate(
         &self,

@@ -7,6 +7,7 @@ use pullback_physics::pendulum::{DoublePendulum, DoublePendulumByHand, SimplePen
 use pullback_physics::point_mass::{DampingOnset, ElasticPointMass, PenaltyPointMass};
 
 use crate::files;
+use crate::mpm;
 use crate::scene::{BuiltIn, Scene};
 use crate::soft;
 
@@ -21,7 +22,7 @@ pub struct SceneOptions {
 
 /// Names of all scenes, in the order `pullback list` shows them.
 pub fn names() -> Vec<&'static str> {
-    RIGID.into_iter().chain(soft::NAMES).collect()
+    RIGID.into_iter().chain(soft::NAMES).chain(mpm::names()).collect()
 }
 
 const RIGID: [&str; 9] = [
@@ -38,7 +39,7 @@ const RIGID: [&str; 9] = [
 
 /// The scene called `name`.
 pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, ConfigError> {
-    if let Some(scene) = soft::build(name, options) {
+    if let Some(scene) = soft::build(name, options).or_else(|| mpm::build(name, options)) {
         return scene;
     }
     let contact_probes = || {

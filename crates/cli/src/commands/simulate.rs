@@ -35,18 +35,26 @@ struct Summary {
 pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError> {
     let scene =
         scenes::build(&options.scene, SceneOptions { dt: options.dt, integrator: options.integrator() })?;
-    let steps = steps(options.time, scene.dt())?;
+    let steps = steps(options.time.unwrap_or(scene.horizon()), scene.dt())?;
     let inputs = inputs(scene.as_ref(), steps, options)?;
 
-    // At most about 5000 rows and two million numbers: enough for any picture, small enough for any spreadsheet.
-    let most_rows = (2_000_000 / scene.layout().state.len().max(1)).clamp(2, 5000);
-    let stride = steps.div_ceil(most_rows).max(1);
+    // At most about 5000 rows and two million numbers: enough for any picture, small enough for any spreadsheet. A page that
+    // plays may have twenty million.
+    let stride_of = |numbers: usize| {
+        let most_rows = (numbers / scene.layout().state.len().max(1)).clamp(2, 5000);
+        steps.div_ceil(most_rows).max(1)
+    };
+    let (stride, page_stride) = (stride_of(2_000_000), stride_of(20_000_000));
     let names = scene.layout().state.entry_names();
     let mut csv = format!("time,{}\n", names.join(","));
     let mut rows: Vec<(f64, Vec<f64>)> = Vec::new();
+    let mut page_rows: Vec<(f64, Vec<f64>)> = Vec::new();
     let mut controls = Vec::new();
     let bar = progress::bar(steps, &options.scene);
     let info = scene.simulate(&inputs, steps, &mut |at| {
+        if page_stride < stride && (at.step % page_stride == 0 || at.last()) {
+            page_rows.push((at.step as f64 * scene.dt(), at.state.to_vec()));
+        }
         if at.step % stride == 0 || at.last() {
             let time = at.step as f64 * scene.dt();
             let values: Vec<String> = at.state.iter().map(f64::to_string).collect();
@@ -73,7 +81,7 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     let packed = packed.map_err(|source| CliError::Write { path: arrays.clone(), source })?;
     output.write(&arrays, &packed)?;
     let mut files = vec![table, arrays, picture];
-    if let Some(replay) = scene.replay(&rows) {
+    if let Some(replay) = scene.replay(if page_rows.is_empty() { &rows } else { &page_rows }) {
         let page = folder.join("replay.html");
         replay.save(&page).map_err(|e| ConfigError::new(format!("{}: {e}", page.display())))?;
         files.push(page);
@@ -140,12 +148,12 @@ fn npz(scene: &dyn Scene, rows: &[(f64, Vec<f64>)], controls: &[f64]) -> io::Res
 fn inputs(scene: &dyn Scene, steps: usize, options: &SimulateOptions) -> Result<Inputs<f64>, ConfigError> {
     let layout = scene.layout();
     let mut state = layout.state.defaults();
-    let mut control = layout.control.defaults();
+    let mut control = None;
     let mut params = layout.params.defaults();
     if let Some(wanted) = &options.keyframe {
         let key = find_keyframe(scene.keyframes(), wanted)?;
         state = [&key.q[..], &key.v].concat();
-        control.copy_from_slice(&key.control);
+        control = Some(key.control.clone());
     }
     for setting in &options.set {
         let (name, value) = setting.split_once('=').ok_or_else(|| {
@@ -162,7 +170,7 @@ fn inputs(scene: &dyn Scene, steps: usize, options: &SimulateOptions) -> Result<
         };
         match vector {
             "state" => set(&layout.state, &mut state)?,
-            "control" => set(&layout.control, &mut control)?,
+            "control" => set(&layout.control, control.get_or_insert_with(|| layout.control.defaults()))?,
             "params" => set(&layout.params, &mut params)?,
             other => {
                 return Err(ConfigError::new(format!(
@@ -171,7 +179,8 @@ fn inputs(scene: &dyn Scene, steps: usize, options: &SimulateOptions) -> Result<
             }
         }
     }
-    Ok(Inputs { state, controls: control.repeat(steps), params })
+    let controls = control.map_or_else(|| scene.controls(steps), |u| u.repeat(steps));
+    Ok(Inputs { state, controls, params })
 }
 
 /// One panel per slice of the state, over time; where there are many, one panel per unit.

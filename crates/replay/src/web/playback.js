@@ -1,9 +1,15 @@
 // The clock of the replay.
 
+// Speeds that the page offers; a motion shorter than a second begins in slow motion.
+const SPEEDS = [1, 0.5, 0.25, 0.1, 0.05, 0.02, 0.01];
+
 function createPlayback(recording) {
   const { times, fps } = recording;
   const start = times[0];
-  return { times, start, end: times[times.length - 1], hold: 1 / fps, time: start, playing: false, speed: 1, loop: true };
+  const end = times[times.length - 1];
+  const slow = end > start && end - start < 1;
+  const speed = slow ? SPEEDS.find((s) => (end - start) / s >= 2) || SPEEDS[SPEEDS.length - 1] : 1;
+  return { times, start, end, hold: 1 / fps, time: start, playing: false, speed, loop: true };
 }
 
 // The last frame that is not after the time, and how far the time is towards the next.

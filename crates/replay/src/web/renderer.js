@@ -25,6 +25,8 @@ function createRenderer(gl, recording) {
       backdrop: createProgram(gl, BACKDROP_VERTEX, BACKDROP_FRAGMENT),
       depth: createProgram(gl, DEPTH_VERTEX, DEPTH_FRAGMENT),
       plain: createProgram(gl, DEPTH_VERTEX, PLAIN_FRAGMENT),
+      dot: createProgram(gl, DOT_VERTEX, DOT_FRAGMENT),
+      dotDepth: createProgram(gl, DOT_VERTEX, DOT_DEPTH_FRAGMENT),
     },
   };
 }
@@ -61,7 +63,7 @@ function drawScene(renderer, scene) {
   const bounds = solidBounds(renderer, scene);
   renderer.soft.forEach((item, k) => updateSoft(gl, item, scene.soft[k]));
   const lightFromWorld = lightMatrix(bounds);
-  drawShadowMap(renderer, scene, lightFromWorld);
+  drawShadowMap(renderer, scene, lightFromWorld, bounds);
 
   const { width, height } = gl.canvas;
   const reach = 16 * Math.max(scene.camera.now.distance, scene.size);
@@ -73,13 +75,18 @@ function drawScene(renderer, scene) {
   drawBackdrop(renderer, scene, width / height);
   for (const plane of groundPlanes(renderer, scene)) drawGround(renderer, scene, shared, plane, reach, height);
   drawSolids(renderer, scene, shared);
+  drawDots(renderer, scene, shared, height);
   drawMarks(renderer, scene, shared);
 }
 
-function lightMatrix({ centre, radius }) {
+// Half the width of what the sun sees.
+const lightReach = ({ radius }) => 1.06 * radius;
+
+function lightMatrix(bounds) {
+  const { centre, radius } = bounds;
   const depth = 6 * radius;
   const view = lookAt(add(centre, scale(SUN_DIRECTION, 1.5 * radius)), centre, [0, 1, 0]);
-  return matrixProduct(orthographic(1.06 * radius, depth), view);
+  return matrixProduct(orthographic(lightReach(bounds), depth), view);
 }
 
 function sharedUniforms(renderer, scene, lightFromWorld) {
@@ -103,7 +110,7 @@ function useProgram(gl, program, uniforms) {
   setUniforms(gl, program, uniforms);
 }
 
-function drawShadowMap(renderer, scene, lightFromWorld) {
+function drawShadowMap(renderer, scene, lightFromWorld, bounds) {
   const { gl, shadowMap, programs } = renderer;
   gl.bindFramebuffer(gl.FRAMEBUFFER, shadowMap.target);
   gl.viewport(0, 0, shadowMap.size, shadowMap.size);
@@ -127,6 +134,32 @@ function drawShadowMap(renderer, scene, lightFromWorld) {
     bindAttribute(gl, programs.depth, "aPosition", surface.positions, 3);
     gl.drawArrays(gl.TRIANGLES, 0, surface.count);
   }
+  const uPixelsPerLength = shadowMap.size / (2 * lightReach(bounds));
+  drawDotsWith(renderer, programs.dotDepth, { uClipFromWorld: lightFromWorld, uPixelsPerLength, uFlat: 1 });
+}
+
+function drawDotsWith(renderer, program, uniforms) {
+  const { gl } = renderer;
+  useProgram(gl, program, uniforms);
+  for (const { dots, soft } of renderer.soft) {
+    if (!dots.count) continue;
+    setUniforms(gl, program, { uRadius: soft.dotRadius, uColor: soft.rgba });
+    bindAttribute(gl, program, "aPosition", dots.positions, 3);
+    gl.drawArrays(gl.POINTS, 0, dots.count);
+  }
+}
+
+// Particles, as balls.
+function drawDots(renderer, scene, shared, height) {
+  const { gl, programs, shadowMap } = renderer;
+  const { forward, right, above } = cameraAxes(scene.camera.now);
+  gl.enable(gl.DEPTH_TEST);
+  gl.disable(gl.BLEND);
+  gl.bindTexture(gl.TEXTURE_2D, shadowMap.texture);
+  const uPixelsPerLength = height / (2 * Math.tan(FIELD_OF_VIEW / 2));
+  drawDotsWith(renderer, programs.dot, {
+    ...shared, uPixelsPerLength, uFlat: 0, uGloss: 0.35, uShadowSoft: 5, uForward: forward, uRight: right, uAbove: above,
+  });
 }
 
 function drawBackdrop(renderer, scene, aspect) {

@@ -39,21 +39,16 @@ void main() {
   gl_Position = uClipFromWorld * world;
 }`;
 
-const SURFACE_FRAGMENT = `${COMMON}
-uniform vec4 uColor;
+// Light that a surface with normal n sends to the eye.
+const SHADED = `
 uniform float uGloss, uGroundHeight, uOcclusionReach;
-varying vec3 vWorld, vNormal;
-void main() {
-  vec3 n = normalize(vNormal);
-  vec3 view = normalize(uEye - vWorld);
-  // Of a clear shape only the front is seen; an opaque mesh may be open, and its back is lit as a front.
-  if (uColor.a < 0.999 && dot(n, view) < 0.0) discard;
-  if (dot(n, view) < 0.0) n = mix(n, -n, step(0.15, -dot(n, view)));
-  vec3 albedo = linearFromSrgb(uColor.rgb);
+vec3 shaded(vec3 rgb, vec3 world, vec3 n) {
+  vec3 view = normalize(uEye - world);
+  vec3 albedo = linearFromSrgb(rgb);
   float facing = max(dot(n, uSun), 0.0);
-  float sun = facing > 0.0 ? sunlight(vWorld + n * 0.01 * uOcclusionReach, n) : 0.0;
+  float sun = facing > 0.0 ? sunlight(world + n * 0.01 * uOcclusionReach, n) : 0.0;
   // Near the ground, what faces down sees little sky.
-  float height = clamp((vWorld.z - uGroundHeight) / uOcclusionReach, 0.0, 1.0);
+  float height = clamp((world.z - uGroundHeight) / uOcclusionReach, 0.0, 1.0);
   float open = mix(1.0, 0.55 + 0.45 * height, 0.5 - 0.5 * n.z);
   vec3 ambient = mix(uBounce, uSky, 0.5 + 0.5 * n.z) * open;
   vec3 color = albedo * (ambient + uSunColor * facing * sun);
@@ -62,7 +57,44 @@ void main() {
   float fresnel = 0.04 + 0.96 * pow(1.0 - max(dot(n, view), 0.0), 5.0);
   float shine = pow(max(dot(n, halfway), 0.0), 70.0) * 1.1 + pow(max(dot(n, halfway), 0.0), 14.0) * 0.10;
   color += uGloss * (uSunColor * sun * facing * shine * 0.45 + uSky * fresnel * 0.35 * open);
-  gl_FragColor = vec4(srgbFromLinear(color), uColor.a);
+  return srgbFromLinear(color);
+}`;
+
+const SURFACE_FRAGMENT = `${COMMON}${SHADED}
+uniform vec4 uColor;
+varying vec3 vWorld, vNormal;
+void main() {
+  vec3 n = normalize(vNormal);
+  vec3 view = normalize(uEye - vWorld);
+  // Of a clear shape only the front is seen; an opaque mesh may be open, and its back is lit as a front.
+  if (uColor.a < 0.999 && dot(n, view) < 0.0) discard;
+  if (dot(n, view) < 0.0) n = mix(n, -n, step(0.15, -dot(n, view)));
+  gl_FragColor = vec4(shaded(uColor.rgb, vWorld, n), uColor.a);
+}`;
+
+// A ball as a square that faces the eye: its normals come from the place within the square.
+const DOT_VERTEX = `
+attribute vec3 aPosition;
+uniform mat4 uClipFromWorld;
+uniform float uRadius, uPixelsPerLength, uFlat;
+varying vec3 vWorld;
+void main() {
+  vWorld = aPosition;
+  gl_Position = uClipFromWorld * vec4(aPosition, 1.0);
+  gl_PointSize = max(2.0 * uRadius * uPixelsPerLength / mix(gl_Position.w, 1.0, uFlat), 1.0);
+}`;
+
+const DOT_FRAGMENT = `${COMMON}${SHADED}
+uniform vec4 uColor;
+uniform vec3 uForward, uRight, uAbove;
+uniform float uRadius;
+varying vec3 vWorld;
+void main() {
+  vec2 p = 2.0 * gl_PointCoord - 1.0;
+  float r = dot(p, p);
+  if (r > 1.0) discard;
+  vec3 n = p.x * uRight - p.y * uAbove - sqrt(1.0 - r) * uForward;
+  gl_FragColor = vec4(shaded(uColor.rgb, vWorld + uRadius * n, n), uColor.a);
 }`;
 
 const GROUND_VERTEX = `
@@ -132,13 +164,23 @@ attribute vec3 aPosition;
 uniform mat4 uClipFromWorld, uWorldFromGeom;
 void main() { gl_Position = uClipFromWorld * uWorldFromGeom * vec4(aPosition, 1.0); }`;
 
-const DEPTH_FRAGMENT = `
+const DEPTH_WRITTEN = `
 precision highp float;
 vec4 colorFromDepth(float depth) {
   vec4 c = fract(depth * vec4(1.0, 255.0, 65025.0, 16581375.0));
   return c - c.yzww * vec4(1.0 / 255.0, 1.0 / 255.0, 1.0 / 255.0, 0.0);
 }
-void main() { gl_FragColor = colorFromDepth(min(gl_FragCoord.z, 0.99999)); }`;
+void writeDepth() { gl_FragColor = colorFromDepth(min(gl_FragCoord.z, 0.99999)); }`;
+
+const DEPTH_FRAGMENT = `${DEPTH_WRITTEN}
+void main() { writeDepth(); }`;
+
+// The disc that a dot throws as its shadow.
+const DOT_DEPTH_FRAGMENT = `${DEPTH_WRITTEN}
+void main() {
+  if (length(gl_PointCoord - 0.5) > 0.5) discard;
+  writeDepth();
+}`;
 
 const PLAIN_FRAGMENT = `
 precision highp float;

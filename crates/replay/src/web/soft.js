@@ -58,23 +58,18 @@ function faceNormals(triangles, p) {
   return normals;
 }
 
-// Corners and normals of an octahedron: a dot.
-const DOT = [
-  [1, 1, 1], [-1, 1, 1], [-1, -1, 1], [1, -1, 1], [1, -1, -1], [1, 1, -1], [-1, 1, -1], [-1, -1, -1],
-].flatMap(([x, y, z]) => (x * y * z > 0
-  ? [[x, 0, 0], [0, y, 0], [0, 0, z]]
-  : [[x, 0, 0], [0, 0, z], [0, y, 0]]));
-
 // Buffers that are filled anew for each picture.
 function createSoft(gl, soft, firstVertices) {
-  const corners = soft.triangles.length + DOT.length * soft.dots.length;
+  const corners = soft.triangles.length;
   return {
     soft,
     groups: smoothingGroups(soft.triangles, firstVertices, soft.count),
     corners: { positions: new Float32Array(3 * corners), normals: new Float32Array(3 * corners) },
     ends: new Float32Array(3 * soft.lines.length),
+    middles: new Float32Array(3 * soft.dots.length),
     surface: { positions: gl.createBuffer(), normals: gl.createBuffer(), count: corners, surface: null, lines: null },
     lines: { positions: gl.createBuffer(), count: soft.lines.length },
+    dots: { positions: gl.createBuffer(), count: soft.dots.length },
   };
 }
 
@@ -85,8 +80,8 @@ function fillBuffer(gl, buffer, values) {
 
 // Puts the vertices of an instant into the buffers.
 function updateSoft(gl, item, vertices) {
-  const { soft, groups, corners, ends } = item;
-  const { triangles, lines, dots, dotRadius } = soft;
+  const { soft, groups, corners, ends, middles } = item;
+  const { triangles, lines, dots } = soft;
   const faces = faceNormals(triangles, vertices);
   const copy = (to, at, vertex) => {
     for (let k = 0; k < 3; k++) to[at + k] = vertices[3 * vertex + k];
@@ -101,17 +96,12 @@ function updateSoft(gl, item, vertices) {
     }
     corners.normals.set([x, y, z], 3 * corner);
   }
-  dots.forEach((vertex, n) => DOT.forEach((direction, c) => {
-    const at = 3 * (triangles.length + n * DOT.length + c);
-    for (let k = 0; k < 3; k++) {
-      corners.positions[at + k] = vertices[3 * vertex + k] + dotRadius * direction[k];
-      corners.normals[at + k] = direction[k];
-    }
-  }));
   lines.forEach((vertex, n) => copy(ends, 3 * n, vertex));
+  for (let n = 0; n < dots.length; n++) copy(middles, 3 * n, dots[n]);
   fillBuffer(gl, item.surface.positions, corners.positions);
   fillBuffer(gl, item.surface.normals, corners.normals);
   fillBuffer(gl, item.lines.positions, ends);
+  fillBuffer(gl, item.dots.positions, middles);
   // Its wireframe is out of date.
   if (item.surface.lines) gl.deleteBuffer(item.surface.lines.positions);
   item.surface.surface = { positions: corners.positions };

@@ -1,0 +1,91 @@
+//! Scenes of the material point method: plasticine, dough, water, and tools and hands that move them.
+//!
+//! z is up here; the sources have y up, and their (x, y, z) becomes (x, 1 − z, y), lifted so that their floor is ours. A step is
+//! one action: several substeps under one control. Controls are rates of the tools, in natural units; their bounds are the
+//! source's largest displacement per action. Constants in *italics* are ours because the source does not give them.
+//!
+//! | scene | material (E, ν, yield) | particles | tools (friction) | largest way per action | floor | gravity |
+//! |---|---|---|---|---|---|---|
+//! | `plb-move` | 5 kPa, 0.2, 200 Pa | 10,000, ball of radius 0.1025 m *at height 0.15* | 2 spheres 0.03 (0.9) | 0.01 | μ 1.5 | 30 |
+//! | `plb-torus` | yield 50 | 10,000, 0.3 × 0.3 × 0.1 | torus 0.05, 0.03 (0.9) | 0.004 | sticky | 30 |
+//! | `plb-rope` | yield 50 | 10,000, 0.6 × 0.06 × 0.06 | 2 spheres 0.03, fixed pole of radius 0.1 (*0.9*) | 0.01 | μ 0.3 | 30 |
+//! | `plb-writer` | yield 50 | 10,000, 0.3 × 0.3 × 0.1 | capsule 0.03, 0.06 long (0), *starts above the dough* | 0.01 | sticky | 30 |
+//! | `plb-pinch` | yield 50 | 6,000, 0.2³ | sphere 0.04 (*0.9*) | 0.02 | sticky | 30 |
+//! | `plb-rollingpin` | yield 50 | 10,000, 0.3 × 0.3 × 0.1 | capsule 0.03, 0.3 long (*0.9*) | roll 0.6667 rad, yaw 0.0667 rad, 0.001 m | μ 1.5 | 30 |
+//! | `plb-chopsticks` | yield 200 | 10,000, 0.04 × 0.6 × 0.04 | 2 capsules 0.02, 0.2 long, gap ≥ 0.06 (10) | 0.02 m, 0.04 rad, gap 0.02 | slips | 150 |
+//! | `plb-table` | ν 0.05, yield 50 | 5 × 2,000: legs 0.04 × 0.04 × 0.1, top 0.2 × 0.2 × 0.05 | sphere 0.04 (*0.9*) | 0.03 level, 0 upright | μ 0.3 | 30 |
+//! | `plb-triplemove` | yield 200 | 3 × 3,333, 0.1³ | 6 spheres 0.03 (*0.9*, *0.08 beside each box*) | 0.01 | μ 1.5 | 30 |
+//! | `plb-assembly` | yield 100 | 6,000 in 0.16³ and 4,000 in a ball of radius 0.06 | 2 spheres 0.04 (*0.9*) | 0.009 | sticky | 30 |
+//!
+//! | `rolling-flat` | Hencky, 5 kPa, 0.2, 50 Pa | 2,592, 0.3 × 0.3 × 0.125 | two capsules 0.03 and 0.012 (0.9) | 0.01 m, 0.01 m, π/60 rad | sticky | 90 |
+//! | `hand-flip` | Hencky, 4 kPa, 0.2, 130 Pa | 2,500, disc 0.1, 6 mm thick | *hand of 24 joints* (0.5) | 0.0264 rad | sticky | 90 |
+//! | `fluid-move` | fluid, 100 kPa, 0.3, 1000 kg/m³ | 2,880, 0.16 × 0.2 × 0.094 | container of 5 slabs (0.5) | 0.01 | slips | 9.8 |
+//! | `fluid-tank` | *syrup: fluid, 50 Pa, 0.3, 1 kg/m³, 0.14 deep; sugar: elastic, 200 Pa, 0.2, 1.3 kg/m³, 0.06³* | *16,000 and 400* | *ladle of boxes* (*0.3*) | *0.02* (2 m/s) | *slips* | *9.81* |
+//!
+//! PlasticineLab's scenes have 64³ nodes, 50 actions of 19 substeps of 10⁻⁴ s, and particles of 6.1·10⁻⁵ m³ and 1 kg/m³; those
+//! of paper 2 have 48³ nodes and 300 actions of 40 substeps of 5·10⁻⁵ s (`fluid-move`: 5·10⁻⁴ s). `fluid-tank` has *26³ cells between
+//! its walls and 100 actions of 20 substeps of 5·10⁻⁴ s*.
+//!
+//! Each scene comes in three sizes ([`Size`]): as the table says; coarse, for optimisers that run thousands of episodes; and small,
+//! where gradients are checked in every entry. The coarse version is checked along random directions, a substep at a time.
+
+mod blueprint;
+mod dough;
+pub mod geared;
+mod hand;
+pub mod objectives;
+mod plasticine;
+mod scene;
+mod targets;
+mod water;
+
+use pullback_core::ConfigError;
+
+use blueprint::Blueprint;
+pub use blueprint::Size;
+
+use crate::scene::Scene;
+use crate::scenes::SceneOptions;
+
+/// Names of the scenes.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    all().map(|(name, _)| name)
+}
+
+/// Scenes of papers 2 and 0 that are not PlasticineLab's.
+const PAPERS: [(&str, &str); 4] = [
+    ("rolling-flat", "a pin rolls out dough (paper 2, RollingFlat)"),
+    ("hand-flip", "a hand of 24 joints folds a disc of dough (paper 2, HandFlip)"),
+    ("fluid-move", "a container of water is carried (paper 2, FluidMove)"),
+    ("fluid-tank", "a ladle lifts a cube of sugar out of syrup (paper 0, Fluid)"),
+];
+
+/// Names and what they are about.
+fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    PAPERS.into_iter().chain(plasticine::SCENES)
+}
+
+/// The scene called `name`, if it is one.
+pub fn build(name: &str, options: SceneOptions) -> Option<Result<Box<dyn Scene>, ConfigError>> {
+    let (name, summary) = all().find(|(n, _)| *n == name)?;
+    Some(scene::build(name, summary, options))
+}
+
+/// A scene at one size, checked in every entry: for the small ones.
+pub fn sized(name: &str, size: Size) -> Result<Box<dyn Scene>, ConfigError> {
+    let known = all().find(|(n, _)| *n == name);
+    let (name, summary) =
+        known.ok_or_else(|| ConfigError::new(format!("no material point scene is called `{name}`")))?;
+    scene::sized(name, summary, size)
+}
+
+/// What a scene is made of.
+fn blueprint(name: &str, size: Size) -> Result<Blueprint, ConfigError> {
+    match name {
+        "rolling-flat" => dough::build(size),
+        "hand-flip" => hand::build(size),
+        "fluid-move" => water::fluid_move(size),
+        "fluid-tank" => water::fluid_tank(size),
+        plasticine => plasticine::build(plasticine, size),
+    }
+}

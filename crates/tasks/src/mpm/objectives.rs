@@ -1,0 +1,216 @@
+//! Tasks of paper 0 on material point scenes: tool speeds in five segments, so that the material takes a shape.
+//!
+//! A segment holds one constant rate per lever; an episode has five. On PlasticineLab's scenes the loss is its own, 10 Σ|m − m*| +
+//! 10 Σ d·m + w Σ D², summed over the actions; paper 0 raises the weight w of contact without saying how far, ours is 100. In
+//! `fluid` the loss is that of the final state, with the sign of its first term turned: see [`Scooped`].
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use pullback_core::rollout::{Inputs, Loss, Moment, Rollout, RolloutWorkspace};
+use pullback_core::{ConfigError, Described, Repeated, Schedule, StepError, System};
+use pullback_math::Real;
+use pullback_optim::Objective;
+use pullback_physics::mpm::losses::{ShapeLoss, Weights};
+
+use super::blueprint::Size;
+use super::geared::Geared;
+use super::water::{TANK, WALL, tank_corner};
+use super::{blueprint, targets};
+use crate::objectives::{Built, Task};
+
+/// Segments of an episode.
+const SEGMENTS: usize = 5;
+/// Weight of contact.
+const CONTACT: f64 = 100.0;
+
+/// Makes the table of coarse tasks, and that of the same at full size.
+macro_rules! tasks {
+    ($(($name:literal, $summary:literal),)*) => {
+        /// Tasks on coarse versions of the scenes, quick enough for thousands of episodes.
+        pub const TASKS: &[Task] = &[$(Task::new($name, $summary, || sized($name, Size::Coarse))),*];
+        /// The same on the scenes at full size.
+        pub const FULL_TASKS: &[Task] = &[$(Task::new(
+            concat!($name, "-full"),
+            concat!($summary, ", at full size"),
+            || sized($name, Size::Full),
+        )),*];
+    };
+}
+
+tasks![
+    ("fluid", "speeds of a ladle that lifts a cube of sugar out of syrup (paper 0, A.2.1)"),
+    ("assembly", "speeds of two spheres that put a ball on a stand (paper 0, A.2.2)"),
+    ("pinch", "speeds of a sphere that dents a box (paper 0, A.2.2)"),
+    ("rollingpin", "roll, yaw and height of a pin that flattens dough (paper 0, A.2.2)"),
+    ("rope", "speeds of two spheres that lay a rope around a pole (paper 0, A.2.2)"),
+    ("table", "speeds of a sphere that pushes a table's leg outwards (paper 0, A.2.2)"),
+    ("torus", "speeds of a torus that prints itself into dough (paper 0, A.2.2)"),
+    ("triplemove", "speeds of six spheres that move three boxes (paper 0, A.2.2)"),
+    ("writer", "speeds of a pen that draws a letter in dough (paper 0, A.2.2)"),
+];
+
+/// A task at a size.
+pub fn sized(name: &str, size: Size) -> Built {
+    let scene = if name == "fluid" { "fluid-tank".to_owned() } else { format!("plb-{name}") };
+    let plan = blueprint(&scene, size)?;
+    let frames = plan.frames(plan.substeps)?;
+    if name == "fluid" {
+        let loss = Scooped::new(&frames)?;
+        return Ok(Box::new(Segmented::new(frames, plan.horizon, loss)?));
+    }
+    let mpm = Arc::new(frames.system.mpm().clone());
+    let target = targets::target(&scene, &mpm)?;
+    let weights = Weights { contact: CONTACT, ..Weights::default() };
+    let loss = ShapeLoss::new(mpm, target)?.with_weights(weights);
+    Ok(Box::new(Segmented::new(frames, plan.horizon, loss)?))
+}
+
+/// The loss of an episode as a function of the levers' rates in each segment.
+struct Segmented<L> {
+    rollout: Rollout<Repeated<Geared>>,
+    loss: L,
+    base: Inputs<f64>,
+    memory: Mutex<Vec<Scratch>>,
+}
+
+type Scratch = RolloutWorkspace<f64, <Repeated<Geared> as System<f64>>::Workspace>;
+
+impl<L: Loss<f64>> Segmented<L> {
+    fn new(system: Repeated<Geared>, horizon: usize, loss: L) -> Result<Self, ConfigError> {
+        let rollout = Rollout::new(system, horizon, Schedule::StoreAll)?;
+        let base = Inputs::defaults(&rollout.system, rollout.steps);
+        Ok(Segmented { rollout, loss, base, memory: Mutex::new(Vec::new()) })
+    }
+
+    fn levers(&self) -> usize {
+        self.rollout.system.layout().control.len()
+    }
+
+    /// Variable that sets entry `i` of the controls.
+    fn variable(&self, i: usize) -> usize {
+        let (step, lever) = (i / self.levers(), i % self.levers());
+        step * SEGMENTS / self.rollout.steps * self.levers() + lever
+    }
+
+    /// Runs `work` with the controls of `x` and a workspace of its own.
+    fn run<R>(&self, x: &[f64], work: impl FnOnce(&mut Scratch, &[f64]) -> R) -> R {
+        let controls: Vec<f64> = (0..self.base.controls.len()).map(|i| x[self.variable(i)]).collect();
+        let kept = self.memory.lock().unwrap_or_else(|e| e.into_inner()).pop();
+        let mut ws = kept.unwrap_or_else(|| self.rollout.workspace::<f64>());
+        let result = work(&mut ws, &controls);
+        self.memory.lock().unwrap_or_else(|e| e.into_inner()).push(ws);
+        result
+    }
+}
+
+impl<L: Loss<f64>> Objective for Segmented<L> {
+    fn names(&self) -> Vec<String> {
+        let levers = self.rollout.system.layout().control.entry_names();
+        (0..SEGMENTS).flat_map(|s| levers.iter().map(move |l| format!("{l}[segment {s}]"))).collect()
+    }
+    fn units(&self) -> Vec<String> {
+        let control = &self.rollout.system.layout().control;
+        (0..SEGMENTS * self.levers()).map(|i| control.unit(i % self.levers()).to_owned()).collect()
+    }
+    fn bounds(&self) -> Vec<(f64, f64)> {
+        let control = &self.rollout.system.layout().control;
+        (0..self.levers()).map(|i| control.bounds(i)).collect::<Vec<_>>().repeat(SEGMENTS)
+    }
+    fn start(&self) -> Vec<f64> {
+        vec![0.0; SEGMENTS * self.levers()]
+    }
+    fn value(&self, x: &[f64]) -> Result<f64, StepError> {
+        let Inputs { params, state, .. } = &self.base;
+        self.run(x, |ws, controls| self.rollout.value(ws, params, state, controls, &self.loss))
+    }
+    fn value_grad(&self, x: &[f64], grad: &mut [f64]) -> Result<f64, StepError> {
+        let Inputs { params, state, .. } = &self.base;
+        self.run(x, |ws, controls| {
+            self.rollout.gradient(ws, params, state, controls, &self.loss)?;
+            grad.fill(0.0);
+            for (i, bar) in ws.gradient.control.iter().enumerate() {
+                grad[self.variable(i)] += bar;
+            }
+            Ok(ws.gradient.loss)
+        })
+    }
+}
+
+/// L = max(0, z_w − z) + 3 |p − p_ladle| + |p − c| at the end: p and z are the cube's level place and its height above the tank's
+/// floor, c the middle of the tank, z_w the height of its walls. Paper 0 prints max(0, y − y_w), which would reward a cube
+/// that stays down; its words ask for the highest cube.
+#[derive(Clone, Debug)]
+pub struct Scooped {
+    /// Where the cube's positions are in the state.
+    cube: Range<usize>,
+    /// The tank's lowest corner, m.
+    corner: f64,
+}
+
+/// Keeps the slope of a distance finite at 0, m².
+const BLUNT: f64 = 1e-8;
+
+impl Scooped {
+    fn new(frames: &Repeated<Geared>) -> Result<Self, ConfigError> {
+        let cube = frames.layout().state.slice("sugar.position")?.range.clone();
+        Ok(Scooped { cube, corner: tank_corner(frames.system.mpm().grid()) })
+    }
+
+    /// Mean place of the cube.
+    fn place<T: Real>(&self, state: &[T]) -> [T; 3] {
+        let share = T::lit(3.0 / self.cube.len() as f64);
+        std::array::from_fn(|k| {
+            let entries = state[self.cube.clone()].iter().skip(k).step_by(3);
+            entries.fold(T::zero(), |sum, x| sum + *x) * share
+        })
+    }
+
+    /// From ladle and from the middle of the tank to the cube, level; the depth below the rim.
+    fn offsets<T: Real>(&self, state: &[T]) -> ([[T; 2]; 2], T) {
+        let [x, y, z] = self.place(state);
+        let middle = T::lit(self.corner + 0.5 * TANK);
+        let across = y - middle;
+        ([[x - state[0], across], [x - middle, across]], T::lit(self.corner + WALL) - z)
+    }
+}
+
+/// Weights of the two distances.
+const PULLS: [f64; 2] = [3.0, 1.0];
+
+fn length<T: Real>([x, y]: [T; 2]) -> T {
+    (x * x + y * y + T::lit(BLUNT)).sqrt()
+}
+
+impl<T: Real> Loss<T> for Scooped {
+    fn value(&self, at: Moment<'_, T>) -> T {
+        if !at.last() {
+            return T::zero();
+        }
+        let (offsets, depth) = self.offsets(at.state);
+        let pulls = offsets.into_iter().zip(PULLS);
+        pulls.fold(depth.max(T::zero()), |sum, (d, weight)| sum + length(d) * T::lit(weight))
+    }
+
+    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+        if !at.last() {
+            return;
+        }
+        let (offsets, depth) = self.offsets(at.state);
+        let (depth_bar, _) = depth.max_vjp(T::zero(), T::one());
+        let mut place_bar = [T::zero(), T::zero(), -depth_bar];
+        for (k, (d, weight)) in offsets.into_iter().zip(PULLS).enumerate() {
+            // d|d| = d·dd/|d|
+            let scale = T::lit(weight) / length(d);
+            place_bar[0] += d[0] * scale;
+            place_bar[1] += d[1] * scale;
+            if k == 0 {
+                state_bar[0] -= d[0] * scale;
+            }
+        }
+        let share = T::lit(3.0 / self.cube.len() as f64);
+        for (i, bar) in state_bar[self.cube.clone()].iter_mut().enumerate() {
+            *bar += place_bar[i % 3] * share;
+        }
+    }
+}

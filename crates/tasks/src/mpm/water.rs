@@ -1,0 +1,177 @@
+//! Water: `fluid-move`, a container that is carried (paper 2, FluidMove), and `fluid-tank`, a ladle that fishes a cube of sugar out
+//! of syrup (paper 0, A.2.1).
+
+use std::fmt::Write;
+
+use pullback_core::ConfigError;
+use pullback_math::Vec3;
+use pullback_physics::mpm::cloud::random_box;
+use pullback_physics::mpm::grid::Floor;
+use pullback_physics::mpm::{Cloud, Grid, Stuff};
+
+use super::blueprint::{Blueprint, GLASS, Site, Size, Toolbox, cube};
+use super::dough::FLOOR;
+
+/// Seconds per action of `fluid-move`: 40 substeps of 5 · 10⁻⁴ s.
+const MOVE_ACTION: f64 = 0.02;
+
+/// Slabs of the container: half extents and place, in the source's axes.
+const SLABS: [([f64; 3], [f64; 3]); 5] = [
+    ([0.14, 0.025, 0.16], [0.0, -0.105, 0.0]),
+    ([0.025, 0.105, 0.16], [0.115, -0.025, 0.0]),
+    ([0.025, 0.105, 0.16], [-0.115, -0.025, 0.0]),
+    ([0.14, 0.105, 0.025], [0.0, -0.025, 0.135]),
+    ([0.14, 0.105, 0.025], [0.0, -0.025, -0.135]),
+];
+
+/// Water in a container of five slabs.
+pub(super) fn fluid_move(size: Size) -> Result<Blueprint, ConfigError> {
+    let grid = cube(size.pick(48, 32, 16), 48, size, 0.0);
+    let site = Site::new(&grid, FLOOR);
+    let count = size.pick(2880, 900, 6);
+    let (centre, edges) = (site.at(0.5, 0.15, 0.5), Vec3::new(0.16, 0.2, 0.094));
+    let volume = edges.x * edges.y * edges.z / count as f64;
+    let mut cloud = Cloud::default();
+    let places = random_box(count, centre, edges, 0);
+    cloud.add("water", Stuff::Fluid(1e5, 0.3), 1e3, volume, &places, Vec3::zero())?;
+
+    let mut kit = Toolbox::new(MOVE_ACTION, 0.5);
+    kit.rgba = GLASS;
+    let mut slabs = String::new();
+    for ([hx, hy, hz], [x, y, z]) in SLABS {
+        let _ = write!(slabs, "<geom type='box' size='{hx} {hz} {hy}' pos='{x} {} {y}'/>", -z);
+    }
+    // The source starts one centimetre below its own lowest height and jumps; ours may stay there.
+    let ranges = [(0.18, 0.82), (0.22, 0.78), (0.15 + site.lift, 0.84 + site.lift)];
+    kit.anchor("container", centre, &slabs, [0.01; 3], ranges);
+    let (dt, substeps) =
+        size.pick((MOVE_ACTION / 40.0, 40), (MOVE_ACTION / 25.0, 25), (MOVE_ACTION / 20.0, 1));
+    Ok(Blueprint {
+        tools: kit.finish("fluid-move", 9.8, FLOOR + site.lift)?,
+        grid,
+        cloud,
+        dt,
+        substeps,
+        horizon: 300,
+        // Up and away, faster than the water likes.
+        demonstration: vec![
+            vec![0.0, 0.0, 0.1],
+            vec![0.2, 0.0, 0.4],
+            vec![0.3, 0.1, 0.2],
+            vec![0.0, 0.3, 0.0],
+            vec![-0.9, 0.0, 0.0],
+            vec![0.8, -0.2, 0.0],
+        ],
+    })
+}
+
+/// Edge of the tank, m.
+pub(super) const TANK: f64 = 0.4;
+/// Height of the tank's walls, m: to be lifted above.
+pub(super) const WALL: f64 = 0.2;
+/// Depth of the syrup, m.
+const DEPTH: f64 = 0.14;
+/// Edge of the cube of sugar, m.
+const SUGAR: f64 = 0.06;
+/// Seconds per action of `fluid-tank`.
+const TANK_ACTION: f64 = 0.01;
+/// Largest speed of the ladle, m/s.
+const LADLE_SPEED: f64 = 2.0;
+
+/// Where the tank's lowest corner is: the margin of the grid, m.
+pub(super) fn tank_corner(grid: &Grid) -> f64 {
+    grid.margin as f64 * grid.spacing
+}
+
+/// A tank of syrup, a cube of sugar in it, and a ladle that moves along x and up and down.
+pub(super) fn fluid_tank(size: Size) -> Result<Blueprint, ConfigError> {
+    // The walls of the tank are the margins of the grid; they are drawn lower than they reach.
+    let cells = size.pick(26, 12, 4);
+    let spacing = TANK / cells as f64;
+    let grid = Grid {
+        nodes: [cells + 6; 3],
+        spacing,
+        floor: Floor::Friction,
+        floor_friction: 0.0,
+        softness: size.pick(666.0, 300.0, 20.0),
+        ..Grid::cube(cells + 6)
+    };
+    let corner = tank_corner(&grid);
+    let at = |x: f64, y: f64, z: f64| Vec3::new(x + corner, y + corner, z + corner);
+    let middle = 0.5 * TANK;
+    let (cube, edge) = (at(middle, middle, 0.09), Vec3::new(SUGAR, SUGAR, SUGAR));
+    let wet = Vec3::new(TANK - spacing, TANK - spacing, DEPTH);
+    // Syrup everywhere but in the cube.
+    let drops = random_box(size.pick(16_000, 1_600, 8), at(middle, middle, 0.5 * DEPTH), wet, 1);
+    let beside = |x: &Vec3<f64>| {
+        let d = *x - cube;
+        [d.x, d.y, d.z].iter().any(|d| d.abs() > 0.5 * SUGAR)
+    };
+    let volume = wet.x * wet.y * wet.z / drops.len() as f64;
+    let drops: Vec<_> = drops.into_iter().filter(beside).collect();
+    let mut cloud = Cloud::default();
+    cloud.add("syrup", Stuff::Fluid(50.0, 0.3), 1.0, volume, &drops, Vec3::zero())?;
+    let count = size.pick(400, 60, 3);
+    let grains = random_box(count, cube, edge, 2);
+    let sugar = Stuff::FixedCorotated(200.0, 0.2);
+    cloud.add("sugar", sugar, 1.3, SUGAR.powi(3) / count as f64, &grains, Vec3::zero())?;
+
+    let mut kit = Toolbox::new(TANK_ACTION, 0.3);
+    kit.rgba = GLASS;
+    let (half, high) = (0.5 * TANK, 0.5 * WALL);
+    for (x, y, hx, hy) in [
+        (0.0, middle, 0.002, half),
+        (TANK, middle, 0.002, half),
+        (middle, 0.0, half, 0.002),
+        (middle, TANK, half, 0.002),
+    ] {
+        let Vec3 { x, y, z } = at(x, y, high);
+        let wall = format!(
+            "<geom type='box' contype='0' conaffinity='0' size='{hx} {hy} {high}' pos='{x} {y} {z}'/>"
+        );
+        kit.add(&kit.geoms(&wall));
+    }
+    ladle(&mut kit, at(0.1, middle, 0.03), corner);
+    let (dt, substeps) = size.pick((5e-4, 20), (1e-3, 10), (1e-3, 1));
+    Ok(Blueprint {
+        tools: kit.finish("fluid-tank", 9.81, corner)?,
+        grid,
+        cloud,
+        dt,
+        substeps,
+        horizon: 100,
+        // Below the cube, up, and out.
+        demonstration: vec![
+            vec![0.35, 0.0],
+            vec![0.0, 0.1],
+            vec![0.0, 0.25],
+            vec![0.0, 0.25],
+            vec![0.0, 0.0],
+        ],
+    })
+}
+
+/// A scoop with a bottom, three walls, a low lip in front, and a handle.
+fn ladle(kit: &mut Toolbox, at: Vec3<f64>, corner: f64) {
+    kit.rgba = "0.78 0.8 0.83 0.6";
+    let bowl = kit.geoms(
+        "<geom type='box' size='0.06 0.06 0.008'/>
+         <geom type='box' size='0.008 0.06 0.03' pos='-0.06 0 0.03'/>
+         <geom type='box' size='0.06 0.008 0.03' pos='0 -0.06 0.03'/>
+         <geom type='box' size='0.06 0.008 0.03' pos='0 0.06 0.03'/>
+         <geom type='box' size='0.008 0.06 0.012' pos='0.06 0 0.012'/>
+         <geom type='capsule' fromto='-0.065 0 0.05 -0.09 0 0.32' size='0.008'/>",
+    );
+    let Vec3 { x, y, z } = at;
+    let [left, right, low, high] = [0.08, TANK - 0.08, 0.02, 0.3].map(|d| d + corner);
+    kit.add(&format!(
+        "<body name='ladle' pos='{x} {y} {z}'>
+          <joint name='ladle_x' type='slide' axis='1 0 0' ref='{x}' range='{left} {right}'/>
+          <joint name='ladle_z' type='slide' axis='0 0 1' ref='{z}' range='{low} {high}'/>
+          {bowl}
+        </body>"
+    ));
+    let [x, z] = [0; 2].map(|_: usize| kit.joint());
+    kit.lever("ladle.x.rate", "m/s", LADLE_SPEED * TANK_ACTION, &[(x, 1.0)]);
+    kit.lever("ladle.z.rate", "m/s", LADLE_SPEED * TANK_ACTION, &[(z, 1.0)]);
+}
