@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// All losses of a run.
 fn losses(name: &str, options: &Value, function: &TestFunction, budget: usize, seed: u64) -> Vec<f64> {
-    let mut run = Run::new(function, budget, RunLog::none());
+    let mut run = Run::new(function, budget, RunLog::none()).unwrap();
     optimize(build(name, options).unwrap().as_ref(), &mut run, seed).unwrap();
     run.losses().to_vec()
 }
@@ -34,7 +34,7 @@ fn no_method_exceeds_its_budget_or_leaves_the_box() {
     for name in names() {
         for budget in [1, 2, 7, 33] {
             let function = TestFunction::new(Shape::Ackley, 3);
-            let mut run = Run::new(&function, budget, RunLog::none());
+            let mut run = Run::new(&function, budget, RunLog::none()).unwrap();
             optimize(build(name, &Value::Null).unwrap().as_ref(), &mut run, 1).unwrap();
             assert!(run.losses().len() <= budget && !run.losses().is_empty(), "{name}");
             let (low, high) = Shape::Ackley.bounds();
@@ -70,7 +70,7 @@ fn a_search_cut_anywhere_ends_as_if_uncut() {
         let path = folder.join(format!("{name}.jsonl"));
         let log = RunName { task: "griewank".into(), method: method.settings(), dim: 3, seed: 9 };
         let search = || {
-            let mut run = Run::new(&function, 50, RunLog::open(&path, &log).unwrap());
+            let mut run = Run::new(&function, 50, RunLog::open(&path, &log).unwrap()).unwrap();
             optimize(method.as_ref(), &mut run, 9).unwrap();
             (run.losses().to_vec(), run.best().cloned())
         };

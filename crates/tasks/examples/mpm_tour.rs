@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use pullback_core::rollout::Inputs;
-use pullback_tasks::mpm::{self, objectives};
+use pullback_tasks::mpm::{self, objectives::TASKS};
+use pullback_tasks::objectives::{Task, build};
 use pullback_tasks::scenes::{self, SceneOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -43,8 +44,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{name:16} {steps:4} actions, {each:8.2} ms each, page of {:.1} MB", size as f64 / 1e6);
     }
 
-    for (name, _) in objectives::TASKS.iter().filter(|(n, _)| is_wanted(n)) {
-        let task = objectives::build(name).ok_or("no such task")??;
+    for Task { name, .. } in TASKS.iter().filter(|task| is_wanted(task.name)) {
+        let task = build(name)?;
         let x: Vec<f64> =
             task.bounds().iter().enumerate().map(|(i, (_, high))| 0.2 * high * (i as f64).sin()).collect();
         let mut grad = vec![0.0; x.len()];

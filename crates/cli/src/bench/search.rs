@@ -57,7 +57,7 @@ impl Case {
     fn search(&self, name: &str, options: &Value) -> Result<Vec<f64>, ConfigError> {
         let method = build(name, options)?;
         let one = |seed: u64| {
-            let mut run = Run::new(&self.function, self.budget, RunLog::none());
+            let mut run = Run::new(&self.function, self.budget, RunLog::none())?;
             let searched = optimize(method.as_ref(), &mut run, seed);
             searched.map_err(|e| ConfigError::new(e.to_string()))?;
             Ok(run.best().map_or(f64::INFINITY, |best| best.loss))

@@ -106,7 +106,7 @@ mod tests {
     }
 
     fn losses(method: &dyn Method, budget: usize, seed: u64) -> Vec<f64> {
-        let mut run = Run::new(&Rippled, budget, RunLog::none());
+        let mut run = Run::new(&Rippled, budget, RunLog::none()).unwrap();
         optimize(method, &mut run, seed).unwrap();
         run.losses().to_vec()
     }

@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn every_episode_is_data_and_searches_have_their_length() {
         let function = TestFunction::new(Shape::Levy, 3);
-        let mut run = Run::new(&function, 400, RunLog::none());
+        let mut run = Run::new(&function, 400, RunLog::none()).unwrap();
         let mut notebook = Notebook { here: vec![0.5; 3], told: Vec::new(), proposed_at: Vec::new() };
         let method = BoLeap::default();
         let end = method.search_with(&mut notebook, &mut run, &mut Random::new(2));

@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_descent_ends_in_the_basin_it_began_in_at_its_lowest_point() {
         let function = TestFunction::new(Shape::Rastrigin, 4);
-        let mut run = Run::new(&function, 200, RunLog::none());
+        let mut run = Run::new(&function, 200, RunLog::none()).unwrap();
         let start = run.start();
         let down = descend(&mut run, start, &DescentConfig::default()).unwrap();
         let lowest = down.path.iter().map(|(_, l)| *l).fold(f64::INFINITY, f64::min);
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_descent_that_only_goes_up_ends_after_patience() {
         let function = TestFunction::new(Shape::Rosenbrock, 2);
-        let mut run = Run::new(&function, 200, RunLog::none());
+        let mut run = Run::new(&function, 200, RunLog::none()).unwrap();
         let start = run.start();
         // A constant step far too long goes from wall to wall.
         let config = DescentConfig { rule: StepRule::Constant, step: 1e3, ..DescentConfig::default() };
@@ -211,7 +211,7 @@ mod tests {
         let function = TestFunction::new(Shape::Levy, 3);
         let config =
             DescentConfig { rule: StepRule::Constant, step: 1e-4, max_steps: 2, ..DescentConfig::default() };
-        let mut run = Run::new(&function, 10, RunLog::none());
+        let mut run = Run::new(&function, 10, RunLog::none()).unwrap();
         let start = vec![0.2, -0.1, 0.5];
         let mut gradient = vec![0.0; 3];
         run.value_grad(&start, &mut gradient).unwrap();
