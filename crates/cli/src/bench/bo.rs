@@ -100,7 +100,7 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
     let input = Value::from(cases.iter().map(Case::export).collect::<Vec<_>>()).to_string();
     // Before and after the peer, so that a slow hour of the machine hits both.
     let bar = progress::bar(2 * cases.len(), "Bayesian optimisation");
-    let mut round = || -> Vec<Seconds> {
+    let round = || -> Vec<Seconds> {
         let measured = |case: &Case| {
             let seconds = measure(case);
             bar.inc(1);

@@ -38,12 +38,12 @@ pub fn factor_in_place(mut matrix: MatMut<'_, f64>) -> bool {
     done.is_ok() && (0..n).all(|i| matrix[(i, i)].is_finite())
 }
 
-/// The lower triangle of K⁻¹ = L⁻ᵀ L⁻¹ into `inverse`; `scratch` takes L⁻¹.
-pub fn invert(lower: MatRef<'_, f64>, mut scratch: MatMut<'_, f64>, inverse: MatMut<'_, f64>) {
-    invert_lower_triangular(scratch.rb_mut(), lower, Par::Seq);
+/// Overwrites L by the lower triangle of K⁻¹ = L⁻ᵀ L⁻¹; `scratch` takes L⁻¹.
+pub fn invert_in_place(mut lower: MatMut<'_, f64>, mut scratch: MatMut<'_, f64>) {
+    invert_lower_triangular(scratch.rb_mut(), lower.rb(), Par::Seq);
     let inverse_lower = scratch.rb();
     matmul(
-        inverse,
+        lower.rb_mut(),
         BlockStructure::TriangularLower,
         Accum::Replace,
         inverse_lower.transpose(),
@@ -188,8 +188,8 @@ mod tests {
         for (row, b) in k.iter().zip(&b) {
             assert!((dot(row, &x) - b).abs() < 1e-10);
         }
-        let (mut scratch, mut inverse) = (Mat::zeros(n, n), Mat::zeros(n, n));
-        invert(factor.lower(), scratch.as_mut(), inverse.as_mut());
+        let (mut scratch, mut inverse) = (Mat::zeros(n, n), factor.lower().to_owned());
+        invert_in_place(inverse.as_mut(), scratch.as_mut());
         for i in 0..n {
             for j in 0..n {
                 let row: Vec<f64> = (0..n).map(|c| inverse[(j.max(c), j.min(c))]).collect();

@@ -12,7 +12,7 @@ use super::kernel::dot;
 pub struct LbfgsConfig {
     /// Steps before giving up.
     pub max_steps: usize,
-    /// Stop when a step lowers the value by less than this, relative to max(|value|, 1).
+    /// Stop when a step lowers the value by less than this, or is expected to, relative to max(|value|, 1).
     pub value_tolerance: f64,
     /// Stop when no entry of the gradient that may act exceeds this.
     pub gradient_tolerance: f64,
@@ -63,6 +63,11 @@ pub fn minimise(
         if dot(&direction, &gradient) >= 0.0 {
             pairs.clear();
             direction = gradient.iter().zip(&free).map(|(g, free)| if *free { -g } else { 0.0 }).collect();
+        }
+        // With H the inverse Hessian a step gains ½ gᵀHg.
+        let expected = -0.5 * dot(&direction, &gradient);
+        if !pairs.is_empty() && expected <= config.value_tolerance * value.abs().max(1.0) {
+            break;
         }
         // The first step, of unknown scale, is no longer than one.
         let mut scale =
