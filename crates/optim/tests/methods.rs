@@ -112,7 +112,7 @@ fn methods_reach_what_they_are_known_to_reach() {
         ("bo", &Value::Null, Shape::Levy, 2, 50, 0.3),
         ("bo-descents", &Value::Null, Shape::Levy, 2, 100, 0.3),
         ("bo-leap", &Value::Null, Shape::Levy, 2, 200, 1e-3),
-        ("bo-leap", &Value::Null, Shape::Rosenbrock, 5, 300, 1.0),
+        ("bo-leap", &Value::Null, Shape::Griewank, 10, 500, 0.5),
     ];
     let mut failed = Vec::new();
     for (name, options, shape, dim, budget, limit) in cases {
