@@ -143,10 +143,10 @@ pub(super) fn fluid_tank(size: Size) -> Result<Blueprint, ConfigError> {
         // Below the cube, up, and out.
         demonstration: vec![
             vec![0.35, 0.0],
-            vec![0.0, 0.1],
-            vec![0.0, 0.25],
-            vec![0.0, 0.25],
-            vec![0.0, 0.0],
+            vec![0.2, 0.0],
+            vec![0.0, 0.3],
+            vec![-0.1, 0.35],
+            vec![-0.1, 0.0],
         ],
     })
 }
