@@ -143,27 +143,27 @@ pub(super) fn fluid_tank(size: Size) -> Result<Blueprint, ConfigError> {
         // Below the cube, up, and out.
         demonstration: vec![
             vec![0.35, 0.0],
-            vec![0.0, 0.1],
-            vec![0.0, 0.25],
-            vec![0.0, 0.25],
-            vec![0.0, 0.0],
+            vec![0.2, 0.0],
+            vec![0.0, 0.3],
+            vec![-0.1, 0.35],
+            vec![-0.1, 0.0],
         ],
     })
 }
 
-/// A scoop with a bottom, three walls, a low lip in front, and a handle.
+/// A scoop with a bottom, three walls, a low lip in front, and a handle. Its bottom is two cells thick: thinner ones leak.
 fn ladle(kit: &mut Toolbox, at: Vec3<f64>, corner: f64) {
     kit.rgba = "0.78 0.8 0.83 0.6";
     let bowl = kit.geoms(
-        "<geom type='box' size='0.06 0.06 0.008'/>
-         <geom type='box' size='0.008 0.06 0.03' pos='-0.06 0 0.03'/>
-         <geom type='box' size='0.06 0.008 0.03' pos='0 -0.06 0.03'/>
-         <geom type='box' size='0.06 0.008 0.03' pos='0 0.06 0.03'/>
-         <geom type='box' size='0.008 0.06 0.012' pos='0.06 0 0.012'/>
+        "<geom type='box' size='0.07 0.07 0.018' pos='0 0 -0.01'/>
+         <geom type='box' size='0.012 0.07 0.03' pos='-0.06 0 0.03'/>
+         <geom type='box' size='0.07 0.012 0.03' pos='0 -0.06 0.03'/>
+         <geom type='box' size='0.07 0.012 0.03' pos='0 0.06 0.03'/>
+         <geom type='box' size='0.012 0.07 0.012' pos='0.06 0 0.012'/>
          <geom type='capsule' fromto='-0.065 0 0.05 -0.09 0 0.32' size='0.008'/>",
     );
     let Vec3 { x, y, z } = at;
-    let [left, right, low, high] = [0.08, TANK - 0.08, 0.02, 0.3].map(|d| d + corner);
+    let [left, right, low, high] = [0.08, TANK - 0.08, 0.03, 0.3].map(|d| d + corner);
     kit.add(&format!(
         "<body name='ladle' pos='{x} {y} {z}'>
           <joint name='ladle_x' type='slide' axis='1 0 0' ref='{x}' range='{left} {right}'/>
