@@ -73,7 +73,7 @@ fn bench() -> Result<(), String> {
     let out = root().join("out/bench");
     std::fs::create_dir_all(&out).map_err(|e| format!("cannot create {}: {e}", out.display()))?;
     let mut missed = Vec::new();
-    for name in ["core", "checkpoint", "articulated", "ant", "fem", "search"] {
+    for name in ["core", "checkpoint", "articulated", "ant", "fem", "mpm", "bo", "search"] {
         let program = root().join("target/release/pullback");
         let output = Command::new(&program)
             .args(["bench", name, "--json"])

@@ -1,7 +1,9 @@
 //! Material point scenes: every one builds, stays in its box, and has the exact pullback where it is small enough to check all of it.
 
 use pullback_core::rollout::Inputs;
-use pullback_tasks::mpm::{self, Size, objectives};
+use pullback_tasks::mpm::objectives::sized;
+use pullback_tasks::mpm::{self, Size};
+use pullback_tasks::objectives;
 use pullback_tasks::scenes::{self, SceneOptions};
 
 /// The demonstration of a small version: every particle stays finite and inside the walls.
@@ -55,7 +57,7 @@ fn small_versions_have_exact_gradients() {
 #[test]
 fn tasks_have_the_slope_that_their_gradients_say() {
     for (name, dimension) in [("fluid", 10), ("pinch", 15), ("rollingpin", 15)] {
-        let task = objectives::sized(name, Size::Small).unwrap();
+        let task = sized(name, Size::Small).unwrap();
         assert_eq!(
             (task.names().len(), task.bounds().len(), task.units().len()),
             (dimension, dimension, dimension)

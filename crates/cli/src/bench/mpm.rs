@@ -38,6 +38,8 @@ const YIELD: f64 = 50.0;
 const GRAVITY: f64 = -9.8;
 /// Interleaved repetitions.
 const ROUNDS: usize = 12;
+/// Interleaved repetitions of a batch.
+const BATCH_ROUNDS: usize = 6;
 /// Environments of the batches.
 const BATCHES: [usize; 4] = [1, 4, 16, 32];
 
@@ -135,23 +137,28 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
         single::<f32>(&mut contenders, case, "f32")?;
         single::<f64>(&mut contenders, case, "f64")?;
     }
+    let bar = progress::bar(ROUNDS + 2 * (BATCHES.len() + 1), "clouds");
+    race(&mut contenders, ROUNDS, || bar.inc(1));
+    let mut best: Vec<(String, f64)> = contenders.drain(..).map(|c| (c.name, c.best)).collect();
+    // One batch after the other: together they would take gigabytes.
     for threads in [1, 2] {
         for envs in BATCHES {
-            batch::<f32>(&mut contenders, &cases[0], "f32", envs, threads)?;
+            best.extend(batch::<f32>(&cases[0], "f32", envs, threads)?);
+            bar.inc(1);
         }
-        batch::<f64>(&mut contenders, &cases[0], "f64", 32, threads)?;
+        best.extend(batch::<f64>(&cases[0], "f64", 32, threads)?);
+        bar.inc(1);
     }
-    let bar = progress::bar(ROUNDS, "clouds");
-    race(&mut contenders, ROUNDS, || bar.inc(1));
     bar.finish_and_clear();
     let peers = Peer::measure_all(&cases, output);
 
+    let names: Vec<String> =
+        best.iter().filter_map(|(n, _)| Some(n.strip_suffix(": forward")?.into())).collect();
     let best = |name: &str, what: &str| {
         let name = label(name, what);
-        contenders.iter().find(|c| c.name == name).map_or(f64::NAN, |c| c.best * 1e-6)
+        best.iter().find(|(n, _)| *n == name).map_or(f64::NAN, |(_, nanoseconds)| nanoseconds * 1e-6)
     };
-    for c in contenders.iter().filter(|c| c.name.ends_with("forward")) {
-        let name = c.name.trim_end_matches(": forward");
+    for name in &names {
         let (forward, gradient) = (best(name, "forward"), best(name, "gradient"));
         results.row(name, "forward", forward, "ms per substep");
         results.row(name, "backward", gradient - forward, "ms per substep");
@@ -217,35 +224,34 @@ fn single<'a, T: Scalar>(
     Ok(())
 }
 
-/// Many environments, a frame each.
-fn batch<'a, T: Scalar>(
-    contenders: &mut Vec<Contender<'a>>,
-    case: &'a Case,
+/// Many environments, a frame each: names and best nanoseconds, forward and gradient.
+fn batch<T: Scalar>(
+    case: &Case,
     scalar: &str,
     envs: usize,
     threads: usize,
-) -> Result<(), CliError> {
-    let name = format!("{}, {scalar}, {envs} environments, {}", case.name, count(threads));
-    let states = case.start.repeat(envs);
-    let at = case.inputs::<f64>(1);
-    for what in ["forward", "gradient"] {
-        let frame = Repeated::new(&case.mpm, SUBSTEPS)?;
-        let mut batch = Batch::<_, T>::new(Rollout::new(frame, 1, Schedule::StoreAll)?, envs, threads)?;
-        let (states, at) = (states.clone(), at.clone());
-        let mut out = BatchGradients::default();
-        let contender = Contender::new(label(&name, what), move |calls| {
-            let inputs = BatchInputs { states: &states, controls: &at.controls, params: &at.params };
-            for _ in 0..calls {
-                if what == "forward" {
-                    let _ = batch.simulate(inputs);
-                } else {
-                    let _ = batch.gradients(inputs, |_| case.loss(), &mut out);
-                }
-            }
-        });
-        contenders.push(contender.per_call(SUBSTEPS * envs));
-    }
-    Ok(())
+) -> Result<Vec<(String, f64)>, CliError> {
+    let plural = if envs == 1 { "" } else { "s" };
+    let name = format!("{}, {scalar}, {envs} environment{plural}, {}", case.name, count(threads));
+    let (states, at) = (case.start.repeat(envs), case.inputs::<f64>(1));
+    let inputs = BatchInputs { states: &states, controls: &at.controls, params: &at.params };
+    let rollout = || Rollout::new(Repeated::new(&case.mpm, SUBSTEPS)?, 1, Schedule::StoreAll);
+    let (mut one, mut other) =
+        (Batch::<_, T>::new(rollout()?, envs, threads)?, Batch::<_, T>::new(rollout()?, envs, threads)?);
+    let mut out = BatchGradients::default();
+    let forward = Contender::new(label(&name, "forward"), move |calls| {
+        for _ in 0..calls {
+            let _ = one.simulate(inputs);
+        }
+    });
+    let gradient = Contender::new(label(&name, "gradient"), move |calls| {
+        for _ in 0..calls {
+            let _ = other.gradients(inputs, |_| case.loss(), &mut out);
+        }
+    });
+    let mut contenders = [forward, gradient].map(|c| c.per_call(SUBSTEPS * envs));
+    race(&mut contenders, BATCH_ROUNDS, || ());
+    Ok(contenders.into_iter().map(|c| (c.name, c.best)).collect())
 }
 
 /// Memory of one environment with gradients over the horizon: predicted, and held after a gradient.
