@@ -89,7 +89,8 @@ impl Spread {
 
     /// Whether the mean lies below the other's or cannot be told from it: Welch's test at 5 %.
     pub fn below_or_tied(&self, other: &Spread) -> bool {
-        if self.mean <= other.mean {
+        // The spread of a single number is unknown, and nothing can be told apart from it.
+        if self.mean <= other.mean || self.count.min(other.count) < 2 {
             return true;
         }
         let part = |s: &Spread| s.deviation * s.deviation / s.count as f64;
@@ -100,8 +101,7 @@ impl Spread {
         // Welch-Satterthwaite: ν = (a + b)² / (a²/(n−1) + b²/(m−1))
         let freedom = (a + b).powi(2)
             / (a * a / (self.count as f64 - 1.0) + b * b / (other.count as f64 - 1.0)).max(f64::MIN_POSITIVE);
-        // A spread of a single number is unknown, and nothing can be told apart from it.
-        !((self.mean - other.mean) / (a + b).sqrt() > t_quantile(freedom))
+        (self.mean - other.mean) / (a + b).sqrt() <= t_quantile(freedom)
     }
 }
 

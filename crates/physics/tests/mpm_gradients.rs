@@ -196,17 +196,17 @@ fn stages_on_the_nodes_have_exact_pullbacks() {
         .assert_passed();
         let body = some(6);
         let v = v3(body[3], body[4], body[5]) + u * 3.0;
-        let inputs = [vec![v.x, v.y, v.z, 0.03, n.x, n.y, n.z], body, vec![0.5]].concat();
+        let inputs = [vec![v.x, v.y, v.z, 0.03, n.x, n.y, n.z], body, vec![0.5, 0.8]].concat();
         check_vjp!(
-            |v: Vec3<T>, distance: T, normal: Vec3<T>, body: Motion<T>, friction: T| -> Vec3<T> {
+            |v: Vec3<T>, distance: T, normal: Vec3<T>, body: Motion<T>, friction: T, share: T| -> Vec3<T> {
                 let (arm, softness) = (Vec3::new(T::lit(0.2), T::lit(-0.1), T::lit(0.3)), T::lit(20.0));
-                meet(v, distance, normal, body, friction, arm, softness)
+                meet(v, distance, normal, body, friction, share, arm, softness)
             },
             |bar| {
                 let (arm, softness) = (Vec3::new(T::lit(0.2), T::lit(-0.1), T::lit(0.3)), T::lit(20.0));
-                let (v, d, n, b, f, (), ()) =
-                    meet_vjp(v, distance, normal, body, friction, arm, softness, bar);
-                (v, d, n, b, f)
+                let (v, d, n, b, f, s, (), ()) =
+                    meet_vjp(v, distance, normal, body, friction, share, arm, softness, bar);
+                (v, d, n, b, f, s)
             },
             at inputs, exact()
         )
