@@ -146,10 +146,16 @@ pub struct ReproduceOptions {
     /// Number of initial heights (diffmjx-toy)
     #[arg(long, default_value_t = 2000)]
     pub points: usize,
-    /// Fewer seeds and simulations, in less than a quarter of an hour (bo-leap)
+    /// Fewer tasks, seeds and simulations, in less than a quarter of an hour (bo-leap)
     #[arg(long)]
     pub quick: bool,
-    /// Only these tasks, separated by commas (bo-leap)
+    /// Runs of each method on each task [default: 10, or 3 if quick] (bo-leap)
+    #[arg(long)]
+    pub seeds: Option<u64>,
+    /// Simulations per run [default: 1000, or 100 if quick] (bo-leap)
+    #[arg(long)]
+    pub budget: Option<usize>,
+    /// Only these tasks, separated by commas [default: all, or seven if quick] (bo-leap)
     #[arg(long, value_delimiter = ',')]
     pub tasks: Vec<String>,
 }

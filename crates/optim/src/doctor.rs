@@ -45,7 +45,7 @@ pub enum Verdict {
     Trustworthy,
     /// Gradients are right, but the landscape has many valleys.
     Rugged,
-    /// Over a large part of the box there is no gradient.
+    /// Over a large part of the box there is no gradient, or none in most variables.
     Plateaued,
     /// Gradients do not tell where the loss falls over useful lengths.
     Misleading,
@@ -216,7 +216,7 @@ impl Examination {
     }
 
     fn judge(&self) -> Verdict {
-        if self.zero_gradients > 0.1 || self.flat > 0.3 {
+        if self.zero_gradients > 0.1 || self.zero_entries > 2.0 / 3.0 || self.flat > 0.3 {
             Verdict::Plateaued
         } else if self.agreeing() < 0.8 || self.downhill_usefully() < 0.8 {
             Verdict::Misleading
@@ -243,15 +243,16 @@ impl Examination {
                 self.valleys
             ),
             Verdict::Plateaued => format!(
-                "{} of the points have no gradient at all and {} of the neighbours on lines are level. Descents stand still \
-                 there: CMA-ES or Bayesian optimisation without gradients, a loss that also rewards coming closer, or contacts \
+                "{} of the points have no gradient at all, {} of all entries of gradients are zero, and {} of the neighbours on \
+                 lines are level. Descents stand still there: CMA-ES or Bayesian optimisation without gradients, a loss that also rewards coming closer, or contacts \
                  that act from a distance.",
                 percent(self.zero_gradients),
+                percent(self.zero_entries),
                 percent(self.flat)
             ),
             Verdict::Misleading => format!(
-                "Gradients are exact for the steps taken at {} of the points, yet a useful step along them goes down at only \
-                 {}. Do not descend: CMA-ES or Bayesian optimisation; or smooth the task (softer contacts, shorter horizon, \
+                "Gradients agree with differences at {} of the points at best, and a useful step along them goes down at {}. Do \
+                 not descend: CMA-ES or Bayesian optimisation; or smooth the task (softer contacts, shorter horizon, \
                  averaged losses) and examine it again.",
                 percent(self.agreeing()),
                 percent(self.downhill_usefully())

@@ -183,3 +183,36 @@ fn mass_and_momentum_are_kept_to_round_off() {
     let speeds: f64 = mpm.split(&state).v.iter().map(|v| (v[0] - 0.2).abs()).sum();
     assert!(speeds > 1.0, "{speeds}");
 }
+
+/// Environments of different starts and controls, in frames of several substeps: neither the number of threads nor asking for
+/// gradients changes a bit.
+#[test]
+fn batches_do_not_depend_on_threads() {
+    use pullback_core::batch::{BatchGradients, BatchInputs};
+    use pullback_core::random::Random;
+    use pullback_core::{Batch, Repeated};
+    let mpm = scene(Stuff::VonMises(5e3, 0.2, 50.0), collider(Shape::Sphere { radius: 0.08 }));
+    let (envs, frames) = (5, 3);
+    let (n, nu) = (mpm.layout().state.len(), mpm.layout().control.len());
+    let states: Vec<f64> = (0..envs).flat_map(|e| shaken(&mpm, e as u64).0).collect();
+    let mut random = Random::new(9);
+    let controls: Vec<f64> = (0..envs * frames * nu).map(|_| random.uniform(-0.3, 0.3)).collect();
+    let params = mpm.layout().params.defaults();
+    let inputs = BatchInputs { states: &states, controls: &controls, params: &params };
+    let loss = FinalState { weights: vec![1.0; n] };
+    let run = |threads: usize| {
+        let rollout = Rollout::new(Repeated::new(&mpm, 10).unwrap(), frames, Schedule::StoreAll).unwrap();
+        let mut batch = Batch::<_, f64>::new(rollout, envs, threads).unwrap();
+        let before = batch.simulate(inputs).unwrap();
+        let mut gradients = BatchGradients::default();
+        batch.gradients(inputs, |_| loss.clone(), &mut gradients).unwrap();
+        assert_eq!(before, batch.simulate(inputs).unwrap());
+        let sums: Vec<f64> = before.chunks(n).map(|x| x.iter().fold(0.0, |a, x| a + x)).collect();
+        assert_eq!(sums, gradients.loss);
+        (before, gradients)
+    };
+    let one = run(1);
+    assert!(one.1.controls.iter().any(|g| *g != 0.0));
+    assert_eq!(one, run(2));
+    assert_eq!(one, run(3));
+}

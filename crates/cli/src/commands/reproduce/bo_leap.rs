@@ -14,11 +14,18 @@ use crate::progress;
 
 /// Seeds and simulations of the paper, and of a quick look.
 const FULL: (u64, usize) = (10, 1000);
-const QUICK: (u64, usize) = (3, 150);
+const QUICK: (u64, usize) = (3, 100);
+/// Tasks of a quick look.
+const QUICK_TASKS: [&str; 7] =
+    ["cartpole", "cartpole-3link", "pinch", "rope", "pinball-2", "swing-3-single", "flip"];
 
 pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
     let (seeds, budget) = if options.quick { QUICK } else { FULL };
-    let plan = Plan { tasks: chosen(&options.tasks)?, seeds, budget };
+    let (seeds, budget) = (options.seeds.unwrap_or(seeds), options.budget.unwrap_or(budget));
+    if seeds == 0 || budget == 0 {
+        return Err(ConfigError::new("a comparison needs at least one seed and one simulation").into());
+    }
+    let plan = Plan { tasks: chosen(options)?, seeds, budget };
     let folder = output.folder("reproduce-bo-leap")?;
     let bar = progress::bar(plan.tasks.len() * METHODS.len() * seeds as usize, "bo-leap");
     let ended = bo_leap::compare(&plan, &folder, |ended| {
@@ -56,8 +63,9 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     Ok(summary.results.all_met())
 }
 
-/// The tasks asked for, all by default.
-fn chosen(asked: &[String]) -> Result<Vec<String>, ConfigError> {
+/// The tasks asked for.
+fn chosen(options: &ReproduceOptions) -> Result<Vec<String>, ConfigError> {
+    let asked = &options.tasks;
     let all: Vec<String> = TASKS.iter().map(|(name, ..)| (*name).to_owned()).collect();
     if let Some(unknown) = asked.iter().find(|name| !all.contains(name)) {
         return Err(ConfigError::new(format!(
@@ -65,7 +73,11 @@ fn chosen(asked: &[String]) -> Result<Vec<String>, ConfigError> {
             all.join(", ")
         )));
     }
-    Ok(if asked.is_empty() { all } else { asked.to_vec() })
+    Ok(match (asked.is_empty(), options.quick) {
+        (false, _) => asked.clone(),
+        (true, true) => QUICK_TASKS.map(String::from).to_vec(),
+        (true, false) => all,
+    })
 }
 
 fn spreads<'a>(
