@@ -40,7 +40,7 @@ fn json(folder: &Folder, arguments: &[&str]) -> (Value, i32) {
 fn list_names_everything() {
     let (value, code) = json(&Folder::new("list"), &["list"]);
     assert_eq!(code, 0);
-    assert_eq!(value["scenes"].as_array().unwrap().len(), 20);
+    assert_eq!(value["scenes"].as_array().unwrap().len(), 34);
     assert_eq!(value["scenes"][6]["params"][1], "upper.mass");
     assert!(pullback(&["list"]).stdout.starts_with(b"scenes"));
 }
@@ -49,7 +49,7 @@ fn list_names_everything() {
 fn every_built_in_scene_passes_gradcheck() {
     let (value, code) = json(&Folder::new("gradcheck"), &["gradcheck", "all", "--tolerance", "1e-9"]);
     assert_eq!((code, value["passed"].as_bool()), (0, Some(true)));
-    assert_eq!(value["checks"].as_array().unwrap().len(), 78);
+    assert_eq!(value["checks"].as_array().unwrap().len(), 134);
     for check in value["checks"].as_array().unwrap() {
         assert!(check["report"]["runs"]["adjoint"].as_u64().unwrap() > 0);
     }
