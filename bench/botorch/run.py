@@ -8,37 +8,20 @@ versions, and by number of points the best seconds of a fit, of a proposal and o
 objective that the fit reached.
 """
 
-import os
 import pathlib
-import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from environment import ALONE, last_line, prepare  # noqa: E402
 
 VERSION = "0.18.1"
 PACKAGES = [f"botorch=={VERSION}", "torch==2.15.0", "numpy"]
 
 
-def prepare(build: pathlib.Path) -> pathlib.Path:
-    """The interpreter of the environment, made once."""
-    python, ready = build / "venv/bin/python", build / f"ready-{VERSION}"
-    if not ready.exists():
-        quiet = {"stdout": sys.stderr, "check": True}
-        subprocess.run([sys.executable, "-m", "venv", build / "venv"], **quiet)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], **quiet)
-        ready.touch()
-    return python
-
-
 def main() -> None:
     data, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-    build.mkdir(parents=True, exist_ok=True)
     measure = pathlib.Path(__file__).with_name("measure.py")
-    one_thread = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-    environment = {**os.environ, **one_thread, "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run([prepare(build), measure, data], capture_output=True, text=True, env=environment)
-    sys.stderr.write(done.stderr)
-    if done.returncode != 0:
-        sys.exit(done.returncode)
-    print(done.stdout.splitlines()[-1])
+    print(last_line([prepare(build, VERSION, PACKAGES), measure, data], ALONE))
 
 
 if __name__ == "__main__":

@@ -7,29 +7,19 @@ the version and environment steps per second.
 """
 
 import pathlib
-import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from environment import last_line, prepare  # noqa: E402
+
 VERSION = "3.17.0"
-
-
-def prepare(build: pathlib.Path) -> pathlib.Path:
-    """The environment's Python, made once per version."""
-    venv = build / f"venv-{VERSION}"
-    python, done = venv / "bin/python", venv / "ready"
-    if not done.exists():
-        quiet = {"stdout": sys.stderr, "check": True}
-        subprocess.run([sys.executable, "-m", "venv", venv], **quiet)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", f"mujoco=={VERSION}", "numpy==2.4.6"], **quiet)
-        done.touch()
-    return python
+PACKAGES = [f"mujoco=={VERSION}", "numpy==2.4.6"]
 
 
 def main() -> None:
     model, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-    build.mkdir(parents=True, exist_ok=True)
     measure = pathlib.Path(__file__).with_name("measure.py")
-    subprocess.run([prepare(build), measure, model, *sys.argv[3:]], check=True)
+    print(last_line([prepare(build, VERSION, PACKAGES), measure, model, *sys.argv[3:]]))
 
 
 if __name__ == "__main__":

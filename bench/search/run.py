@@ -11,25 +11,15 @@ of the box, by which the functions of both sides are seen to be the same.
 import hashlib
 import importlib.util
 import json
-import os
 import pathlib
-import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from environment import ALONE, last_line, prepare  # noqa: E402
+
 VERSION = "0.13.1"
 PACKAGES = [f"cmaes=={VERSION}", "numpy"]
-
-
-def prepare(build: pathlib.Path) -> pathlib.Path:
-    """The interpreter of the environment of cmaes, made once."""
-    python, ready = build / "venv/bin/python", build / f"ready-{VERSION}"
-    if not ready.exists():
-        quiet = {"stdout": sys.stderr, "check": True}
-        subprocess.run([sys.executable, "-m", "venv", build / "venv"], **quiet)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], **quiet)
-        ready.touch()
-    return python
 
 
 def botorch():
@@ -55,22 +45,15 @@ def main() -> None:
     build.mkdir(parents=True, exist_ok=True)
     if peer == "botorch":
         script, environment = botorch(), build.parents[2] / "bench-bo/botorch"
-        environment.mkdir(parents=True, exist_ok=True)
-        packages, prepared = script.PACKAGES, lambda: script.prepare(environment)
+        version, packages = script.VERSION, script.PACKAGES
     else:
-        packages, prepared = PACKAGES, lambda: prepare(build)
+        environment, version, packages = build, VERSION, PACKAGES
     parts = [canonical(json.loads(cases.read_text())), str(packages)]
     parts += [HERE.joinpath(name).read_text() for name in (f"with_{peer}.py", "functions.py")]
     kept = build / f"found-{hashlib.sha256(''.join(parts).encode()).hexdigest()[:16]}.json"
     if not kept.exists():
-        one_thread = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
-        variables = {**os.environ, **one_thread, "CUDA_VISIBLE_DEVICES": ""}
-        command = [prepared(), HERE / f"with_{peer}.py", cases]
-        done = subprocess.run(command, capture_output=True, text=True, env=variables)
-        sys.stderr.write(done.stderr)
-        if done.returncode != 0:
-            sys.exit(done.returncode)
-        kept.write_text(done.stdout.splitlines()[-1])
+        python = prepare(environment, version, packages)
+        kept.write_text(last_line([python, HERE / f"with_{peer}.py", cases], ALONE))
     print(kept.read_text())
 
 

@@ -9,36 +9,21 @@ and its gradient in the initial velocities.
 
 import json
 import pathlib
-import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from environment import last_line, prepare  # noqa: E402
 
 VERSION = "1.7.4"
 PACKAGES = [f"taichi=={VERSION}", "numpy<2.3"]
 
 
-def prepare(build: pathlib.Path) -> pathlib.Path:
-    """The interpreter of the environment, made once."""
-    python, ready = build / "venv/bin/python", build / f"ready-{VERSION}"
-    if not ready.exists():
-        quiet = {"stdout": sys.stderr, "check": True}
-        subprocess.run([sys.executable, "-m", "venv", build / "venv"], **quiet)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], **quiet)
-        ready.touch()
-    return python
-
-
 def main() -> None:
     clouds, build, threads = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
-    build.mkdir(parents=True, exist_ok=True)
-    measure, python, results = pathlib.Path(__file__).with_name("measure.py"), prepare(build), {}
-    for index, cloud in enumerate(json.loads(clouds.read_text())):
-        done = subprocess.run([python, measure, clouds, str(index), threads], capture_output=True, text=True)
-        sys.stderr.write(done.stderr)
-        if done.returncode != 0:
-            sys.exit(done.returncode)
-        # Taichi may greet on standard output; the result is the last line.
-        results[cloud["name"]] = json.loads(done.stdout.splitlines()[-1])
-    print(json.dumps({"version": f"Taichi {VERSION}", "clouds": results}))
+    measure, python = pathlib.Path(__file__).with_name("measure.py"), prepare(build, VERSION, PACKAGES)
+    names = [cloud["name"] for cloud in json.loads(clouds.read_text())]
+    said = {name: json.loads(last_line([python, measure, clouds, str(i), threads])) for i, name in enumerate(names)}
+    print(json.dumps({"version": f"Taichi {VERSION}", "clouds": said}))
 
 
 if __name__ == "__main__":

@@ -8,35 +8,20 @@ gradients of solids.
 """
 
 import pathlib
-import subprocess
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from environment import last_line, prepare  # noqa: E402
 
 # The last release with warp.sim.
 VERSION = "1.9.1"
 PACKAGES = [f"warp-lang=={VERSION}", "numpy"]
 
 
-def prepare(build: pathlib.Path) -> pathlib.Path:
-    """The interpreter of the environment, made once."""
-    python, ready = build / "venv/bin/python", build / f"ready-{VERSION}"
-    if not ready.exists():
-        quiet = {"stdout": sys.stderr, "check": True}
-        subprocess.run([sys.executable, "-m", "venv", build / "venv"], **quiet)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], **quiet)
-        ready.touch()
-    return python
-
-
 def main() -> None:
     bodies, build = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
-    build.mkdir(parents=True, exist_ok=True)
     measure = pathlib.Path(__file__).with_name("measure.py")
-    done = subprocess.run([prepare(build), measure, bodies, build / "kernels"], capture_output=True, text=True)
-    sys.stderr.write(done.stderr)
-    if done.returncode != 0:
-        sys.exit(done.returncode)
-    # Warp may greet on standard output; the result is the last line.
-    print(done.stdout.splitlines()[-1])
+    print(last_line([prepare(build, VERSION, PACKAGES), measure, bodies, build / "kernels"]))
 
 
 if __name__ == "__main__":
