@@ -10,7 +10,7 @@ use pullback_tasks::{diffmjx_toy, objectives};
 use serde::Serialize;
 
 use crate::bench::measure_checkpoints;
-use crate::commands::{landscape, reproduce, simulate};
+use crate::commands::{gradcheck, landscape, reproduce, simulate};
 use crate::output::{CliError, Output};
 use crate::progress;
 
@@ -76,22 +76,18 @@ pub fn run(seed: u64, output: &Output) -> Result<bool, CliError> {
 
 /// Every scene through the validator.
 fn gradients(seed: u64) -> Result<(Vec<bool>, Section), CliError> {
-    let mut passed = Vec::new();
-    let mut rows = Vec::new();
-    for name in scenes::names() {
-        let scene = scenes::build(name, SceneOptions::default())?;
-        for (what, report) in scene.gradcheck(seed, 1e-8)? {
-            passed.push(report.passed());
-            rows.push(vec![
-                name.to_owned(),
-                what,
-                report.entries.len().to_string(),
-                format!("{:.1e}", report.worst_forward()),
-                format!("{:.1e}", report.worst_difference()),
-                if report.passed() { "passed".into() } else { "failed".into() },
-            ]);
-        }
-    }
+    let checks = gradcheck::check(&scenes::names(), seed, 1e-8)?;
+    let row = |c: &gradcheck::Checked| {
+        vec![
+            c.scene.clone(),
+            c.what.clone(),
+            c.report.entries.len().to_string(),
+            format!("{:.1e}", c.worst_forward_error),
+            format!("{:.1e}", c.worst_difference_error),
+            if c.passed { "passed".into() } else { "failed".into() },
+        ]
+    };
+    let (passed, rows) = (checks.iter().map(|c| c.passed).collect(), checks.iter().map(row).collect());
     let header = ["scene", "where", "entries", "error, forward mode", "error, differences", ""];
     let section = Section::new("Every gradient is checked")
         .paragraph(

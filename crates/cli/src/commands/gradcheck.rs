@@ -2,21 +2,24 @@
 
 use pullback_core::gradcheck::Report;
 use pullback_tasks::scenes::{self, SceneOptions};
+use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::args::GradcheckOptions;
 use crate::output::{CliError, Output};
+use crate::progress;
 
+/// One check of a scene.
 #[derive(Serialize)]
-struct Checked {
-    scene: String,
-    what: String,
-    passed: bool,
-    worst_forward_error: f64,
-    worst_difference_error: f64,
+pub struct Checked {
+    pub scene: String,
+    pub what: String,
+    pub passed: bool,
+    pub worst_forward_error: f64,
+    pub worst_difference_error: f64,
     /// Entries that disagree.
     wrong: Vec<String>,
-    report: Report,
+    pub report: Report,
 }
 
 #[derive(Serialize)]
@@ -27,24 +30,34 @@ struct Summary {
     checks: Vec<Checked>,
 }
 
+/// The gradients of these scenes, one after the other on every core; results in the order of the names.
+pub fn check(names: &[&str], seed: u64, tolerance: f64) -> Result<Vec<Checked>, CliError> {
+    let bar = progress::bar(names.len(), "gradients");
+    let of_scene = |name: &&str| -> Result<Vec<Checked>, CliError> {
+        let scene = scenes::build(name, SceneOptions::default())?;
+        let checked = |(what, report): (String, Report)| Checked {
+            scene: scene.name().into(),
+            what,
+            passed: report.passed(),
+            worst_forward_error: report.worst_forward(),
+            worst_difference_error: report.worst_difference(),
+            wrong: report.failures().map(|e| e.name.clone()).collect(),
+            report,
+        };
+        let checks = scene.gradcheck(seed, tolerance)?.into_iter().map(checked).collect();
+        bar.inc(1);
+        Ok(checks)
+    };
+    let checks: Result<Vec<Vec<Checked>>, CliError> =
+        names.par_iter().with_max_len(1).map(of_scene).collect();
+    bar.finish_and_clear();
+    Ok(checks?.into_iter().flatten().collect())
+}
+
 pub fn run(options: &GradcheckOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let names: Vec<&str> =
         if options.scene == "all" { scenes::names() } else { vec![options.scene.as_str()] };
-    let mut checks = Vec::new();
-    for name in names {
-        let scene = scenes::build(name, SceneOptions::default())?;
-        for (what, report) in scene.gradcheck(seed, options.tolerance)? {
-            checks.push(Checked {
-                scene: scene.name().into(),
-                what,
-                passed: report.passed(),
-                worst_forward_error: report.worst_forward(),
-                worst_difference_error: report.worst_difference(),
-                wrong: report.failures().map(|e| e.name.clone()).collect(),
-                report,
-            });
-        }
-    }
+    let checks = check(&names, seed, options.tolerance)?;
     let passed = checks.iter().all(|c| c.passed);
     let summary = Summary { tolerance: options.tolerance, seed, passed, checks };
     output.print(&summary, || {
