@@ -253,3 +253,59 @@ fn the_demo_ends_in_one_self_contained_page() {
         assert!(!page.contains(outside), "the page refers to {outside}");
     }
 }
+
+#[test]
+fn a_search_cut_off_half_way_ends_as_if_uncut() {
+    let (whole, cut) = (Folder::new("search"), Folder::new("search-cut"));
+    let arguments = ["optimize", "point-bounce", "--method", "bo-leap", "--budget", "60", "--seed", "3"];
+    let (expected, code) = json(&whole, &arguments);
+    assert_eq!((code, expected["episodes"].as_u64(), expected["resumed"].as_u64()), (0, Some(60), Some(0)));
+    // A log whose last line was being written when the process died.
+    let log = std::fs::read(whole.0.join("run.jsonl")).unwrap();
+    std::fs::create_dir_all(&cut.0).unwrap();
+    std::fs::write(cut.0.join("run.jsonl"), &log[..log.len() / 2]).unwrap();
+    let (resumed, _) = json(&cut, &arguments);
+    assert!((10..60).contains(&resumed["resumed"].as_u64().unwrap()));
+    assert_eq!(resumed["best"], expected["best"]);
+    assert_eq!(std::fs::read(cut.0.join("run.jsonl")).unwrap(), log);
+    // Another seed is another search.
+    let other = pullback(&[
+        "optimize",
+        "point-bounce",
+        "--budget",
+        "60",
+        "--seed",
+        "4",
+        "--out",
+        cut.0.to_str().unwrap(),
+    ]);
+    assert_eq!(other.status.code(), Some(2));
+    assert!(String::from_utf8(other.stderr).unwrap().contains("another run"));
+}
+
+#[test]
+fn the_doctor_tells_tasks_apart() {
+    for (task, verdict) in
+        [("cartpole", "trustworthy"), ("pinball-2", "plateaued"), ("pinball-16", "plateaued")]
+    {
+        let folder = Folder::new(&format!("doctor-{task}"));
+        let (value, code) = json(&folder, &["doctor", task]);
+        assert_eq!((code, value["verdict"].as_str()), (0, Some(verdict)), "{task}");
+        let page = std::fs::read_to_string(folder.0.join("index.html")).unwrap();
+        assert!(page.contains(verdict) && page.contains("data:image/png"));
+    }
+}
+
+#[test]
+fn a_comparison_of_methods_is_kept_and_read_back() {
+    let folder = Folder::new("compare");
+    let arguments = ["reproduce", "bo-leap", "--tasks", "bounce", "--seeds", "2", "--budget", "25"];
+    let (first, _) = json(&folder, &arguments);
+    assert_eq!(first["rows"].as_array().unwrap().len(), 2 * 6);
+    // Without its result a run is made again, with it read back.
+    std::fs::remove_file(folder.0.join("bounce/cma-es-1-25.json")).unwrap();
+    let (second, _) = json(&folder, &arguments);
+    assert_eq!(first, second);
+    let unknown = pullback(&["reproduce", "bo-leap", "--tasks", "nothing"]);
+    assert_eq!(unknown.status.code(), Some(2));
+}

@@ -9,7 +9,7 @@
 //! # Limits
 //!
 //! The nodes meet the body with the velocity it had before their push. A light body takes less of that push at once
-//! ([`share`](super::share)), so that it is not thrown back; it may sink in a little deeper instead. Collider surfaces are
+//! (`share`), so that it is not thrown back; it may sink in a little deeper instead. Collider surfaces are
 //! as sharp as the grid: a box of four cells under water, held by a spring, feels 0.85 of Archimedes' force, one of eight 0.96. Free
 //! boxes of four cells are sluggish: let go under water, one of 300 kg/m³ rose 3 mm in the mean of 0.1 to 0.2 s, where ideal
 //! flow would carry it centimetres. Linear momentum is kept to round-off; angular momentum of a spinning free body is not, its

@@ -2,7 +2,7 @@
 //!
 //! Nodes are taken a pack at a time. A collider acts with strength s = min(exp(−α d), 1) at signed distance d, where s > 0.1
 //! (PlasticineLab): v ← v_c + (1 − s) u + s P(u), with u = v − v_c, and P takes the inward part of u away and shrinks the rest
-//! by μ times it. A body that gives way takes the share β of that change ([`share`](super::share)).
+//! by μ times it. A body that gives way takes the share β of that change (`share`).
 
 use pullback_math::{Mat3, Motion, Real, Transform, Vec3, differentiable, select};
 
