@@ -3,11 +3,13 @@
 //! Paper 0 gives no step size α, and none serves both a loss in metres and one in thousands. Two rules are offered. The constant
 //! one is line 15 of its Algorithm 1 as printed. The adaptive one, ours and the default, needs no unit of the loss: a step goes along
 //! the negative gradient for Barzilai and Borwein's length sᵀs/sᵀy where the last step saw positive curvature, never
-//! farther than a trust length (largest coordinate), four times the last step that went lower, and less after one that did not;
-//! that one is taken back. Every trial is an episode and counts as a step, so that a bad gradient costs at most `patience` + 1 of them.
+//! farther than a trust length (largest coordinate): four times the last step that was kept, and less after one that was not. A
+//! step is kept if it ends lower than the highest of the last few. Every trial is an episode and counts as a step, so that a bad gradient costs at most `patience` + 1 of them.
 //!
 //! The gradient is clipped so as not to leave the box: entries that point out of a wall that the point is on are zero, and a step
 //! ends at the wall.
+
+use std::collections::VecDeque;
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
@@ -87,6 +89,10 @@ impl Method for Descent {
     }
 }
 
+/// A step is kept if it ends lower than the highest of this many before it: Barzilai and Borwein's steps are quick because they may
+/// climb out of the zigzag of a narrow valley.
+const MEMORY: usize = 4;
+
 /// A point with its loss and gradient.
 #[derive(Clone, Debug)]
 struct Place {
@@ -99,6 +105,7 @@ struct Place {
 pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Result<Descended, Stop> {
     let mut here = place(run, start)?;
     let mut path = vec![(here.z.clone(), here.loss)];
+    let (mut best, mut recent) = (here.clone(), VecDeque::from([here.loss]));
     let (mut lowest, mut stagnating) = (here.loss, 0);
     let (mut trust, mut length) = (config.step, f64::INFINITY);
     for _ in 1..config.max_steps {
@@ -119,23 +126,38 @@ pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Re
 
         if config.rule == StepRule::Constant {
             here = there;
-        } else if there.loss < here.loss {
+        } else if there.loss < recent.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b)) {
             // sᵀs/sᵀy, and no guess where the curvature is not positive
             let (s, y) = (minus(&there.z, &here.z), minus(&there.gradient, &here.gradient));
             let curvature = dot(&s, &y);
             length = if curvature > 0.0 { dot(&s, &s) / curvature } else { f64::INFINITY };
             trust = (4.0 * largest(&s)).min(1.0);
             here = there;
+            recent.push_back(here.loss);
+            if recent.len() > MEMORY {
+                recent.pop_front();
+            }
+            if here.loss < best.loss {
+                best = here.clone();
+            }
         } else {
             let s = minus(&there.z, &here.z);
             trust = largest(&s) * shrink(dot(&here.gradient, &s), dot(&there.gradient, &s));
         }
         lowest = lowest.min(path[path.len() - 1].1);
+        // The last try before it is halted goes out from the lowest point again.
+        if config.rule == StepRule::Adaptive && stagnating == config.patience && here.loss > best.loss {
+            here = best.clone();
+            (trust, length) = (0.25 * trust, f64::INFINITY);
+            recent.clear();
+            recent.push_back(here.loss);
+        }
         if stagnating > config.patience || trust < 1e-15 {
             break;
         }
     }
-    Ok(Descended { path, end: here.z, loss: here.loss })
+    let end = if config.rule == StepRule::Constant { here } else { best };
+    Ok(Descended { path, end: end.z, loss: end.loss })
 }
 
 /// How much of a failed step to try next: up to where the slope along it, taken as linear between both ends, vanishes.
