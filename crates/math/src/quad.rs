@@ -1,8 +1,8 @@
 //! [`Scalar`]: one number per value, and four of them side by side.
 //!
 //! Grids hold a momentum and a mass per node: four numbers that are always added and scaled together. [`Scalar::Quad`] keeps
-//! them in one register, and [`Scalar::Row`] those of four nodes in a line. Code that picks memory by the value of a number (which cell is this particle in?) cannot run on
-//! lanes of environments; it asks for a `Scalar` instead of a [`Real`].
+//! them in one register, and [`Scalar::Row`] those of four nodes in a line. Code that picks memory by the value of a number (which
+//! cell is this particle in?) cannot run on lanes of environments; it asks for a `Scalar` instead of a [`Real`].
 
 use crate::lanes::{f32x4, f32x16, f64x4, f64x8};
 use crate::{Dual, Real, Twin, Vec3};

@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::objective::Objective;
+use crate::run::{finite_bounds, unscaled};
 
 /// How closely to look.
 #[derive(Clone, Debug, Serialize)]
@@ -279,26 +280,15 @@ struct Judged {
 
 impl<'a> Cube<'a> {
     fn new(objective: &'a dyn Objective) -> Result<Self, ConfigError> {
-        let bounds = objective.bounds();
-        for ((low, high), name) in bounds.iter().zip(objective.names()) {
-            if !(low.is_finite() && high.is_finite() && low < high) {
-                return Err(ConfigError::new(format!("{name} has no finite bounds to look between")));
-            }
-        }
-        Ok(Cube { objective, bounds })
+        Ok(Cube { objective, bounds: finite_bounds(objective)? })
     }
 
     fn dim(&self) -> usize {
         self.bounds.len()
     }
 
-    fn own(&self, z: &[f64]) -> Vec<f64> {
-        let own = |(z, (low, high)): (&f64, &(f64, f64))| low + 0.5 * (z + 1.0) * (high - low);
-        z.iter().zip(&self.bounds).map(own).collect()
-    }
-
     fn loss(&self, z: &[f64]) -> f64 {
-        self.objective.value(&self.own(z)).unwrap_or(f64::NAN)
+        self.objective.value(&unscaled(z, &self.bounds)).unwrap_or(f64::NAN)
     }
 
     /// Two opposite ends of a line through a random point near the middle, on the faces of the box.
@@ -324,7 +314,7 @@ impl<'a> Cube<'a> {
     /// Nothing where a simulation fails.
     fn judge(&self, z: &[f64], scales: &[f64]) -> Option<Judged> {
         let mut gradient = vec![0.0; z.len()];
-        let loss = self.objective.value_grad(&self.own(z), &mut gradient).ok()?;
+        let loss = self.objective.value_grad(&unscaled(z, &self.bounds), &mut gradient).ok()?;
         let zero_entries = gradient.iter().filter(|g| **g == 0.0).count();
         for (g, (low, high)) in gradient.iter_mut().zip(&self.bounds) {
             *g *= 0.5 * (high - low);

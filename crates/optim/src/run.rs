@@ -59,12 +59,7 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// A run of `budget` episodes over the box of an objective.
     pub fn new(objective: &'a dyn Objective, budget: usize, log: RunLog) -> Result<Self, ConfigError> {
-        let bounds = objective.bounds();
-        for ((low, high), name) in bounds.iter().zip(objective.names()) {
-            if !(low.is_finite() && high.is_finite() && low < high) {
-                return Err(ConfigError::new(format!("{name} has no finite bounds to search between")));
-            }
-        }
+        let bounds = finite_bounds(objective)?;
         let run = Run {
             objective,
             bounds,
@@ -186,8 +181,19 @@ impl<'a> Run<'a> {
     }
 }
 
+/// The box of an objective, which must have walls all around.
+pub(crate) fn finite_bounds(objective: &dyn Objective) -> Result<Vec<(f64, f64)>, ConfigError> {
+    let bounds = objective.bounds();
+    for ((low, high), name) in bounds.iter().zip(objective.names()) {
+        if !(low.is_finite() && high.is_finite() && low < high) {
+            return Err(ConfigError::new(format!("{name} has no finite bounds to search between")));
+        }
+    }
+    Ok(bounds)
+}
+
 /// A point of the scaled box in the variables' own units.
-fn unscaled(z: &[f64], bounds: &[(f64, f64)]) -> Vec<f64> {
+pub(crate) fn unscaled(z: &[f64], bounds: &[(f64, f64)]) -> Vec<f64> {
     let own = |(z, (low, high)): (&f64, &(f64, f64))| low + 0.5 * (z + 1.0) * (high - low);
     z.iter().zip(bounds).map(own).collect()
 }

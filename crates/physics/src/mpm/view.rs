@@ -1,4 +1,5 @@
-//! The parts of a state: coordinates of colliders, their velocities where they are coupled, then all positions, velocities, affine velocities and deformations.
+//! The parts of a state: coordinates of colliders, their velocities where they are coupled, then all positions, velocities, affine
+//! velocities and deformations.
 
 use std::ops::Range;
 
