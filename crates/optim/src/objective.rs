@@ -17,6 +17,10 @@ pub trait Objective: Sync {
     fn bounds(&self) -> Vec<(f64, f64)>;
     /// The variables' values when nothing else is said.
     fn start(&self) -> Vec<f64>;
+    /// A value that none is below, if one is known: zero for distances. Descents take no steps that promise less.
+    fn floor(&self) -> Option<f64> {
+        None
+    }
     /// The value at `x`.
     fn value(&self, x: &[f64]) -> Result<f64, StepError>;
     /// The value and gradient at `x`.

@@ -86,6 +86,10 @@ impl<'a> Run<'a> {
     pub fn left(&self) -> usize {
         self.budget - self.losses.len()
     }
+    /// A loss that none is below, if the objective knows one.
+    pub fn floor(&self) -> Option<f64> {
+        self.objective.floor()
+    }
     /// Losses of all episodes so far.
     pub fn losses(&self) -> &[f64] {
         &self.losses

@@ -196,6 +196,9 @@ impl Objective for TestFunction {
         let (low, high) = self.shape.bounds();
         vec![0.5 * (low + high); self.shift.len()]
     }
+    fn floor(&self) -> Option<f64> {
+        Some(0.0)
+    }
     fn value(&self, x: &[f64]) -> Result<f64, StepError> {
         Ok(self.at(x))
     }

@@ -164,6 +164,9 @@ impl<O: Objective> Objective for Bounded<O> {
     fn start(&self) -> Vec<f64> {
         self.objective.start()
     }
+    fn floor(&self) -> Option<f64> {
+        self.objective.floor()
+    }
     fn value(&self, x: &[f64]) -> Result<f64, pullback_core::StepError> {
         self.objective.value(x)
     }

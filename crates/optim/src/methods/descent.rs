@@ -3,8 +3,11 @@
 //! Paper 0 gives no step size α, and none serves both a loss in metres and one in thousands. Two rules are offered. The constant
 //! one is line 15 of its Algorithm 1 as printed. The adaptive one, ours and the default, needs no unit of the loss: a step goes along
 //! the negative gradient for Barzilai and Borwein's length sᵀs/sᵀy where the last step saw positive curvature, never
-//! farther than a trust length (largest coordinate): four times the last step that was kept, and less after one that was not. A
-//! step is kept if it ends lower than the highest of the last few. Every trial is an episode and counts as a step, so that a bad gradient costs at most `patience` + 1 of them.
+//! farther than a trust length (largest coordinate): four times the last step that was kept, and less after one that was not. Where
+//! the objective knows a value L* that no loss is below, nor farther than half again Polyak's length (L − L*)/‖∇L‖²: distances have
+//! constant slope towards their zero, which Barzilai and Borwein cannot see the end of, and half again suits distances and
+//! squares alike. A step is kept if it ends lower than the highest of the last few. Every trial is an episode and
+//! counts as a step, so that a bad gradient costs at most `patience` + 1 of them.
 //!
 //! The gradient is clipped so as not to leave the box: entries that point out of a wall that the point is on are zero, and a step
 //! ends at the wall.
@@ -93,6 +96,9 @@ impl Method for Descent {
 /// climb out of the zigzag of a narrow valley.
 const MEMORY: usize = 4;
 
+/// A step goes no farther than this times Polyak's length.
+const BEYOND_POLYAK: f64 = 1.5;
+
 /// A point with its loss and gradient.
 #[derive(Clone, Debug)]
 struct Place {
@@ -116,7 +122,11 @@ pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Re
         }
         let rate = match config.rule {
             StepRule::Constant => config.step,
-            StepRule::Adaptive => length.min(trust / steepest),
+            StepRule::Adaptive => {
+                // (L − L*)/‖∇L‖²
+                let polyak = run.floor().map(|floor| (here.loss - floor) / dot(&clipped, &clipped));
+                length.min(trust / steepest).min(polyak.map_or(f64::INFINITY, |p| BEYOND_POLYAK * p))
+            }
         };
         let moved = here.z.iter().zip(&clipped).map(|(z, g)| (z - rate * g).clamp(-1.0, 1.0));
         let there = place(run, moved.collect())?;

@@ -15,7 +15,7 @@
 //!
 //! | task | constants of our own |
 //! |---|---|
-//! | `cartpole`, `cartpole-3link` | control step 20 ms in 4 inner steps (2 s); cart 1 kg, links 0.5, 0.3, 0.15 kg as thin rods, joint damping 0.05 N m s; starts hanging; servo 500 N s/m; bounds 20 N, 2 m/s, 5 N m; targets (0.5, 0.9) and (1, 2) m from the pivot |
+//! | `cartpole`, `cartpole-3link` | control step 20 ms in 4 inner steps (2 s); cart 1 kg, links 0.5, 0.3, 0.15 kg as thin rods, joint damping 0.05 N m s (one link) and 0.2 N m s (three); starts hanging; servo 500 N s/m; bounds 20 N, 2 m/s, 5 N m; targets (0.5, 0.9) and (1, 2) m from the pivot |
 //! | `pinball-*` | ball radius 0.15 m, bars of edge radius 0.05 m and length 0.7 of their distance, rows evenly spaced; restitution 0.5, friction 0.05; ball from (−0.9, 9.5) m at rest, 3 s, step 2.5 ms; target (3, 0.15) m; angles within ± π/2, start −0.3 (two bars) and ∓ 0.56 from row to row |
 //! | `bounce` | ball 1 kg, radius 0.1 m; start and target are those of Warp's example; vertical velocity within −10 … 0 m/s |
 //! | `swing-*` | 8 × 8 cells, 20 g, 30 N/m (bounds 5 … 100), across two cells a sixth of it, 0.005 N s/m; level at 0.25 m; 0.5 s, step 0.5 ms; velocity (0.6, 0, −0.6) m/s (bounds ± 2); goals from (0.8, 0.3, −0.5) m/s, and from 15 N/m inside, 60 N/m at the rim |

@@ -188,6 +188,10 @@ impl<S: System<f64>, L: Loss<f64>, K: Knobs> Objective for Tuned<S, L, K> {
     fn start(&self) -> Vec<f64> {
         self.knobs.variables().iter().map(|v| v.start).collect()
     }
+    /// All losses of the suite are distances.
+    fn floor(&self) -> Option<f64> {
+        Some(0.0)
+    }
     fn value(&self, x: &[f64]) -> Result<f64, StepError> {
         self.with_memory(|(inputs, ws)| {
             self.knobs.apply(x, inputs);
