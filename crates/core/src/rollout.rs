@@ -85,6 +85,44 @@ impl<T: Real> Loss<T> for FinalState {
     }
 }
 
+/// A loss over frames of `times` steps each, read along a rollout of single steps: it sees the starts of frames and the end.
+///
+/// With [`Repeated`](crate::Repeated) a rollout keeps the states of frames; without it, and with this, its schedule decides what
+/// is kept.
+#[derive(Clone, Debug)]
+pub struct Framed<L> {
+    /// The loss over frames.
+    pub loss: L,
+    times: usize,
+}
+
+impl<L> Framed<L> {
+    /// `loss` over frames of `times` steps.
+    pub fn new(loss: L, times: usize) -> Result<Self, ConfigError> {
+        if times == 0 {
+            return Err(ConfigError::new("a frame needs at least one step"));
+        }
+        Ok(Framed { loss, times })
+    }
+
+    /// A moment between two frames, as the loss over frames sees it.
+    fn between<'a, T>(&self, at: Moment<'a, T>) -> Option<Moment<'a, T>> {
+        let starts = at.step.is_multiple_of(self.times);
+        starts.then(|| Moment { step: at.step / self.times, steps: at.steps / self.times, ..at })
+    }
+}
+
+impl<T: Real, L: Loss<T>> Loss<T> for Framed<L> {
+    fn value(&self, at: Moment<'_, T>) -> T {
+        self.between(at).map_or(T::zero(), |at| self.loss.value(at))
+    }
+    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], control_bar: &mut [T]) {
+        if let Some(at) = self.between(at) {
+            self.loss.vjp(at, state_bar, control_bar);
+        }
+    }
+}
+
 /// A system, a horizon, and how to keep states for the way back.
 ///
 /// ```

@@ -137,10 +137,16 @@ macro_rules! forward_system {
 }
 forward_system!(&S, std::sync::Arc<S>);
 
+/// Entries that [`first_not_finite`] looks at together.
+const CHUNK: usize = 256;
+
 /// The first entry of `values` that is not finite in every lane, with that lane's value.
 pub(crate) fn first_not_finite<T: Real>(values: &[T]) -> Option<(usize, f64)> {
     use pullback_math::Mask;
-    let at = values.iter().position(|x| !x.is_finite().all())?;
+    // A chunk at a time without a way out in between, so that many are looked at together.
+    let finite = |chunk: &[T]| chunk.iter().fold(T::Mask::splat(true), |all, x| all & x.is_finite()).all();
+    let first = values.chunks(CHUNK).position(|chunk| !finite(chunk))? * CHUNK;
+    let at = first + values[first..].iter().position(|x| !x.is_finite().all())?;
     let lane = (0..T::LANES).map(|i| values[at].lane(i)).find(|x| !x.is_finite());
     Some((at, lane.unwrap_or(f64::NAN)))
 }

@@ -1,8 +1,9 @@
 //! Rollouts: the same bits with gradients on or off and under every schedule, memory known beforehand, divergence named.
 
+use pullback_core::doc_example::falling;
 use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidController, StepControl};
-use pullback_core::rollout::{Inputs, Loss, Moment};
-use pullback_core::{Described, Rollout, Schedule, StepError, System};
+use pullback_core::rollout::{Framed, Inputs, Loss, Moment};
+use pullback_core::{Described, Repeated, Rollout, Schedule, StepError, System};
 use pullback_math::{Real, f32x16, f64x8};
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
 use pullback_physics::point_mass::{DampingOnset, ElasticPointMass, PenaltyPointMass};
@@ -215,4 +216,36 @@ fn no_steps_is_a_rollout_too() {
     rollout.gradient(&mut ws, &params, &state, &[], &Mixed).unwrap();
     assert_eq!(ws.gradient.state, [state[0].cos(), 2.0 * state[1], 0.0, 0.0]);
     assert!(ws.gradient.params.iter().all(|g| *g == 0.0));
+}
+
+/// A loss at every frame.
+struct Heights;
+
+impl Loss<f64> for Heights {
+    fn value(&self, at: Moment<'_, f64>) -> f64 {
+        at.state[0] * at.state[0] * (1.0 + at.step as f64) / at.steps as f64
+    }
+    fn vjp(&self, at: Moment<'_, f64>, state_bar: &mut [f64], _control_bar: &mut [f64]) {
+        state_bar[0] += 2.0 * at.state[0] * (1.0 + at.step as f64) / at.steps as f64;
+    }
+}
+
+/// Frames as steps of a rollout, and single steps with a loss that counts frames, are the same whatever is kept.
+#[test]
+fn a_loss_over_frames_is_the_same_along_single_steps() {
+    let (frames, times, start) = (6, 4, [3.0, 0.2]);
+    let whole =
+        Rollout::new(Repeated::new(falling(0.01), times).unwrap(), frames, Schedule::StoreAll).unwrap();
+    let mut expected = whole.workspace::<f64>();
+    whole.gradient(&mut expected, &[9.81], &start, &[], &Heights).unwrap();
+    let loss = Framed::new(Heights, times).unwrap();
+    for schedule in [Schedule::StoreAll, Schedule::TwoLevel { frame: times, slots: frames }] {
+        let single = Rollout::new(falling(0.01), frames * times, schedule).unwrap();
+        let mut got = single.workspace::<f64>();
+        single.gradient(&mut got, &[9.81], &start, &[], &loss).unwrap();
+        assert_eq!(got.gradient, expected.gradient);
+        let value = single.value(&mut got, &[9.81], &start, &[], &loss).unwrap();
+        assert_eq!(value, expected.gradient.loss);
+    }
+    assert!(Framed::new(Heights, 0).is_err());
 }

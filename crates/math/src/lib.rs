@@ -60,7 +60,7 @@ pub use quat::Quat;
 pub use quat_exp::{rotation_vector_rate, rotation_vector_rate_vjp};
 pub use real::{Mask, Real, Select, select, select_vjp};
 pub use spatial::{Force, Motion};
-pub use spectral::{SpectralMap, spectral_map, spectral_map_vjp};
+pub use spectral::{SpectralMap, spectral_map, spectral_map_at, spectral_map_at_vjp, spectral_map_vjp};
 pub use svd3::{Svd3, singular_values, singular_values_vjp, svd, svd_vjp};
 pub use sym_mat3::SymMat3;
 pub use symmetric_eigen::{

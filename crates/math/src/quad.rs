@@ -53,7 +53,7 @@ pub trait Scalar: Real {
 }
 
 macro_rules! scalar {
-    ($t:ident, $quad:ident, $row:ty, $join:path, $part:path, $repeated:path) => {
+    ($t:ident, $quad:ident, $row:ty, $along:path, $join:path, $part:path, $repeated:path) => {
         impl Scalar for $t {
             type Quad = $quad;
             type Row = $row;
@@ -67,7 +67,7 @@ macro_rules! scalar {
             }
             #[inline(always)]
             fn along(self) -> $row {
-                <$row>::lit(self.into())
+                $along(self)
             }
             #[inline(always)]
             fn row(quads: &[$quad; 4]) -> $row {
@@ -92,8 +92,8 @@ macro_rules! scalar {
         }
     };
 }
-scalar!(f64, f64x4, Twin<f64x8>, join_f64, part_f64, repeated_f64);
-scalar!(f32, f32x4, f32x16, join_f32, bytemuck::cast, repeated_f32);
+scalar!(f64, f64x4, Twin<f64x8>, Twin::<f64x8>::lit, join_f64, part_f64, repeated_f64);
+scalar!(f32, f32x4, f32x16, f32x16::splat, join_f32, bytemuck::cast, repeated_f32);
 
 /// Read where they are: a copy would pass through memory quad by quad, and reading the row would wait for all four.
 #[inline(always)]

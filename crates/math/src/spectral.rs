@@ -88,10 +88,19 @@ pub fn spectral_map<M: SpectralMap<P>, T: Real, const P: usize>(
     f: Mat3<T>,
     params: [T; P],
 ) -> (Mat3<T>, SymMat3<T>) {
+    spectral_map_at::<M, T, P>(f, svd(f), params)
+}
+/// [`spectral_map`] of an F whose singular values are known.
+#[inline(always)]
+pub fn spectral_map_at<M: SpectralMap<P>, T: Real, const P: usize>(
+    f: Mat3<T>,
+    decomposed: Svd3<T>,
+    params: [T; P],
+) -> (Mat3<T>, SymMat3<T>) {
     if T::HAS_TANGENT {
-        return with_tangent::<M, T, P>(f, params);
+        return with_tangent::<M, T, P>(f, decomposed, params);
     }
-    let Svd3 { u, sigma, v } = svd(f);
+    let Svd3 { u, sigma, v } = decomposed;
     let Principal { flow, stress } = M::principal(sigma, params);
     (
         f + scaled_columns(u, flow) * v.transpose(),
@@ -103,9 +112,18 @@ pub fn spectral_map<M: SpectralMap<P>, T: Real, const P: usize>(
 pub fn spectral_map_vjp<M: SpectralMap<P>, T: Real, const P: usize>(
     f: Mat3<T>,
     params: [T; P],
+    out_bar: (Mat3<T>, SymMat3<T>),
+) -> (Mat3<T>, [T; P]) {
+    spectral_map_at_vjp::<M, T, P>(f, svd(f), params, out_bar)
+}
+/// The same where the singular values are known; they are no variables of their own.
+#[inline(always)]
+pub fn spectral_map_at_vjp<M: SpectralMap<P>, T: Real, const P: usize>(
+    f: Mat3<T>,
+    Svd3 { u, sigma, v }: Svd3<T>,
+    params: [T; P],
     (g_bar, tau_bar): (Mat3<T>, SymMat3<T>),
 ) -> (Mat3<T>, [T; P]) {
-    let Svd3 { u, sigma, v } = svd(f);
     let q_bar = u.transpose() * g_bar * v;
     let w_bar = u.transpose() * SymMat3::from_mat3_vjp(f, tau_bar) * u;
 
@@ -131,13 +149,15 @@ pub fn spectral_map_vjp<M: SpectralMap<P>, T: Real, const P: usize>(
 /// Value and tangent apart: the diagonal by dual numbers through `principal`, the rest by divided differences.
 fn with_tangent<M: SpectralMap<P>, T: Real, const P: usize>(
     f: Mat3<T>,
+    decomposed: Svd3<T>,
     params: [T; P],
 ) -> (Mat3<T>, SymMat3<T>) {
     let (f_primal, f_dot) = (f.map(T::primal), f.map(T::tangent));
     let params_primal = params.map(T::primal);
-    let (g, tau) = spectral_map::<M, T::Primal, P>(f_primal, params_primal);
+    let (u, v) = (decomposed.u.map(T::primal), decomposed.v.map(T::primal));
+    let sigma = decomposed.sigma.map(T::primal);
+    let (g, tau) = spectral_map_at::<M, T::Primal, P>(f_primal, Svd3 { u, sigma, v }, params_primal);
 
-    let Svd3 { u, sigma, v } = svd(f_primal);
     let p = u.transpose() * f_dot * v;
     let diagonal = M::principal(sigma.zip(p.diagonal_part(), T::from_parts), params);
     let principal = M::principal(sigma, params_primal);

@@ -18,7 +18,7 @@
 //! | [`view`], [`workspace`] | the parts of a state; scratch, all of it there from the start |
 //!
 //! The adjoint of scatter is gather, and the other way round: both are one function each ([`stencil`]), and the cotangent of a
-//! particle's position has one form for both. Nothing is kept from the forward pass but states.
+//! particle's position has one form for both. Nothing is kept from the forward pass but states; a pullback recomputes the rest.
 
 pub mod blocks;
 pub mod cloud;

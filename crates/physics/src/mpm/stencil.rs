@@ -191,7 +191,9 @@ pub fn store<T: Scalar>(tile: &mut [T::Quad; TILE_LENGTH], corner: usize, rows: 
 /// The numbers of an axis, each all along a row.
 #[inline(always)]
 fn each<T: Scalar>(quad: T::Quad) -> [T::Row; 3] {
-    firsts::<T>(quad).map(T::along)
+    // Written out: `map` would pass whole registers through memory.
+    let [a, b, c] = firsts::<T>(quad);
+    [a.along(), b.along(), c.along()]
 }
 
 /// Sum of the quads of a row.

@@ -1,9 +1,11 @@
 //! What happens in the particles: trial deformation, flow, stress; in packs of particles of one material.
 //!
 //! F_trial = (1 + Δt C) F; the material gives F′ and τ; a particle hands out its mass, its momentum m v, and the gradient of
-//! it A = m C − Δt V (4/h²) τ. Two packs at a time: the singular values of one fill the waiting for those of the other.
+//! it A = m C − Δt V (4/h²) τ. Two packs at a time: the singular values of one fill the waiting for those of the other. They
+//! take the most time of all; the pullback of a substep, which needs stresses before it can pull them back, keeps them in
+//! between ([`stress_keeping`], [`stress_kept_vjp`]).
 
-use pullback_math::{Mat3, RECORD, Real, SymMat3, Twin, Vec3};
+use pullback_math::{Mat3, Packing, RECORD, Real, Svd3, SymMat3, Twin, Vec3};
 
 use super::material::Material;
 use super::view::{View, ViewMut};
@@ -22,6 +24,14 @@ pub struct Scales {
 /// What a particle hands out: m v and m, then the columns of A, each with a zero.
 pub type Handed<T> = [[T; RECORD]; 2];
 
+/// The singular values of two packs of particles.
+pub type Decomposed<T> = Svd3<Twin<<T as Packing>::Pack>>;
+
+/// Number of [`Decomposed`] for `count` particles of a part.
+pub const fn decompositions<T: Real>(count: usize) -> usize {
+    count.div_ceil(2 * T::WIDTH)
+}
+
 /// What a pack of particles is before a substep.
 struct Before<T> {
     v: Vec3<T>,
@@ -37,23 +47,25 @@ struct Out<T> {
     a: Mat3<T>,
 }
 
-/// F′ and what is handed out.
+/// F′, the singular values of F_trial, and what is handed out.
 #[inline(always)]
 fn update<T: Real, M: Material<P>, const P: usize>(
     at: &Before<T>,
     params: [T; P],
     s: Scales,
-) -> (Mat3<T>, Out<T>) {
+) -> (Mat3<T>, Svd3<T>, Out<T>) {
     let trial = at.f + at.c * at.f * T::lit(s.dt);
-    let (f, tau) = M::update(trial, params);
+    let svd = M::decompose(trial);
+    let (f, tau) = M::update_at(trial, svd, params);
     let mass = at.density * T::lit(s.volume);
-    (f, Out { momentum: at.v * mass, mass, a: at.c * mass - tau.to_mat3() * T::lit(s.push) })
+    (f, svd, Out { momentum: at.v * mass, mass, a: at.c * mass - tau.to_mat3() * T::lit(s.push) })
 }
 
-/// The pullback of [`update`]: cotangents of what was before, and of parameters.
+/// The pullback of [`update`], with `svd` of F_trial: cotangents of what was before, and of parameters.
 #[inline(always)]
 fn update_vjp<T: Real, M: Material<P>, const P: usize>(
     at: &Before<T>,
+    svd: impl FnOnce(Mat3<T>) -> Svd3<T>,
     params: [T; P],
     s: Scales,
     f_bar: Mat3<T>,
@@ -63,7 +75,7 @@ fn update_vjp<T: Real, M: Material<P>, const P: usize>(
     let (dt, a_bar) = (T::lit(s.dt), out_bar.a);
     let trial = f + c * f * dt;
     let tau_bar = SymMat3::zero().to_mat3_vjp(a_bar * T::lit(-s.push));
-    let (trial_bar, params_bar) = M::update_vjp(trial, params, (f_bar, tau_bar));
+    let (trial_bar, params_bar) = M::update_at_vjp(trial, svd(trial), params, (f_bar, tau_bar));
     // m̄ of m, of m v and of m C
     let of_affine = c.c0.dot(a_bar.c0) + c.c1.dot(a_bar.c1) + c.c2.dot(a_bar.c2);
     let mass_bar = out_bar.mass + v.dot(out_bar.momentum) + of_affine;
@@ -161,21 +173,47 @@ pub fn stress<T: Real, M: Material<P>, const P: usize>(
     mut next: Option<&mut [[T; 9]]>,
     handed: &mut [Handed<T>],
 ) {
+    pass::<T, M, P>(params, at, scales, handed, |first, f, _| {
+        if let Some(next) = &mut next {
+            let next = &mut next[first..];
+            let count = next.len();
+            records::<T>(eight(&f), count, |i, record| next[i][..RECORD].copy_from_slice(&record));
+            numbers::<T>(f.c2.z, count, |i, x| next[i][RECORD] = x);
+        }
+    });
+}
+
+/// What all particles of a part hand out; the singular values of their trial deformations into `kept`.
+pub fn stress_keeping<T: Real, M: Material<P>, const P: usize>(
+    params: &[T],
+    at: &View<'_, T>,
+    scales: Scales,
+    kept: &mut [Decomposed<T>],
+    handed: &mut [Handed<T>],
+) {
+    pass::<T, M, P>(params, at, scales, handed, |first, _, svd| kept[first / (2 * T::WIDTH)] = svd);
+}
+
+/// What all particles of a part hand out; first particle, F′ and singular values of every two packs to `keep`.
+#[inline(always)]
+fn pass<T: Real, M: Material<P>, const P: usize>(
+    params: &[T],
+    at: &View<'_, T>,
+    scales: Scales,
+    handed: &mut [Handed<T>],
+    mut keep: impl FnMut(usize, Mat3<Twin<T::Pack>>, Decomposed<T>),
+) {
     let n = at.f.len();
     for first in (0..n).step_by(2 * T::WIDTH) {
         let (density, values) = parameters::<T, P>(params, n, first);
-        let (f, out) = update::<_, M, P>(&before(at, density, first), values, scales);
+        let (f, svd, out) = update::<_, M, P>(&before(at, density, first), values, scales);
         let (count, handed) = (n - first, &mut handed[first..]);
         let (p, [c0, c1, c2], zero) = (out.momentum, [out.a.c0, out.a.c1, out.a.c2], Twin::zero());
         let value = [p.x, p.y, p.z, out.mass, c0.x, c0.y, c0.z, zero];
         records::<T>(value, count, |i, record| handed[i][0] = record);
         let columns = [c1.x, c1.y, c1.z, zero, c2.x, c2.y, c2.z, zero];
         records::<T>(columns, count, |i, record| handed[i][1] = record);
-        if let Some(next) = &mut next {
-            let next = &mut next[first..];
-            records::<T>(eight(&f), count, |i, record| next[i][..RECORD].copy_from_slice(&record));
-            numbers::<T>(f.c2.z, count, |i, x| next[i][RECORD] = x);
-        }
+        keep(first, f, svd);
     }
 }
 
@@ -184,6 +222,37 @@ pub fn stress_vjp<T: Real, M: Material<P>, const P: usize>(
     params: &[T],
     at: &View<'_, T>,
     scales: Scales,
+    next_bar: &[[T; 9]],
+    handed_bar: &[Handed<T>],
+    params_bar: &mut [T],
+    bar: &mut ViewMut<'_, T>,
+) {
+    let svd = |_: usize, trial: Mat3<Twin<T::Pack>>| M::decompose(trial);
+    pass_vjp::<T, M, P>(params, at, scales, svd, next_bar, handed_bar, params_bar, bar);
+}
+
+/// [`stress_vjp`] with the singular values that [`stress_keeping`] kept.
+pub fn stress_kept_vjp<T: Real, M: Material<P>, const P: usize>(
+    params: &[T],
+    at: &View<'_, T>,
+    scales: Scales,
+    kept: &[Decomposed<T>],
+    next_bar: &[[T; 9]],
+    handed_bar: &[Handed<T>],
+    params_bar: &mut [T],
+    bar: &mut ViewMut<'_, T>,
+) {
+    let svd = |first: usize, _: Mat3<Twin<T::Pack>>| kept[first / (2 * T::WIDTH)];
+    pass_vjp::<T, M, P>(params, at, scales, svd, next_bar, handed_bar, params_bar, bar);
+}
+
+/// The pullback of [`stress`], with `svd` of the first particle and F_trial of every two packs.
+#[inline(always)]
+fn pass_vjp<T: Real, M: Material<P>, const P: usize>(
+    params: &[T],
+    at: &View<'_, T>,
+    scales: Scales,
+    svd: impl Fn(usize, Mat3<Twin<T::Pack>>) -> Decomposed<T>,
     next_bar: &[[T; 9]],
     handed_bar: &[Handed<T>],
     params_bar: &mut [T],
@@ -204,6 +273,7 @@ pub fn stress_vjp<T: Real, M: Material<P>, const P: usize>(
         let out_bar = Out { momentum: Vec3::new(px, py, pz), mass, a };
         let (b, values_bar) = update_vjp::<_, M, P>(
             &before(at, density, first),
+            |trial| svd(first, trial),
             values,
             scales,
             matrices(next_bar, first),

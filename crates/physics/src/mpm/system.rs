@@ -17,7 +17,7 @@ use pullback_math::{Scalar, Vec3};
 use super::cloud::{Cloud, Grid, Part, Stuff};
 use super::colliders::Drive;
 use super::material::{FixedCorotated, Fluid, NeoHookean, Plasticine, Sand, VonMises};
-use super::stress::{Scales, stress, stress_vjp};
+use super::stress::{Scales, decompositions, stress, stress_keeping, stress_kept_vjp};
 use super::transfer::limits;
 use super::view::{View, ViewMut};
 use super::workspace::MpmWorkspace;
@@ -170,7 +170,8 @@ impl Mpm {
         Scales { dt: self.dt, volume: part.volume, push }
     }
 
-    /// Everything up to the velocities of the nodes; F′ into `deformed` where it is asked for.
+    /// Everything up to the velocities of the nodes. F′ into `deformed`; without it, for the pullback, singular values into
+    /// the workspace.
     fn forward<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
@@ -195,13 +196,18 @@ impl Mpm {
         at: &View<'_, T>,
         mut deformed: Option<&mut [[T; 9]]>,
     ) {
+        let mut packs = 0;
         for (part, first) in self.cloud.parts.iter().zip(&self.parts) {
             let (of, scales) = (part.first..part.first + part.count, self.scales(part));
             let (at, handed) = (at.of(of.clone()), &mut ws.handed[of.clone()]);
-            let next = deformed.as_mut().map(|f| &mut f[of]);
+            let (params, kept) = (&params[*first..], &mut ws.decomposed[packs..]);
+            packs += decompositions::<T>(part.count);
             macro_rules! run {
                 ($material:ident, $p:literal) => {
-                    stress::<T, $material, $p>(&params[*first..], &at, scales, next, handed)
+                    match &mut deformed {
+                        Some(f) => stress::<T, $material, $p>(params, &at, scales, Some(&mut f[of]), handed),
+                        None => stress_keeping::<T, $material, $p>(params, &at, scales, kept, handed),
+                    }
                 };
             }
             with_material!(part.stuff, run);
@@ -218,14 +224,17 @@ impl Mpm {
         params_bar: &mut [T],
         out: &mut ViewMut<'_, T>,
     ) {
+        let mut packs = 0;
         for (part, first) in self.cloud.parts.iter().zip(&self.parts) {
             let (of, scales) = (part.first..part.first + part.count, self.scales(part));
             let (at, f_bar, handed_bar) = (at.of(of.clone()), &f_bar[of.clone()], &ws.handed[of.clone()]);
             let (params, params_bar, mut out) = (&params[*first..], &mut params_bar[*first..], out.of(of));
+            let decomposed = &ws.decomposed[packs..];
+            packs += decompositions::<T>(part.count);
             macro_rules! run {
                 ($material:ident, $p:literal) => {
-                    stress_vjp::<T, $material, $p>(
-                        params, &at, scales, f_bar, handed_bar, params_bar, &mut out,
+                    stress_kept_vjp::<T, $material, $p>(
+                        params, &at, scales, decomposed, f_bar, handed_bar, params_bar, &mut out,
                     )
                 };
             }

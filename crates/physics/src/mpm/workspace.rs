@@ -10,7 +10,7 @@ use super::blocks::{BLOCK_NODES, Blocks, node};
 use super::colliders::Reaction;
 use super::share::Approach;
 use super::stencil::{Kernel, TILE_LENGTH};
-use super::stress::Handed;
+use super::stress::{Decomposed, Handed, decompositions};
 use super::system::Mpm;
 use crate::articulated::ArticulatedWorkspace;
 use crate::articulated::wide_geom::WideGeomBar;
@@ -37,6 +37,8 @@ pub struct MpmWorkspace<T: Scalar> {
     pub(super) blocks: Blocks,
     /// What particles hand out; in the pullback, then its cotangent.
     pub(super) handed: Vec<Handed<T>>,
+    /// Singular values of the trial deformations, part after part; in the pullback only.
+    pub(super) decomposed: Vec<Decomposed<T>>,
     pub(super) tile: Box<[T::Quad; TILE_LENGTH]>,
     pub(super) tile_bar: Box<[T::Quad; TILE_LENGTH]>,
     pub(super) momenta: Vec<T::Quad>,
@@ -58,6 +60,7 @@ impl<T: Scalar> MpmWorkspace<T> {
         let (c, grid) = (mpm.robot().coordinates(), mpm.grid());
         let coupled = usize::from(mpm.is_coupled());
         let (controls, geoms) = (mpm.robot().layout().control.len() * coupled, mpm.geoms.len());
+        let packs = mpm.cloud().parts.iter().map(|part| decompositions::<T>(part.count));
         let zeros = |n: usize| vec![T::zero(); n];
         let nodes = vec![T::Quad::default(); BLOCK_NODES * Blocks::most_slots(grid.nodes, particles)];
         let place = |first: usize| {
@@ -83,6 +86,7 @@ impl<T: Scalar> MpmWorkspace<T> {
             kernel: Kernel::new(grid.spacing, grid.flat),
             blocks: Blocks::new(grid.nodes, particles),
             handed: vec![Default::default(); particles],
+            decomposed: vec![Default::default(); packs.sum()],
             tile: Box::new([T::Quad::default(); TILE_LENGTH]),
             tile_bar: Box::new([T::Quad::default(); TILE_LENGTH]),
             momenta: nodes.clone(),
@@ -111,6 +115,7 @@ impl<T: Scalar> Workspace for MpmWorkspace<T> {
         let nodes = self.momenta.capacity() + self.velocities.capacity() + self.bars.capacity();
         (nodes + 2 * TILE_LENGTH) * size_of::<T::Quad>()
             + self.handed.capacity() * size_of::<Handed<T>>()
+            + self.decomposed.capacity() * size_of::<Decomposed<T>>()
             + scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
             + self.reactions.capacity() * size_of::<Reaction<T::Pack>>()
             + (self.approaches.capacity() + self.approach_bars.capacity()) * size_of::<Approach<T::Pack>>()

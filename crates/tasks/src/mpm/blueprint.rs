@@ -79,11 +79,16 @@ pub(super) struct Blueprint {
 }
 
 impl Blueprint {
-    /// The system whose step is one action of `substeps`.
-    pub fn frames(&self, substeps: usize) -> Result<Repeated<Geared>, ConfigError> {
+    /// The system whose step is one substep.
+    pub fn system(&self) -> Result<Geared, ConfigError> {
         let Tools { model, levers, rolling, start } = self.tools.clone();
         let mpm = Mpm::new(self.grid, self.cloud.clone(), model, self.dt)?;
-        Repeated::new(Geared::new(mpm, levers, rolling, &start)?, substeps)
+        Geared::new(mpm, levers, rolling, &start)
+    }
+
+    /// The system whose step is one action of `substeps`.
+    pub fn frames(&self, substeps: usize) -> Result<Repeated<Geared>, ConfigError> {
+        Repeated::new(self.system()?, substeps)
     }
 
     /// The demonstration over `steps` actions; it lasts an episode and then stops.

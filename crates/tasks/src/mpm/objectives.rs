@@ -7,9 +7,9 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use pullback_core::rollout::{Inputs, Loss, Moment, Rollout, RolloutWorkspace};
-use pullback_core::{ConfigError, Described, Repeated, Schedule, StepError, System};
-use pullback_math::Real;
+use pullback_core::rollout::{Framed, Inputs, Loss, Moment, Rollout, RolloutWorkspace};
+use pullback_core::{ConfigError, Described, Schedule, StepError, System};
+use pullback_math::{Real, Scalar};
 use pullback_optim::Objective;
 use pullback_physics::mpm::losses::{ShapeLoss, Weights};
 
@@ -23,6 +23,8 @@ use crate::objectives::{Built, Task};
 const SEGMENTS: usize = 5;
 /// Weight of contact.
 const CONTACT: f64 = 100.0;
+/// Memory for the states of all substeps of an episode, bytes; episodes that need more keep those of one action at a time.
+const MOST_BYTES: usize = 256 << 20;
 
 /// Makes the table of coarse tasks, and that of the same at full size.
 macro_rules! tasks {
@@ -50,37 +52,57 @@ tasks![
     ("writer", "speeds of a pen that draws a letter in dough (paper 0, A.2.2)"),
 ];
 
-/// A task at a size.
+/// A task at a size, in the precision that the head of this file says.
 pub fn sized(name: &str, size: Size) -> Built {
+    match size {
+        Size::Coarse => in_precision::<f32>(name, size, None),
+        Size::Full | Size::Small => in_precision::<f64>(name, size, None),
+    }
+}
+
+/// A task at a size in the precision of `T`, with episodes of `actions` or as long as the scene's.
+pub fn in_precision<T: Scalar>(name: &str, size: Size, actions: Option<usize>) -> Built {
     let scene = if name == "fluid" { "fluid-tank".to_owned() } else { format!("plb-{name}") };
     let plan = blueprint(&scene, size)?;
-    let frames = plan.frames(plan.substeps)?;
+    let (system, actions) = (plan.system()?, actions.unwrap_or(plan.horizon));
     if name == "fluid" {
-        let loss = Scooped::new(&frames)?;
-        return Ok(Box::new(Segmented::new(frames, plan.horizon, loss)?));
+        let loss = Scooped::new(&system)?;
+        return Ok(Box::new(Segmented::<T, _>::new(system, actions, plan.substeps, loss)?));
     }
-    let mpm = Arc::new(frames.system.mpm().clone());
+    let mpm = Arc::new(system.mpm().clone());
     let target = targets::target(&scene, &mpm)?;
     let weights = Weights { contact: CONTACT, ..Weights::default() };
     let loss = ShapeLoss::new(mpm, target)?.with_weights(weights);
-    Ok(Box::new(Segmented::new(frames, plan.horizon, loss)?))
+    Ok(Box::new(Segmented::<T, _>::new(system, actions, plan.substeps, loss)?))
 }
 
 /// The loss of an episode as a function of the levers' rates in each segment.
-struct Segmented<L> {
-    rollout: Rollout<Repeated<Geared>>,
-    loss: L,
-    base: Inputs<f64>,
-    memory: Mutex<Vec<Scratch>>,
+struct Segmented<T: Scalar, L> {
+    rollout: Rollout<Geared>,
+    substeps: usize,
+    loss: Framed<L>,
+    base: Inputs<T>,
+    memory: Mutex<Vec<Scratch<T>>>,
 }
 
-type Scratch = RolloutWorkspace<f64, <Repeated<Geared> as System<f64>>::Workspace>;
+type Scratch<T> = RolloutWorkspace<T, <Geared as System<T>>::Workspace>;
 
-impl<L: Loss<f64>> Segmented<L> {
-    fn new(system: Repeated<Geared>, horizon: usize, loss: L) -> Result<Self, ConfigError> {
-        let rollout = Rollout::new(system, horizon, Schedule::StoreAll)?;
-        let base = Inputs::defaults(&rollout.system, rollout.steps);
-        Ok(Segmented { rollout, loss, base, memory: Mutex::new(Vec::new()) })
+impl<T: Scalar, L: Loss<T>> Segmented<T, L> {
+    fn new(system: Geared, actions: usize, substeps: usize, loss: L) -> Result<Self, ConfigError> {
+        let steps = actions * substeps;
+        let mut rollout = Rollout::new(system, steps, Schedule::StoreAll)?;
+        if rollout.predict_bytes::<T>() > MOST_BYTES {
+            let schedule = Schedule::TwoLevel { frame: substeps, slots: actions };
+            rollout = Rollout::new(rollout.system, steps, schedule)?;
+        }
+        let base = Inputs::defaults(&rollout.system, steps);
+        Ok(Segmented {
+            rollout,
+            substeps,
+            loss: Framed::new(loss, substeps)?,
+            base,
+            memory: Mutex::default(),
+        })
     }
 
     fn levers(&self) -> usize {
@@ -89,22 +111,22 @@ impl<L: Loss<f64>> Segmented<L> {
 
     /// Variable that sets entry `i` of the controls.
     fn variable(&self, i: usize) -> usize {
-        let (step, lever) = (i / self.levers(), i % self.levers());
-        step * SEGMENTS / self.rollout.steps * self.levers() + lever
+        let (action, lever) = (i / self.levers() / self.substeps, i % self.levers());
+        action * SEGMENTS / (self.rollout.steps / self.substeps) * self.levers() + lever
     }
 
     /// Runs `work` with the controls of `x` and a workspace of its own.
-    fn run<R>(&self, x: &[f64], work: impl FnOnce(&mut Scratch, &[f64]) -> R) -> R {
-        let controls: Vec<f64> = (0..self.base.controls.len()).map(|i| x[self.variable(i)]).collect();
+    fn run<R>(&self, x: &[f64], work: impl FnOnce(&mut Scratch<T>, &[T]) -> R) -> R {
+        let controls: Vec<T> = (0..self.base.controls.len()).map(|i| T::lit(x[self.variable(i)])).collect();
         let kept = self.memory.lock().unwrap_or_else(|e| e.into_inner()).pop();
-        let mut ws = kept.unwrap_or_else(|| self.rollout.workspace::<f64>());
+        let mut ws = kept.unwrap_or_else(|| self.rollout.workspace::<T>());
         let result = work(&mut ws, &controls);
         self.memory.lock().unwrap_or_else(|e| e.into_inner()).push(ws);
         result
     }
 }
 
-impl<L: Loss<f64>> Objective for Segmented<L> {
+impl<T: Scalar, L: Loss<T>> Objective for Segmented<T, L> {
     fn names(&self) -> Vec<String> {
         let levers = self.rollout.system.layout().control.entry_names();
         (0..SEGMENTS).flat_map(|s| levers.iter().map(move |l| format!("{l}[segment {s}]"))).collect()
@@ -122,7 +144,9 @@ impl<L: Loss<f64>> Objective for Segmented<L> {
     }
     fn value(&self, x: &[f64]) -> Result<f64, StepError> {
         let Inputs { params, state, .. } = &self.base;
-        self.run(x, |ws, controls| self.rollout.value(ws, params, state, controls, &self.loss))
+        let value =
+            |ws: &mut Scratch<T>, controls: &[T]| self.rollout.value(ws, params, state, controls, &self.loss);
+        self.run(x, value).map(|loss| loss.lane(0))
     }
     fn value_grad(&self, x: &[f64], grad: &mut [f64]) -> Result<f64, StepError> {
         let Inputs { params, state, .. } = &self.base;
@@ -130,9 +154,9 @@ impl<L: Loss<f64>> Objective for Segmented<L> {
             self.rollout.gradient(ws, params, state, controls, &self.loss)?;
             grad.fill(0.0);
             for (i, bar) in ws.gradient.control.iter().enumerate() {
-                grad[self.variable(i)] += bar;
+                grad[self.variable(i)] += bar.lane(0);
             }
-            Ok(ws.gradient.loss)
+            Ok(ws.gradient.loss.lane(0))
         })
     }
 }
@@ -152,9 +176,9 @@ pub struct Scooped {
 const BLUNT: f64 = 1e-8;
 
 impl Scooped {
-    fn new(frames: &Repeated<Geared>) -> Result<Self, ConfigError> {
-        let cube = frames.layout().state.slice("sugar.position")?.range.clone();
-        Ok(Scooped { cube, corner: tank_corner(frames.system.mpm().grid()) })
+    fn new(system: &Geared) -> Result<Self, ConfigError> {
+        let cube = system.layout().state.slice("sugar.position")?.range.clone();
+        Ok(Scooped { cube, corner: tank_corner(system.mpm().grid()) })
     }
 
     /// Mean place of the cube.

@@ -4,7 +4,9 @@
 //! In singular values tᵢ = 2μ(sᵢ − 1)sᵢ + λJ(J − 1) and (tᵢ − tⱼ)/(sᵢ − sⱼ) = 2μ(sᵢ + sⱼ − 1).
 
 use pullback_math::spectral::{Principal, Slopes};
-use pullback_math::{Mat3, Real, SpectralMap, SymMat3, Vec3, spectral_map, spectral_map_vjp};
+use pullback_math::{
+    Mat3, Real, SpectralMap, Svd3, SymMat3, Vec3, spectral_map_at, spectral_map_at_vjp, svd,
+};
 
 use super::lame::{lame, lame_vjp};
 use super::spectral_material;

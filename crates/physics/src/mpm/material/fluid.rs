@@ -4,7 +4,7 @@
 //! it has no gradient; a fluid particle cannot turn inside out.
 
 use pullback_math::spectral::{ln_1p, ln_1p_vjp};
-use pullback_math::{Mat3, Real, SymMat3};
+use pullback_math::{Mat3, Real, Svd3, SymMat3};
 
 use super::Material;
 use super::lame::{lame, lame_vjp};
@@ -19,14 +19,15 @@ impl Material<2> for Fluid {
         [("Young's modulus", "Pa"), ("Poisson's ratio", "")];
 
     #[inline(always)]
-    fn update<T: Real>(f_trial: Mat3<T>, [youngs, poisson]: [T; 2]) -> (Mat3<T>, SymMat3<T>) {
+    fn update_at<T: Real>(f_trial: Mat3<T>, _: Svd3<T>, [youngs, poisson]: [T; 2]) -> (Mat3<T>, SymMat3<T>) {
         let change = volume_change(f_trial).max(T::lit(J_FLOOR - 1.0));
         let p = pressure(change, lame(youngs, poisson).1);
         (Mat3::identity() * side(change), SymMat3::identity() * p)
     }
     #[inline(always)]
-    fn update_vjp<T: Real>(
+    fn update_at_vjp<T: Real>(
         f_trial: Mat3<T>,
+        _: Svd3<T>,
         [youngs, poisson]: [T; 2],
         (f_bar, tau_bar): (Mat3<T>, SymMat3<T>),
     ) -> (Mat3<T>, [T; 2]) {

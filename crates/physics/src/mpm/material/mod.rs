@@ -30,7 +30,7 @@ mod sand;
 mod volume;
 mod von_mises;
 
-use pullback_math::{Mat3, Real, SymMat3};
+use pullback_math::{Mat3, Real, Svd3, SymMat3};
 
 pub use fixed_corotated::FixedCorotated;
 pub use fluid::Fluid;
@@ -55,14 +55,35 @@ pub trait Material<const P: usize>: Copy + Send + Sync {
     /// Name and unit of each parameter; the unit of a pure number is "".
     const PARAMETERS: [(&'static str, &'static str); P];
 
+    /// The singular values of F_trial; zeros for a material that needs none.
+    #[inline(always)]
+    fn decompose<T: Real>(_f_trial: Mat3<T>) -> Svd3<T> {
+        Svd3::default()
+    }
+    /// From F_trial and what [`decompose`](Material::decompose) makes of it: F after plastic flow, and the Kirchhoff stress τ.
+    fn update_at<T: Real>(f_trial: Mat3<T>, svd: Svd3<T>, params: [T; P]) -> (Mat3<T>, SymMat3<T>);
+    /// Pullback of [`update`](Material::update), with what [`decompose`](Material::decompose) makes of F_trial.
+    fn update_at_vjp<T: Real>(
+        f_trial: Mat3<T>,
+        svd: Svd3<T>,
+        params: [T; P],
+        out_bar: (Mat3<T>, SymMat3<T>),
+    ) -> (Mat3<T>, [T; P]);
+
     /// From F_trial: F after plastic flow, and the Kirchhoff stress τ.
-    fn update<T: Real>(f_trial: Mat3<T>, params: [T; P]) -> (Mat3<T>, SymMat3<T>);
+    #[inline(always)]
+    fn update<T: Real>(f_trial: Mat3<T>, params: [T; P]) -> (Mat3<T>, SymMat3<T>) {
+        Self::update_at(f_trial, Self::decompose(f_trial), params)
+    }
     /// Pullback of [`update`](Material::update). An off-diagonal number of `tau_bar` stands for both entries.
+    #[inline(always)]
     fn update_vjp<T: Real>(
         f_trial: Mat3<T>,
         params: [T; P],
         out_bar: (Mat3<T>, SymMat3<T>),
-    ) -> (Mat3<T>, [T; P]);
+    ) -> (Mat3<T>, [T; P]) {
+        Self::update_at_vjp(f_trial, Self::decompose(f_trial), params, out_bar)
+    }
 }
 
 /// [`Material`] for a [`SpectralMap`](pullback_math::SpectralMap).
@@ -72,16 +93,21 @@ macro_rules! spectral_material {
             const PARAMETERS: [(&'static str, &'static str); $p] = $parameters;
 
             #[inline(always)]
-            fn update<T: Real>(f_trial: Mat3<T>, params: [T; $p]) -> (Mat3<T>, SymMat3<T>) {
-                spectral_map::<$material, T, $p>(f_trial, params)
+            fn decompose<T: Real>(f_trial: Mat3<T>) -> Svd3<T> {
+                svd(f_trial)
             }
             #[inline(always)]
-            fn update_vjp<T: Real>(
+            fn update_at<T: Real>(f_trial: Mat3<T>, svd: Svd3<T>, params: [T; $p]) -> (Mat3<T>, SymMat3<T>) {
+                spectral_map_at::<$material, T, $p>(f_trial, svd, params)
+            }
+            #[inline(always)]
+            fn update_at_vjp<T: Real>(
                 f_trial: Mat3<T>,
+                svd: Svd3<T>,
                 params: [T; $p],
                 out_bar: (Mat3<T>, SymMat3<T>),
             ) -> (Mat3<T>, [T; $p]) {
-                spectral_map_vjp::<$material, T, $p>(f_trial, params, out_bar)
+                spectral_map_at_vjp::<$material, T, $p>(f_trial, svd, params, out_bar)
             }
         }
     };

@@ -5,7 +5,7 @@
 //! at 10⁻⁶ there, and the volume no longer pushes back by more than λ ln 10⁻⁶ nor has a gradient.
 
 use pullback_math::spectral::{ln_1p, ln_1p_vjp};
-use pullback_math::{Mat3, Real, SymMat3};
+use pullback_math::{Mat3, Real, Svd3, SymMat3};
 
 use super::Material;
 use super::lame::{lame, lame_vjp};
@@ -20,14 +20,15 @@ impl Material<2> for NeoHookean {
         [("Young's modulus", "Pa"), ("Poisson's ratio", "")];
 
     #[inline(always)]
-    fn update<T: Real>(f_trial: Mat3<T>, [youngs, poisson]: [T; 2]) -> (Mat3<T>, SymMat3<T>) {
+    fn update_at<T: Real>(f_trial: Mat3<T>, _: Svd3<T>, [youngs, poisson]: [T; 2]) -> (Mat3<T>, SymMat3<T>) {
         let (mu, lambda) = lame(youngs, poisson);
         let log_j = ln_1p(volume_change(f_trial).max(T::lit(J_FLOOR - 1.0)));
         (f_trial, finger_strain(f_trial) * mu + SymMat3::identity() * (lambda * log_j))
     }
     #[inline(always)]
-    fn update_vjp<T: Real>(
+    fn update_at_vjp<T: Real>(
         f_trial: Mat3<T>,
+        _: Svd3<T>,
         [youngs, poisson]: [T; 2],
         (f_bar, tau_bar): (Mat3<T>, SymMat3<T>),
     ) -> (Mat3<T>, [T; 2]) {

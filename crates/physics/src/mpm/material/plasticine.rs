@@ -6,7 +6,9 @@
 //! the yield surface equals σ_y only to first order in the strain.
 
 use pullback_math::spectral::{Principal, Slopes};
-use pullback_math::{Mat3, Real, SpectralMap, SymMat3, Vec3, spectral_map, spectral_map_vjp};
+use pullback_math::{
+    Mat3, Real, SpectralMap, Svd3, SymMat3, Vec3, spectral_map_at, spectral_map_at_vjp, svd,
+};
 
 use super::fixed_corotated::{corotated_slopes, corotated_stress, corotated_stress_vjp};
 use super::hencky::Returned;

@@ -8,7 +8,9 @@
 //! together again has gained a little volume.
 
 use pullback_math::spectral::{Principal, Slopes};
-use pullback_math::{Mat3, Real, SpectralMap, SymMat3, Vec3, spectral_map, spectral_map_vjp};
+use pullback_math::{
+    Mat3, Real, SpectralMap, Svd3, SymMat3, Vec3, spectral_map_at, spectral_map_at_vjp, svd,
+};
 
 use super::hencky::{Returned, Yield, hencky_stress, hencky_stress_vjp};
 use super::lame::{lame, lame_vjp};
