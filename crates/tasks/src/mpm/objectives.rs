@@ -142,6 +142,10 @@ impl<T: Scalar, L: Loss<T>> Objective for Segmented<T, L> {
     fn start(&self) -> Vec<f64> {
         vec![0.0; SEGMENTS * self.levers()]
     }
+    /// Masses, distances and weights are none of them negative.
+    fn floor(&self) -> Option<f64> {
+        Some(0.0)
+    }
     fn value(&self, x: &[f64]) -> Result<f64, StepError> {
         let Inputs { params, state, .. } = &self.base;
         let value =
