@@ -4,10 +4,10 @@
 //! one is line 15 of its Algorithm 1 as printed. The adaptive one, ours and the default, needs no unit of the loss: a step goes along
 //! the negative gradient for Barzilai and Borwein's length sᵀs/sᵀy where the last step saw positive curvature, never
 //! farther than a trust length (largest coordinate): four times the last step that was kept, and less after one that was not. Where
-//! the objective knows a value L* that no loss is below, nor farther than half again Polyak's length (L − L*)/‖∇L‖²: distances have
-//! constant slope towards their zero, which Barzilai and Borwein cannot see the end of, and half again suits distances and
-//! squares alike. A step is kept if it ends lower than the highest of the last few. Every trial is an episode and
-//! counts as a step, so that a bad gradient costs at most `patience` + 1 of them.
+//! the objective knows a value L* that no loss is below, nor farther than twice Polyak's length (L − L*)/‖∇L‖², which leads to the
+//! floor of a square and mirrors a distance: distances have a constant slope towards their zero, whose end is not seen from one
+//! side. A step is kept if it ends lower than the highest of the last few. Every trial is an episode and counts as a
+//! step, so that a bad gradient costs at most `patience` + 1 of them.
 //!
 //! The gradient is clipped so as not to leave the box: entries that point out of a wall that the point is on are zero, and a step
 //! ends at the wall.
@@ -97,7 +97,7 @@ impl Method for Descent {
 const MEMORY: usize = 4;
 
 /// A step goes no farther than this times Polyak's length.
-const BEYOND_POLYAK: f64 = 1.5;
+const BEYOND_POLYAK: f64 = 2.0;
 
 /// A point with its loss and gradient.
 #[derive(Clone, Debug)]
