@@ -19,7 +19,9 @@ use pullback_physics::mpm::material::{
     FixedCorotated, Fluid, Material, NeoHookean, Plasticine, Sand, VonMises,
 };
 use pullback_physics::mpm::stencil::{Affine, Kernel, Rows, Stencil, gather, position_bar, scatter, value};
-use pullback_physics::mpm::stress::{Handed, Scales, stress, stress_vjp};
+use pullback_physics::mpm::stress::{
+    Handed, Scales, decompositions, stress, stress_keeping, stress_kept_vjp, stress_vjp,
+};
 use pullback_physics::mpm::system::Mpm;
 use pullback_physics::mpm::view::{View, ViewMut};
 
@@ -312,6 +314,47 @@ fn flow_and_stress_have_exact_pullbacks() {
     check::<Plasticine, 3>([50.0, 0.2, 3.0]);
     check::<Fluid, 2>([50.0, 0.3]);
     check::<Sand, 3>([50.0, 0.3, 0.6]);
+}
+
+/// With singular values kept from the way there, the way back is the same to the bit.
+#[test]
+fn kept_singular_values_change_nothing() {
+    const N: usize = 37;
+    fn check<M: Material<P>, const P: usize>(params: [f64; P]) {
+        let mut random = Random::new(9);
+        let mut draw = |n: usize| (0..n).map(|_| random.normal()).collect::<Vec<f64>>();
+        let params: Vec<f64> = std::iter::once(1.2).chain(params).flat_map(|p| [p; N]).collect();
+        let (v, c, f) = (draw(3 * N), draw(9 * N), draw(9 * N));
+        let (v, c, f) = (v.as_chunks().0, c.as_chunks().0, f.as_chunks().0);
+        let at = View { q: &[], u: &[], x: &[], v, c, f };
+        let (mut given, mut again) = (vec![Handed::<f64>::default(); N], vec![Handed::default(); N]);
+        let mut kept = vec![Default::default(); decompositions::<f64>(N)];
+        stress::<f64, M, P>(&params, &at, SCALES, None, &mut given);
+        stress_keeping::<f64, M, P>(&params, &at, SCALES, &mut kept, &mut again);
+        assert_eq!(given, again);
+        let next_bar = draw(9 * N);
+        let next_bar = next_bar.as_chunks().0;
+        let back = |kept: Option<&[_]>| {
+            let mut params_bar = vec![0.0; params.len()];
+            let (mut v, mut c, mut f) = (vec![[0.0; 3]; N], vec![[0.0; 9]; N], vec![[0.0; 9]; N]);
+            let mut bar = ViewMut { q: &mut [], u: &mut [], x: &mut [], v: &mut v, c: &mut c, f: &mut f };
+            let (p, b) = (&mut params_bar, &mut bar);
+            match kept {
+                Some(kept) => {
+                    stress_kept_vjp::<f64, M, P>(&params, &at, SCALES, kept, next_bar, &given, p, b);
+                }
+                None => stress_vjp::<f64, M, P>(&params, &at, SCALES, next_bar, &given, p, b),
+            }
+            (params_bar, v, c, f)
+        };
+        assert_eq!(back(Some(&kept)), back(None));
+    }
+    check::<FixedCorotated, 2>([1e3, 0.2]);
+    check::<NeoHookean, 2>([1e3, 0.2]);
+    check::<VonMises, 3>([1e3, 0.2, 50.0]);
+    check::<Plasticine, 3>([1e3, 0.2, 50.0]);
+    check::<Fluid, 2>([1e3, 0.2]);
+    check::<Sand, 3>([1e3, 0.2, 0.6]);
 }
 
 /// A few particles of each material given under a ball that comes down, in the plane or in space.

@@ -13,6 +13,8 @@ use super::stencil::{TILE, TILE_LENGTH};
 pub const BLOCK: usize = 4;
 /// Nodes of a block.
 pub const BLOCK_NODES: usize = BLOCK * BLOCK * BLOCK;
+/// Nodes that a tile reaches beyond its block, along one edge.
+const OVER: usize = TILE - BLOCK;
 /// No slot.
 const NONE: u32 = u32::MAX;
 
@@ -191,7 +193,7 @@ impl Blocks {
             }
             let slot = self.slot_of[block as usize + self.offset(step)] as usize;
             // Seen from a neighbour below, only the first two nodes are within reach.
-            let [ni, nj, nk] = step.map(|s| if s == 0 { BLOCK } else { TILE - BLOCK });
+            let [ni, nj, nk] = step.map(|s| if s == 0 { BLOCK } else { OVER });
             for i in 0..ni {
                 for j in 0..nj {
                     let line = ((i + BLOCK * step[0]) * TILE + j + BLOCK * step[1]) * TILE + BLOCK * step[2];
@@ -204,15 +206,26 @@ impl Blocks {
     /// Adds a tile to the nodes that its particles reach.
     pub fn collect<T: Scalar>(&self, tile: usize, from: &[T::Quad; TILE_LENGTH], nodes: &mut [T::Quad]) {
         self.for_each_line(tile, |line, at, length| {
-            let line = &from[line..line + length];
-            nodes[at..at + length].iter_mut().zip(line).for_each(|(node, x)| *node += *x);
+            let add = |nodes: &mut [T::Quad], line: &[T::Quad]| {
+                nodes.iter_mut().zip(line).for_each(|(node, x)| *node += *x);
+            };
+            if length == BLOCK {
+                add(&mut nodes[at..at + BLOCK], &from[line..line + BLOCK]);
+            } else {
+                add(&mut nodes[at..at + OVER], &from[line..line + OVER]);
+            }
         });
     }
 
     /// Copies what a tile's particles reach out of the nodes.
     pub fn spread<T: Scalar>(&self, tile: usize, nodes: &[T::Quad], to: &mut [T::Quad; TILE_LENGTH]) {
         self.for_each_line(tile, |line, at, length| {
-            to[line..line + length].copy_from_slice(&nodes[at..at + length]);
+            // Lengths known beforehand become single moves.
+            if length == BLOCK {
+                to[line..line + BLOCK].copy_from_slice(&nodes[at..at + BLOCK]);
+            } else {
+                to[line..line + OVER].copy_from_slice(&nodes[at..at + OVER]);
+            }
         });
     }
 }

@@ -18,13 +18,16 @@ use crate::articulated::wide_geom::WideGeomBar;
 impl Mpm {
     /// Momenta become velocities.
     pub(super) fn on_grid<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
-        let MpmWorkspace { robot, blocks, momenta, velocities, places, near, reactions, shares, .. } = ws;
+        let MpmWorkspace {
+            robot, blocks, momenta, velocities, places, bounds, near, reactions, shares, ..
+        } = ws;
         reactions.fill(Reaction::zero());
         let scene = self.robot.contacts(&robot.kinematics, params);
+        self.bound(&scene, bounds);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
         for slot in 0..blocks.slots() {
             let corner = blocks.corner(slot);
-            self.look_around(&scene, corner, near);
+            self.look_around(bounds, corner, near);
             let around = Around::new(self, &scene, robot, corner, near, shares, params);
             for (n, place) in places.iter().enumerate() {
                 let at = slot * BLOCK_NODES + n * T::WIDTH;
@@ -51,27 +54,31 @@ impl Mpm {
         10f64.ln() / self.grid.softness
     }
 
+    /// Where the colliders are.
+    pub(super) fn bound<T: Scalar>(&self, scene: &Scene<'_, T>, bounds: &mut [Bound]) {
+        for (g, bound) in self.geoms.iter().zip(bounds) {
+            let placed = scene.placed(*g);
+            let first = |v: Vec3<T>| v.map(|c| c.lane(0));
+            *bound = Bound {
+                centre: first(placed.pose.translation),
+                up: first(placed.pose.rotation.c2),
+                reach: placed.collider.bounding_radius(),
+            };
+        }
+    }
+
     /// The colliders that a block may feel, by their number in `geoms`.
-    pub(super) fn look_around<T: Scalar>(
-        &self,
-        scene: &Scene<'_, T>,
-        corner: [usize; 3],
-        near: &mut Vec<usize>,
-    ) {
+    pub(super) fn look_around(&self, bounds: &[Bound], corner: [usize; 3], near: &mut Vec<usize>) {
         near.clear();
         // A ball around the block, its radius larger than half the diagonal of 3 cells.
         let [x, y, z] = corner.map(|c| (c as f64 + 1.5) * self.grid.spacing);
         let (centre, radius) = (Vec3::new(x, y, z), 2.7 * self.grid.spacing);
-        for (i, g) in self.geoms.iter().enumerate() {
-            let placed = scene.placed(*g);
-            let between = centre - placed.pose.translation.map(|c| c.lane(0));
-            let reach = placed.collider.bounding_radius();
-            let gap = if reach.is_finite() {
-                between.norm() - reach
-            } else {
-                between.dot(placed.pose.rotation.c2.map(|c| c.lane(0)))
-            };
-            if gap - radius <= self.felt() {
+        let felt = self.felt();
+        for (i, bound) in bounds.iter().enumerate() {
+            let between = centre - bound.centre;
+            let gap =
+                if bound.reach.is_finite() { between.norm() - bound.reach } else { between.dot(bound.up) };
+            if gap - radius <= felt {
                 near.push(i);
             }
         }
@@ -91,6 +98,7 @@ impl Mpm {
             momenta,
             bars,
             places,
+            bounds,
             near,
             geom_bars,
             reactions,
@@ -101,12 +109,13 @@ impl Mpm {
         share_bars.fill(T::Pack::zero());
         geom_bars.fill(WideGeomBar::zero());
         let scene = self.robot.contacts(&robot.kinematics, params);
+        self.bound(&scene, bounds);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
         let zero = Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
         let (mut pull_bar, mut floor_bar) = (zero, T::Pack::zero());
         for slot in 0..blocks.slots() {
             let corner = blocks.corner(slot);
-            self.look_around(&scene, corner, near);
+            self.look_around(bounds, corner, near);
             let around = Around::new(self, &scene, robot, corner, near, shares, params);
             for (n, place) in places.iter().enumerate() {
                 let at = slot * BLOCK_NODES + n * T::WIDTH;
@@ -144,6 +153,24 @@ impl Mpm {
             let placed = scene.placed(*g);
             scene.wide_vjp(*g, &placed, bar, velocity_bars, wrenches, params_bar);
         }
+    }
+}
+
+/// A ball that holds a collider, or the half space of a plane.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    /// Its middle, or a point of the plane, m.
+    centre: Vec3<f64>,
+    /// Normal of the plane.
+    up: Vec3<f64>,
+    /// Radius, m; infinite for a plane.
+    reach: f64,
+}
+
+impl Bound {
+    /// At the origin.
+    pub fn zero() -> Self {
+        Bound { centre: Vec3::zero(), up: Vec3::zero(), reach: 0.0 }
     }
 }
 

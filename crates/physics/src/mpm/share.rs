@@ -91,13 +91,14 @@ impl Mpm {
         if !self.is_coupled() {
             return;
         }
-        let MpmWorkspace { robot, blocks, momenta, places, near, approaches, shares, .. } = ws;
+        let MpmWorkspace { robot, blocks, momenta, places, bounds, near, approaches, shares, .. } = ws;
         approaches.fill(Approach::zero());
         let scene = self.robot.contacts(&robot.kinematics, params);
+        self.bound(&scene, bounds);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
         for slot in 0..blocks.slots() {
             let corner = blocks.corner(slot);
-            self.look_around(&scene, corner, near);
+            self.look_around(bounds, corner, near);
             near.retain(|i| self.gives(*i).is_some());
             for i in near.iter() {
                 let geom = scene.wide(&robot.sweep, &scene.placed(self.geoms[*i]));
@@ -131,7 +132,7 @@ impl Mpm {
         if !self.is_coupled() {
             return;
         }
-        let MpmWorkspace { robot, blocks, momenta, bars, places, near, geom_bars, .. } = ws;
+        let MpmWorkspace { robot, blocks, momenta, bars, places, bounds, near, geom_bars, .. } = ws;
         let MpmWorkspace { approaches, approach_bars, share_bars, .. } = ws;
         // β to the sums of each geom.
         for (i, bar) in approach_bars.iter_mut().enumerate() {
@@ -157,11 +158,12 @@ impl Mpm {
         }
 
         let scene = self.robot.contacts(&robot.kinematics, params);
+        self.bound(&scene, bounds);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
         let mut pull_bar = Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
         for slot in 0..blocks.slots() {
             let corner = blocks.corner(slot);
-            self.look_around(&scene, corner, near);
+            self.look_around(bounds, corner, near);
             near.retain(|i| self.gives(*i).is_some());
             for i in near.iter() {
                 let geom = scene.wide(&robot.sweep, &scene.placed(self.geoms[*i]));

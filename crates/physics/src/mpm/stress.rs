@@ -127,7 +127,15 @@ fn parameters<T: Real, const P: usize>(
     n: usize,
     first: usize,
 ) -> (Twin<T::Pack>, [Twin<T::Pack>; P]) {
-    let run = |r: usize| twin::<T>(|half| T::pack(|i| params[r * n + (first + half + i).min(n - 1)]));
+    let run = |r: usize| {
+        twin::<T>(|half| {
+            let (of, first) = (&params[r * n..(r + 1) * n], first + half);
+            match of.get(first..first + T::WIDTH) {
+                Some(whole) => T::pack(|i| whole[i]),
+                None => T::pack(|i| of[(first + i).min(n - 1)]),
+            }
+        })
+    };
     (run(0), std::array::from_fn(|p| run(1 + p)))
 }
 

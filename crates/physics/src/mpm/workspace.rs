@@ -8,6 +8,7 @@ use pullback_math::{Force, Real, Scalar, Vec3};
 
 use super::blocks::{BLOCK_NODES, Blocks, node};
 use super::colliders::Reaction;
+use super::nodes::Bound;
 use super::share::Approach;
 use super::stencil::{Kernel, TILE_LENGTH};
 use super::stress::{Decomposed, Handed, decompositions};
@@ -47,6 +48,8 @@ pub struct MpmWorkspace<T: Scalar> {
     pub(super) bars: Vec<T::Quad>,
     /// Where the nodes of a block are in it, pack by pack.
     pub(super) places: Vec<Vec3<T::Pack>>,
+    /// Where the geoms are.
+    pub(super) bounds: Vec<Bound>,
     /// Geoms near a block.
     pub(super) near: Vec<usize>,
     pub(super) geom_bars: Vec<WideGeomBar<T::Pack>>,
@@ -93,6 +96,7 @@ impl<T: Scalar> MpmWorkspace<T> {
             velocities: nodes.clone(),
             bars: nodes,
             places: (0..BLOCK_NODES).step_by(T::WIDTH).map(place).collect(),
+            bounds: vec![Bound::zero(); geoms],
             near: Vec::with_capacity(mpm.geoms.len()),
             geom_bars: vec![WideGeomBar::zero(); mpm.geoms.len()],
             velocity_bars: vec![Force::zero(); bodies],
@@ -121,6 +125,7 @@ impl<T: Scalar> Workspace for MpmWorkspace<T> {
             + (self.approaches.capacity() + self.approach_bars.capacity()) * size_of::<Approach<T::Pack>>()
             + (self.shares.capacity() + self.share_bars.capacity()) * size_of::<T::Pack>()
             + self.places.capacity() * size_of::<Vec3<T::Pack>>()
+            + self.bounds.capacity() * size_of::<Bound>()
             + self.near.capacity() * size_of::<usize>()
             + self.geom_bars.capacity() * size_of::<WideGeomBar<T::Pack>>()
             + (self.velocity_bars.capacity() + self.wrenches.capacity()) * size_of::<Force<T>>()

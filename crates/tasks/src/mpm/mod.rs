@@ -26,6 +26,8 @@
 //! of paper 2 have 48³ nodes and 300 actions of 40 substeps of 5·10⁻⁵ s (`fluid-move`: 5·10⁻⁴ s). `fluid-tank` has *26³ cells between
 //! its walls and 100 actions of 20 substeps of 5·10⁻⁴ s*.
 //!
+//! Tasks on coarse scenes run in `f32`, all else in `f64` ([`objectives`]).
+//!
 //! Each scene comes in three sizes ([`Size`]): as the table says; coarse, for optimisers that run thousands of episodes; and small,
 //! where gradients are checked in every entry. The coarse version is checked along random directions, a substep at a time.
 

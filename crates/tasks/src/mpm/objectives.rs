@@ -3,6 +3,16 @@
 //! A segment holds one constant rate per lever; an episode has five. On PlasticineLab's scenes the loss is its own, 10 Σ|m − m*| +
 //! 10 Σ d·m + w Σ D², summed over the actions; paper 0 raises the weight w of contact without saying how far, ours is 100. In
 //! `fluid` the loss is that of the final state, with the sign of its first term turned: see [`Scooped`].
+//!
+//! | tasks | precision | states kept for the gradient |
+//! |---|---|---|
+//! | coarse | `f32` | all substeps: 30 to 160 MB per thread |
+//! | `-full` | `f64` | actions, and the substeps of one action at a time |
+//!
+//! Variables, losses and gradients are `f64` to the outside. Single precision halves the memory and doubles the particles in a
+//! register, and suffices: over whole episodes at three random points of each coarse task, losses differ from those in `f64` by at
+//! most 2·10⁻⁵ of themselves (`fluid`: 4·10⁻⁴, of a loss that sinks towards 0), and the cosine between gradients is at least
+//! 0.99998. Where a difference of losses below 10⁻⁵ matters, ask for the full size.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
