@@ -16,7 +16,7 @@ use crate::run::{Method, Run, Stop};
 pub struct BoDescents {
     /// Episodes at random points first, in parallel (10).
     pub first: usize,
-    /// Steps of a descent at most, J (40).
+    /// Steps of a descent at most, J (100).
     pub max_steps: usize,
     /// The rule of the step length (adaptive).
     pub rule: StepRule,
@@ -31,7 +31,7 @@ pub struct BoDescents {
 impl Default for BoDescents {
     fn default() -> Self {
         let DescentConfig { rule, step, patience, .. } = DescentConfig::default();
-        BoDescents { first: 10, max_steps: 40, rule, step, patience, model: ModelConfig::default() }
+        BoDescents { first: 10, max_steps: 100, rule, step, patience, model: ModelConfig::default() }
     }
 }
 
