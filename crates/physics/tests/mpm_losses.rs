@@ -390,21 +390,7 @@ fn arm(shapes: [Shape; 3]) -> Model {
         ("turn", 1, JointKind::Hinge, Vec3::new(0.6, 0.8, 0.0)),
         ("elbow", 2, JointKind::Hinge, Vec3::new(0.0, 1.0, 0.0)),
     ] {
-        model.joints.push(Joint {
-            name: name.into(),
-            body,
-            kind,
-            anchor: Vec3::new(0.01, 0.0, 0.02),
-            axis,
-            reference: 0.0,
-            damping: 0.0,
-            stiffness: 0.0,
-            spring_reference: 0.0,
-            armature: 0.0,
-            range: None,
-            q: 0,
-            v: 0,
-        });
+        model.joints.push(Joint { anchor: Vec3::new(0.01, 0.0, 0.02), ..Joint::new(name, body, kind, axis) });
     }
     // The last one is fixed to the world.
     let turned = Quat::from_axis_angle(Vec3::new(0.48, 0.6, 0.64), 0.8);
@@ -417,17 +403,10 @@ fn arm(shapes: [Shape; 3]) -> Model {
 
 fn geom(name: &str, body: usize, shape: Shape, offset: f64, orientation: Quat<f64>) -> Geom {
     Geom {
-        name: name.into(),
-        body,
-        shape,
         position: Vec3::new(offset, 0.02, 0.01),
         orientation,
-        collision_bits: 1,
-        collides_with: 1,
         friction: [0.6, 0.0, 0.0],
-        margin: 0.0,
-        softness: Default::default(),
-        rgba: [1.0; 4],
+        ..Geom::new(name, body, shape)
     }
 }
 

@@ -92,6 +92,35 @@ pub struct Joint {
     pub v: usize,
 }
 
+impl Joint {
+    /// A joint at the origin of `body` and along a unit `axis` (unused by free and ball joints), without limits, spring, damping or
+    /// armature; its coordinate is 0 where the bodies stand as described.
+    ///
+    /// ```
+    /// use pullback_math::Vec3;
+    /// use pullback_physics::articulated::{Joint, JointKind};
+    /// let knee = Joint::new("knee", 2, JointKind::Hinge, Vec3::new(0.0, 1.0, 0.0));
+    /// let knee = Joint { damping: 0.1, range: Some((0.0, 2.5)), ..knee };
+    /// ```
+    pub fn new(name: impl Into<String>, body: usize, kind: JointKind, axis: Vec3<f64>) -> Self {
+        Joint {
+            name: name.into(),
+            body,
+            kind,
+            anchor: Vec3::zero(),
+            axis,
+            reference: 0.0,
+            damping: 0.0,
+            stiffness: 0.0,
+            spring_reference: 0.0,
+            armature: 0.0,
+            range: None,
+            q: 0,
+            v: 0,
+        }
+    }
+}
+
 /// A shape, in its own frame. Sizes in m.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
@@ -213,6 +242,30 @@ pub struct Geom {
     pub softness: ContactSoftness,
     /// Colour and opacity.
     pub rgba: [f32; 4],
+}
+
+impl Geom {
+    /// A grey shape in the frame of `body`, which collides with all others, with MuJoCo's friction.
+    ///
+    /// ```
+    /// use pullback_physics::articulated::{Geom, Shape};
+    /// let ball = Geom { friction: [0.5, 0.0, 0.0], ..Geom::new("ball", 1, Shape::Sphere { radius: 0.1 }) };
+    /// ```
+    pub fn new(name: impl Into<String>, body: usize, shape: Shape) -> Self {
+        Geom {
+            name: name.into(),
+            body,
+            shape,
+            position: Vec3::zero(),
+            orientation: Quat::identity(),
+            collision_bits: 1,
+            collides_with: 1,
+            friction: [1.0, 0.005, 0.0001],
+            margin: 0.0,
+            softness: ContactSoftness::default(),
+            rgba: [0.5, 0.5, 0.5, 1.0],
+        }
+    }
 }
 
 /// A named frame on a body.
