@@ -37,6 +37,8 @@ pub mod objectives;
 mod plasticine;
 mod scene;
 mod targets;
+#[cfg(test)]
+mod tests;
 mod water;
 
 use pullback_core::ConfigError;
