@@ -248,7 +248,10 @@ fn the_demo_ends_in_one_self_contained_page() {
     let (value, code) = json(&folder, &["demo"]);
     assert_eq!((code, value["checks_passed"].clone()), (0, value["checks"].clone()));
     let page = std::fs::read_to_string(folder.0.join("index.html")).unwrap();
-    assert!(page.matches("data:image/png;base64,").count() >= 4);
+    assert!(page.matches("data:image/png;base64,").count() >= 6);
+    for verdict in ["trustworthy", "plateaued"] {
+        assert!(page.contains(verdict), "the page knows no {verdict} task");
+    }
     for outside in ["http://", "https://", "src=\"/", "<script"] {
         assert!(!page.contains(outside), "the page refers to {outside}");
     }

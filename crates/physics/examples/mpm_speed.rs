@@ -26,34 +26,9 @@ fn tool() -> Model {
         com: Vec3::zero(),
         inertia: SymMat3::identity(),
     });
-    model.joints.push(Joint {
-        name: "down".into(),
-        body: 1,
-        kind: JointKind::Slide,
-        anchor: Vec3::zero(),
-        axis: Vec3::new(0.0, 0.0, 1.0),
-        reference: 0.0,
-        damping: 0.0,
-        stiffness: 0.0,
-        spring_reference: 0.0,
-        armature: 0.0,
-        range: None,
-        q: 0,
-        v: 0,
-    });
-    model.geoms.push(Geom {
-        name: "tool".into(),
-        body: 1,
-        shape: Shape::Sphere { radius: 0.05 },
-        position: Vec3::zero(),
-        orientation: Quat::identity(),
-        collision_bits: 1,
-        collides_with: 1,
-        friction: [0.9, 0.0, 0.0],
-        margin: 0.0,
-        softness: Default::default(),
-        rgba: [1.0; 4],
-    });
+    model.joints.push(Joint::new("down", 1, JointKind::Slide, Vec3::new(0.0, 0.0, 1.0)));
+    let sphere = Geom::new("tool", 1, Shape::Sphere { radius: 0.05 });
+    model.geoms.push(Geom { friction: [0.9, 0.0, 0.0], ..sphere });
     model
 }
 

@@ -30,34 +30,13 @@ fn collider(shape: Shape) -> Model {
         ("z", JointKind::Slide, Vec3::new(0.0, 0.0, 1.0)),
         ("turn", JointKind::Hinge, Vec3::new(0.0, 1.0, 0.0)),
     ] {
-        model.joints.push(Joint {
-            name: name.into(),
-            body: 1,
-            kind,
-            anchor: Vec3::zero(),
-            axis,
-            reference: 0.0,
-            damping: 0.0,
-            stiffness: 0.0,
-            spring_reference: 0.0,
-            armature: 0.0,
-            range: if name == "x" { Some((-0.2, 0.2)) } else { None },
-            q: 0,
-            v: 0,
-        });
+        let range = (name == "x").then_some((-0.2, 0.2));
+        model.joints.push(Joint { range, ..Joint::new(name, 1, kind, axis) });
     }
     model.geoms.push(Geom {
-        name: "tool".into(),
-        body: 1,
-        shape,
         position: Vec3::new(0.01, 0.0, 0.0),
-        orientation: Quat::identity(),
-        collision_bits: 1,
-        collides_with: 1,
         friction: [0.6, 0.0, 0.0],
-        margin: 0.0,
-        softness: Default::default(),
-        rgba: [1.0; 4],
+        ..Geom::new("tool", 1, shape)
     });
     model.compile().unwrap()
 }

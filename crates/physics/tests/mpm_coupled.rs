@@ -6,42 +6,67 @@ use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout_along, check_step};
 use pullback_core::{Described, Rollout, Schedule, System};
 use pullback_math::{Quat, SymMat3, Vec3};
-use pullback_physics::articulated::{Actuator, ActuatorTarget, JointKind, Model, Shape};
+use pullback_physics::articulated::{Actuator, ActuatorTarget, Body, Geom, Joint, JointKind, Model, Shape};
 use pullback_physics::mpm::cloud::{Cloud, Grid, Stuff, random_box};
 use pullback_physics::mpm::grid::Floor;
 use pullback_physics::mpm::system::Mpm;
-use pullback_physics::mpm::tools::{Tools, chopsticks};
+
+const X: Vec3<f64> = Vec3 { x: 1.0, y: 0.0, z: 0.0 };
+const Y: Vec3<f64> = Vec3 { x: 0.0, y: 1.0, z: 0.0 };
+const Z: Vec3<f64> = Vec3 { x: 0.0, y: 0.0, z: 1.0 };
+
+/// A body whose origin is its centre of mass.
+fn body(name: &str, parent: usize, position: Vec3<f64>, mass: f64, inertia: SymMat3<f64>) -> Body {
+    let (orientation, com) = (Quat::identity(), Vec3::zero());
+    Body { name: name.into(), parent, position, orientation, mass, com, inertia }
+}
+
+/// A slide whose coordinate is `start` where the bodies stand as described, with its spring at rest there.
+fn slide(name: &str, body: usize, axis: Vec3<f64>, start: f64, range: Option<(f64, f64)>) -> Joint {
+    let joint = Joint::new(name, body, JointKind::Slide, axis);
+    Joint { reference: start, spring_reference: start, range, ..joint }
+}
+
+/// A shape that deflects material and does not collide with others.
+fn geom(name: &str, body: usize, shape: Shape, friction: f64) -> Geom {
+    Geom { collides_with: 0, friction: [friction, 0.0, 0.0], ..Geom::new(name, body, shape) }
+}
+
+/// Inertia of the tools below, kg m².
+fn inertia() -> SymMat3<f64> {
+    SymMat3::diagonal(Vec3::new(1e-4, 1.2e-4, 0.9e-4))
+}
 
 /// A free body of one shape.
 fn free(shape: Shape, at: Vec3<f64>, mass: f64, inertia: f64) -> Model {
-    let mut tools = Tools::new("free");
-    let body = tools.body("body", 0, at);
-    tools.joint("body", body, JointKind::Free, Vec3::new(0.0, 0.0, 1.0), 0.0, None);
-    tools.weigh(body, mass, SymMat3::diagonal(Vec3::new(inertia, 1.3 * inertia, 0.8 * inertia)));
-    tools.geom("geom", body, shape, Vec3::zero(), Quat::identity(), 0.6);
-    tools.build().unwrap()
+    let mut model = Model::new("free");
+    let inertia = SymMat3::diagonal(Vec3::new(inertia, 1.3 * inertia, 0.8 * inertia));
+    model.bodies.push(body("body", 0, at, mass, inertia));
+    model.joints.push(Joint::new("body", 1, JointKind::Free, Z));
+    model.geoms.push(geom("geom", 1, shape, 0.6));
+    model.compile().unwrap()
 }
 
 /// A capsule on two slides and a hinge, the first held by a position servo and limited, the second by a velocity servo.
 fn held() -> Model {
-    let mut tools = Tools::new("held");
-    let body = tools.body("tool", 0, Vec3::new(0.5, 0.5, 0.42));
-    tools.slides("", body, [Some((0.499, 0.6)), None, Some((0.2, 0.8))]);
-    tools.joint("turn", body, JointKind::Hinge, Vec3::new(0.0, 1.0, 0.0), 0.0, None);
-    tools.weigh(body, 0.02, SymMat3::diagonal(Vec3::new(1e-4, 1.2e-4, 0.9e-4)));
+    let mut model = Model::new("held");
+    model.bodies.push(body("tool", 0, Vec3::new(0.5, 0.5, 0.42), 0.02, inertia()));
+    let turn = Joint::new("turn", 1, JointKind::Hinge, Y);
+    model.joints = vec![
+        slide("x", 1, X, 0.5, Some((0.499, 0.6))),
+        slide("z", 1, Z, 0.42, Some((0.2, 0.8))),
+        Joint { damping: 1e-3, stiffness: 0.02, ..turn },
+    ];
     let shape = Shape::Capsule { radius: 0.05, half_length: 0.06 };
-    tools.geom(
-        "tool",
-        body,
-        shape,
-        Vec3::new(0.01, 0.0, 0.0),
-        Quat::from_axis_angle(Vec3::new(1.0, 0.0, 0.0), 0.9),
-        0.6,
-    );
+    model.geoms.push(Geom {
+        position: Vec3::new(0.01, 0.0, 0.0),
+        orientation: Quat::from_axis_angle(X, 0.9),
+        ..geom("tool", 1, shape, 0.6)
+    });
     for (name, joint, gain, bias) in
         [("x servo", 0, 30.0, [0.0, -30.0, -0.4]), ("z servo", 1, 2.0, [0.0, 0.0, -2.0])]
     {
-        tools.model.actuators.push(Actuator {
+        model.actuators.push(Actuator {
             name: name.into(),
             target: ActuatorTarget::Joint(joint),
             gear: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
@@ -51,9 +76,24 @@ fn held() -> Model {
             force_range: None,
         });
     }
-    tools.model.joints[2].damping = 1e-3;
-    tools.model.joints[2].stiffness = 0.02;
-    tools.build().unwrap()
+    model.compile().unwrap()
+}
+
+/// Two parallel capsules that move along three slides and turn about a ball as one, each with a slide that is half the gap.
+fn chopsticks(at: Vec3<f64>) -> Model {
+    let mut model = Model::new("chopsticks");
+    model.bodies.push(body("hand", 0, at, 0.02, inertia()));
+    for (name, axis, start) in [("x", X, at.x), ("y", Y, at.y), ("z", Z, at.z)] {
+        model.joints.push(slide(name, 1, axis, start, Some((0.1, 0.9))));
+    }
+    model.joints.push(Joint::new("turn", 1, JointKind::Ball, Z));
+    for (i, (name, side)) in [("left", -1.0), ("right", 1.0)].into_iter().enumerate() {
+        model.bodies.push(body(name, 1, X * (side * 0.05), 0.02, inertia()));
+        model.joints.push(slide(&format!("{name}.gap"), 2 + i, X * side, 0.05, Some((0.01, 0.15))));
+        let shape = Shape::Capsule { radius: 0.03, half_length: 0.08 };
+        model.geoms.push(geom(&format!("{name}.stick"), 2 + i, shape, 1.0));
+    }
+    model.compile().unwrap()
 }
 
 fn scene(stuff: Stuff, model: Model) -> Mpm {
@@ -94,14 +134,7 @@ fn models() -> [(&'static str, Model); 4] {
         ("ball", free(Shape::Sphere { radius: 0.08 }, at, 0.02, 5e-5)),
         ("box", free(Shape::Box { half: Vec3::new(0.07, 0.06, 0.05) }, at, 0.02, 5e-5)),
         ("held", held()),
-        ("chopsticks", {
-            let anywhere = [Some((0.1, 0.9)); 3];
-            let mut model = chopsticks(at, 0.03, 0.08, 0.1, (0.02, 0.3), anywhere, 1.0).unwrap();
-            model.bodies.iter_mut().skip(1).for_each(|b| {
-                (b.mass, b.inertia) = (0.02, SymMat3::diagonal(Vec3::new(1e-4, 1.2e-4, 0.9e-4)));
-            });
-            model
-        }),
+        ("chopsticks", chopsticks(at)),
     ]
 }
 
@@ -227,18 +260,15 @@ fn tank(density: f64, z: f64, stiffness: f64) -> Mpm {
         lattice.filter(|x| apart(x).x.max(apart(x).y).max(apart(x).z) > 0.0).collect();
     let mut cloud = Cloud::default();
     cloud.add("water", Stuff::Fluid(1e6, 0.3), 1000.0, step * step * step, &places, Vec3::zero()).unwrap();
-    let mut tools = Tools::new("box");
-    let body = tools.body("box", 0, centre);
-    if stiffness > 0.0 {
-        tools.joint("box", body, JointKind::Slide, Vec3::new(0.0, 0.0, 1.0), z, None);
-        (tools.model.joints[0].stiffness, tools.model.joints[0].damping) = (stiffness, 40.0);
-    } else {
-        tools.joint("box", body, JointKind::Free, Vec3::new(0.0, 0.0, 1.0), 0.0, None);
-    }
     let mass = density * 8.0 * HALF.powi(3);
-    tools.weigh(body, mass, SymMat3::identity() * (mass * HALF * HALF * 2.0 / 3.0));
-    let shape = Shape::Box { half: Vec3::new(HALF, HALF, HALF) };
-    tools.geom("box", body, shape, Vec3::zero(), Quat::identity(), 0.0);
+    let mut model = Model::new("box");
+    model.bodies.push(body("box", 0, centre, mass, SymMat3::identity() * (mass * HALF * HALF * 2.0 / 3.0)));
+    model.joints.push(if stiffness > 0.0 {
+        Joint { stiffness, damping: 40.0, ..slide("box", 1, Z, z, None) }
+    } else {
+        Joint::new("box", 1, JointKind::Free, Z)
+    });
+    model.geoms.push(geom("box", 1, Shape::Box { half: Vec3::new(HALF, HALF, HALF) }, 0.0));
     let grid = Grid {
         nodes: [16, 16, 32],
         spacing: CELL,
@@ -246,7 +276,7 @@ fn tank(density: f64, z: f64, stiffness: f64) -> Mpm {
         floor_friction: 0.0,
         ..Grid::cube(32)
     };
-    Mpm::coupled(grid, cloud, tools.build().unwrap(), 4e-4).unwrap()
+    Mpm::coupled(grid, cloud, model.compile().unwrap(), 4e-4).unwrap()
 }
 
 /// Height of the box, averaged over the second half of `steps` substeps.

@@ -29,21 +29,7 @@ fn free_body(shape: Shape, orientation: Quat<f64>, height: f64, slope: f64) -> M
         inertia: SymMat3::identity() * 0.06,
     };
     model.bodies.push(body);
-    model.joints.push(Joint {
-        name: "free".into(),
-        body: 1,
-        kind: JointKind::Free,
-        anchor: Vec3::zero(),
-        axis: Vec3::new(0.0, 0.0, 1.0),
-        reference: 0.0,
-        damping: 0.0,
-        stiffness: 0.0,
-        spring_reference: 0.0,
-        armature: 0.0,
-        range: None,
-        q: 0,
-        v: 0,
-    });
+    model.joints.push(Joint::new("free", 1, JointKind::Free, Vec3::new(0.0, 0.0, 1.0)));
     let tilt = Quat::from_axis_angle(Vec3::new(0.0, 1.0, 0.0), slope);
     model.geoms.push(geom("ground", 0, Shape::Plane, Vec3::zero(), tilt));
     model.geoms.push(geom("shape", 1, shape, Vec3::zero(), orientation));

@@ -94,34 +94,8 @@ fn two(shape: Shape, collides_with: u32) -> Result<Articulated, pullback_core::C
             com: Vec3::zero(),
             inertia: SymMat3::identity(),
         });
-        model.joints.push(Joint {
-            name: name.into(),
-            body: i + 1,
-            kind: JointKind::Free,
-            anchor: Vec3::zero(),
-            axis: Vec3::new(0.0, 0.0, 1.0),
-            reference: 0.0,
-            damping: 0.0,
-            stiffness: 0.0,
-            spring_reference: 0.0,
-            armature: 0.0,
-            range: None,
-            q: 0,
-            v: 0,
-        });
-        model.geoms.push(Geom {
-            name: name.into(),
-            body: i + 1,
-            shape,
-            position: Vec3::zero(),
-            orientation: Quat::identity(),
-            collision_bits: 1,
-            collides_with,
-            friction: [0.5, 0.0, 0.0],
-            margin: 0.0,
-            softness: Default::default(),
-            rgba: [1.0; 4],
-        });
+        model.joints.push(Joint::new(name, i + 1, JointKind::Free, Vec3::new(0.0, 0.0, 1.0)));
+        model.geoms.push(Geom { collides_with, friction: [0.5, 0.0, 0.0], ..Geom::new(name, i + 1, shape) });
     }
     Articulated::new(model.compile()?)
 }

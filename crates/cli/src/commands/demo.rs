@@ -1,5 +1,7 @@
 //! `pullback demo`: a short tour that ends in one HTML page with pictures.
 
+mod search;
+
 use std::time::Instant;
 
 use pullback_core::rollout::Inputs;
@@ -40,6 +42,8 @@ pub fn run(seed: u64, output: &Output) -> Result<bool, CliError> {
     bar.inc(1);
     let memory = checkpoints()?;
     bar.inc(1);
+    let searched = search::section(seed)?;
+    bar.inc(1);
     let passed = checks.iter().filter(|c| **c).count();
     let all_passed = passed == checks.len();
     let tone = if all_passed { Tone::Good } else { Tone::Bad };
@@ -55,10 +59,11 @@ pub fn run(seed: u64, output: &Output) -> Result<bool, CliError> {
         },
         toy.0,
         identified.0,
+        searched.0,
         memory.0,
         Stat::new("this tour", format!("{seconds:.1} s"), "no compilation, no warm-up"),
     ]);
-    report.sections = vec![overview, toy.1, identified.1, map, memory.1, check_section];
+    report.sections = vec![overview, toy.1, identified.1, map, searched.1, memory.1, check_section];
     let page = folder.join("index.html");
     report.save(&page)?;
     bar.finish_and_clear();

@@ -38,7 +38,8 @@ pub fn run(options: &DoctorOptions, seed: u64, output: &Output) -> Result<bool, 
     Ok(true)
 }
 
-fn word(verdict: Verdict) -> &'static str {
+/// The verdict in a word.
+pub fn word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Trustworthy => "trustworthy",
         Verdict::Rugged => "rugged",
@@ -47,7 +48,8 @@ fn word(verdict: Verdict) -> &'static str {
     }
 }
 
-fn percent(share: f64) -> String {
+/// A share in per cent.
+pub fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 

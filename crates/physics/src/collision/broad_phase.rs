@@ -213,37 +213,7 @@ mod tests {
     }
 
     fn hinge(body: usize) -> Joint {
-        Joint {
-            name: format!("hinge {body}"),
-            body,
-            kind: JointKind::Hinge,
-            anchor: Vec3::zero(),
-            axis: Vec3::new(0.0, 1.0, 0.0),
-            reference: 0.0,
-            damping: 0.0,
-            stiffness: 0.0,
-            spring_reference: 0.0,
-            armature: 0.0,
-            range: None,
-            q: 0,
-            v: 0,
-        }
-    }
-
-    fn geom(name: &str, body: usize, shape: Shape) -> Geom {
-        Geom {
-            name: name.into(),
-            body,
-            shape,
-            position: Vec3::zero(),
-            orientation: Quat::identity(),
-            collision_bits: 1,
-            collides_with: 1,
-            friction: [1.0, 0.0, 0.0],
-            margin: 0.0,
-            softness: Default::default(),
-            rgba: [1.0; 4],
-        }
+        Joint::new(format!("hinge {body}"), body, JointKind::Hinge, Vec3::new(0.0, 1.0, 0.0))
     }
 
     /// World with a floor; a chain 1 – 2 – 3, and 4 fixed to 3.
@@ -252,9 +222,9 @@ mod tests {
         let mut model = Model::new("chain");
         model.bodies.extend([body("one", 0), body("two", 1), body("three", 2), body("four", 3)]);
         model.joints.extend([hinge(1), hinge(2), hinge(3)]);
-        model.geoms.push(geom("floor", 0, Shape::Plane));
+        model.geoms.push(Geom::new("floor", 0, Shape::Plane));
         for i in 1..5 {
-            model.geoms.push(geom(&format!("ball {i}"), i, ball));
+            model.geoms.push(Geom::new(format!("ball {i}"), i, ball));
         }
         model
     }

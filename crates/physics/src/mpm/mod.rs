@@ -11,7 +11,6 @@
 //! | `nodes` | the same for all nodes in use, in packs |
 //! | [`colliders`] | how colliders move: driven, or coupled both ways |
 //! | `share` | how hard nodes meet a body that gives way |
-//! | [`tools`] | containers, rolling pins, chopsticks and fingers as models |
 //! | [`losses`] | where the particles should be, and how far they are from it |
 //! | [`cloud`] | particles and grid as a builder writes them down |
 //! | [`system`] | one substep as a differentiable system |
@@ -31,7 +30,6 @@ mod share;
 pub mod stencil;
 pub mod stress;
 pub mod system;
-pub mod tools;
 mod transfer;
 pub mod view;
 pub mod workspace;

@@ -32,17 +32,10 @@ pub fn empty(gravity: Vec3<f64>) -> Model {
 
 fn geom(body: usize, shape: Shape, position: Vec3<f64>, orientation: Quat<f64>, friction: f64) -> Geom {
     Geom {
-        name: format!("geom {body}"),
-        body,
-        shape,
         position,
         orientation,
-        collision_bits: 1,
-        collides_with: 1,
         friction: [friction, 0.0, 0.0],
-        margin: 0.0,
-        softness: Default::default(),
-        rgba: [1.0; 4],
+        ..Geom::new(format!("geom {body}"), body, shape)
     }
 }
 
@@ -79,21 +72,7 @@ pub fn sliding(
         com: Vec3::zero(),
         inertia: SymMat3::identity(),
     });
-    model.joints.push(Joint {
-        name: "slide".into(),
-        body: 1,
-        kind: JointKind::Slide,
-        anchor: Vec3::zero(),
-        axis,
-        reference: 0.0,
-        damping: 0.0,
-        stiffness: 0.0,
-        spring_reference: 0.0,
-        armature: 0.0,
-        range: None,
-        q: 0,
-        v: 0,
-    });
+    model.joints.push(Joint::new("slide", 1, JointKind::Slide, axis));
     model.geoms.push(geom(1, shape, Vec3::zero(), Quat::identity(), friction));
     model.compile().unwrap()
 }

@@ -103,19 +103,7 @@ pub fn random_state(model: &Model, seed: u64) -> Vec<f64> {
 
 /// A geom of a model.
 pub fn geom(name: &str, body: usize, shape: Shape, position: Vec3<f64>, orientation: Quat<f64>) -> Geom {
-    Geom {
-        name: name.into(),
-        body,
-        shape,
-        position,
-        orientation,
-        collision_bits: 1,
-        collides_with: 1,
-        friction: [0.6, 0.0, 0.0],
-        margin: 0.0,
-        softness: Default::default(),
-        rgba: [1.0; 4],
-    }
+    Geom { position, orientation, friction: [0.6, 0.0, 0.0], ..Geom::new(name, body, shape) }
 }
 
 /// The branching robot with a shape on every body, sunk into the ground and into each other.

@@ -10,19 +10,7 @@ use pullback_physics::soft::{Cloth, Placement, SoftBody, Solid, SolidLaw};
 use pullback_physics::world::World;
 
 pub fn geom(name: &str, body: usize, shape: Shape, position: Vec3<f64>) -> Geom {
-    Geom {
-        name: name.into(),
-        body,
-        shape,
-        position,
-        orientation: Quat::identity(),
-        collision_bits: 1,
-        collides_with: 1,
-        friction: [0.5, 0.0, 0.0],
-        margin: 0.0,
-        softness: Default::default(),
-        rgba: [1.0; 4],
-    }
+    Geom { position, friction: [0.5, 0.0, 0.0], ..Geom::new(name, body, shape) }
 }
 
 /// A ground plane.
@@ -44,21 +32,7 @@ pub fn paddle(shape: Shape) -> Model {
         com: Vec3::new(0.02, 0.0, 0.01),
         inertia: SymMat3::identity() * 0.01,
     });
-    let joint = |name: &str, kind, axis| Joint {
-        name: name.into(),
-        body: 1,
-        kind,
-        anchor: Vec3::zero(),
-        axis,
-        reference: 0.0,
-        damping: 0.1,
-        stiffness: 0.0,
-        spring_reference: 0.0,
-        armature: 0.0,
-        range: None,
-        q: 0,
-        v: 0,
-    };
+    let joint = |name: &str, kind, axis| Joint { damping: 0.1, ..Joint::new(name, 1, kind, axis) };
     model.joints.push(joint("lift", JointKind::Slide, Vec3::new(0.0, 0.0, 1.0)));
     model.joints.push(joint("turn", JointKind::Hinge, Vec3::new(0.0, 1.0, 0.0)));
     model.geoms.push(geom("ground", 0, Shape::Plane, Vec3::zero()));

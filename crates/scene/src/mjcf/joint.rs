@@ -109,19 +109,14 @@ impl JointSpec {
         }
         let free = self.kind == JointKind::Free;
         Ok(Joint {
-            name: e.text("name").unwrap_or_default().to_string(),
-            body: 0,
-            kind: self.kind,
             anchor: if free { Vec3::zero() } else { frame.point(self.position) },
-            axis,
             reference: if directed { angular(self.reference) } else { 0.0 },
             damping: self.damping[0],
             stiffness: self.stiffness[0],
             spring_reference: if directed { angular(self.spring_reference) } else { 0.0 },
             armature: self.armature,
             range: self.limits(e, compiler)?,
-            q: 0,
-            v: 0,
+            ..Joint::new(e.text("name").unwrap_or_default(), 0, self.kind, axis)
         })
     }
 

@@ -102,27 +102,9 @@ fn root(model: &mut Model, link: &Link, options: &UrdfOptions) -> Result<Placed,
     }
     model.bodies.push(body(link, 0, Pose::identity()));
     if options.floating_base {
-        model.joints.push(joint("floating_base", 1, JointKind::Free, Vec3::zero()));
+        model.joints.push(ModelJoint::new("floating_base", 1, JointKind::Free, Vec3::zero()));
     }
     Ok(Placed { body: 1, body_from_link })
-}
-
-fn joint(name: &str, body: usize, kind: JointKind, axis: Vec3<f64>) -> ModelJoint {
-    ModelJoint {
-        name: name.into(),
-        body,
-        kind,
-        anchor: Vec3::zero(),
-        axis,
-        reference: 0.0,
-        damping: 0.0,
-        stiffness: 0.0,
-        spring_reference: 0.0,
-        armature: 0.0,
-        range: None,
-        q: 0,
-        v: 0,
-    }
 }
 
 fn child(
@@ -145,7 +127,7 @@ fn child(
     let new = |name: &str, kind, axis| ModelJoint {
         damping: by.damping,
         range: by.range,
-        ..joint(name, index, kind, axis)
+        ..ModelJoint::new(name, index, kind, axis)
     };
     let here = Placed { body: index, body_from_link: Pose::identity() };
     match by.motion {

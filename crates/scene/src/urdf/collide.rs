@@ -4,14 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use pullback_math::Vec3;
-use pullback_physics::articulated::model::{ContactSoftness, Geom, Model, Shape};
+use pullback_physics::articulated::model::{Geom, Model, Shape};
 
 use super::UrdfOptions;
 use super::read::{Geometry, Link, Pose};
 use crate::{ImportError, mesh};
-
-/// MuJoCo's default friction: sliding, torsional, rolling.
-const FRICTION: [f64; 3] = [1.0, 0.005, 0.0001];
 
 /// Adds geoms to a model; a mesh file used twice at one scale is read once.
 pub(super) struct Collider<'a> {
@@ -52,17 +49,9 @@ impl<'a> Collider<'a> {
             };
             let pose = body_from_link.then(collision.pose);
             model.geoms.push(Geom {
-                name: self.name(collision.name.as_deref(), &link.name, i),
-                body,
-                shape,
                 position: pose.position,
                 orientation: pose.orientation,
-                collision_bits: 1,
-                collides_with: 1,
-                friction: FRICTION,
-                margin: 0.0,
-                softness: ContactSoftness::default(),
-                rgba: [0.5, 0.5, 0.5, 1.0],
+                ..Geom::new(self.name(collision.name.as_deref(), &link.name, i), body, shape)
             });
         }
         Ok(())

@@ -39,6 +39,8 @@ pub mod objectives;
 mod plasticine;
 mod scene;
 mod targets;
+#[cfg(test)]
+mod tests;
 mod water;
 
 use pullback_core::ConfigError;

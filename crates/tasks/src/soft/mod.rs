@@ -34,7 +34,7 @@ mod solids;
 use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, StepControl};
 use pullback_core::random::Random;
 use pullback_core::{ConfigError, FieldShape, System, VectorField};
-use pullback_math::{Dual, Quat, Vec3};
+use pullback_math::Dual;
 use pullback_physics::articulated::{Geom, Model, Shape};
 use pullback_physics::world::World;
 
@@ -243,19 +243,7 @@ fn shake(world: &World, start: &[f64]) -> Vec<f64> {
 /// A model with nothing but a level ground.
 fn ground(friction: f64) -> Result<Model, ConfigError> {
     let mut model = Model::new("ground");
-    model.geoms.push(Geom {
-        name: "ground".into(),
-        body: 0,
-        shape: Shape::Plane,
-        position: Vec3::zero(),
-        orientation: Quat::identity(),
-        collision_bits: 1,
-        collides_with: 1,
-        friction: [friction, 0.0, 0.0],
-        margin: 0.0,
-        softness: Default::default(),
-        rgba: [0.5, 0.5, 0.5, 1.0],
-    });
+    model.geoms.push(Geom { friction: [friction, 0.0, 0.0], ..Geom::new("ground", 0, Shape::Plane) });
     model.compile()
 }
 

@@ -1,7 +1,7 @@
 //! The arm of nine freedoms with a cloth at its fingertips, which it lifts off a table and carries aside.
 
 use pullback_core::{ConfigError, Described, VectorField};
-use pullback_math::{Quat, Vec3};
+use pullback_math::Vec3;
 use pullback_physics::articulated::{Articulated, Geom, Model, Shape};
 use pullback_physics::soft::mesh::{Diagonals, cloth_grid};
 use pullback_physics::soft::{Attachment, Cloth, Placement, SoftBody, SoftContact};
@@ -45,17 +45,12 @@ pub(super) fn robot_cloth(size: Size) -> Result<Driven<World, Knots>, ConfigErro
     // A table whose top is just below the cloth; the arm passes through it, the cloth does not.
     let half = 0.5 * (grip.z - RADIUS);
     model.geoms.push(Geom {
-        name: "table".into(),
-        body: 0,
-        shape: Shape::Box { half: Vec3::new(0.15, 0.15, half) },
         position: Vec3::new(grip.x, grip.y, half),
-        orientation: Quat::identity(),
         collision_bits: 0,
         collides_with: 2,
         friction: [0.3, 0.0, 0.0],
-        margin: 0.0,
-        softness: Default::default(),
         rgba: [0.55, 0.43, 0.32, 1.0],
+        ..Geom::new("table", 0, Shape::Box { half: Vec3::new(0.15, 0.15, half) })
     });
 
     let cells = size.pick(12, 2);

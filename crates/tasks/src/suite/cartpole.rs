@@ -113,21 +113,8 @@ fn cart_with_links<const N: usize>(damping: f64) -> Model {
             inertia: SymMat3::diagonal(Vec3::new(across, across, 1e-4 * mass)),
         }
     };
-    let joint = |name: String, body, kind, axis, damping| Joint {
-        name,
-        body,
-        kind,
-        anchor: Vec3::zero(),
-        axis,
-        reference: 0.0,
-        damping,
-        stiffness: 0.0,
-        spring_reference: 0.0,
-        armature: 0.0,
-        range: None,
-        q: 0,
-        v: 0,
-    };
+    let joint =
+        |name: String, body, kind, axis, damping| Joint { damping, ..Joint::new(name, body, kind, axis) };
     model.bodies.push(body("cart".into(), 0, CART, 0.0, 0.0));
     model.joints.push(joint("slide".into(), 1, JointKind::Slide, Vec3::new(1.0, 0.0, 0.0), 0.0));
     for (k, mass) in LINKS.into_iter().enumerate().take(N) {

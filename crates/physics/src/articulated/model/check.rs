@@ -1,0 +1,124 @@
+//! What [`Model::compile`] refuses: bodies, joints, terrain and references that make no sense.
+
+use pullback_core::ConfigError;
+use pullback_math::Vec3;
+
+use super::{ActuatorTarget, Heightfield, Joint, JointKind, Model, Shape};
+
+impl Model {
+    pub(super) fn check_bodies(&self) -> Result<(), ConfigError> {
+        if self.bodies.is_empty() {
+            return Err(ConfigError::new("a model needs a world"));
+        }
+        unique("body", self.bodies.iter().map(|b| b.name.as_str()))?;
+        for (i, body) in self.bodies.iter().enumerate().skip(1) {
+            let refuse = |why: String| Err(ConfigError::new(format!("body `{}`: {why}", body.name)));
+            if body.parent >= i {
+                return refuse("its parent must stand before it".into());
+            }
+            if !(body.mass.is_finite() && body.mass >= 0.0) {
+                return refuse(format!("mass {} is not a mass", body.mass));
+            }
+            let finite = |v: Vec3<f64>| v.x.is_finite() && v.y.is_finite() && v.z.is_finite();
+            if !(finite(body.position) && finite(body.com)) {
+                return refuse("its position or centre of mass is not finite".into());
+            }
+            if (body.orientation.norm_squared() - 1.0).abs() > 1e-9 {
+                return refuse("its orientation is not a unit quaternion".into());
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_joints(&self) -> Result<(), ConfigError> {
+        unique("joint", self.joints.iter().map(|j| j.name.as_str()))?;
+        for (i, joint) in self.joints.iter().enumerate() {
+            let refuse = |why: &str| Err(ConfigError::new(format!("joint `{}`: {why}", joint.name)));
+            if joint.body == 0 || joint.body >= self.bodies.len() {
+                return refuse("it belongs to no body");
+            }
+            if i > 0 && self.joints[i - 1].body > joint.body {
+                return refuse("joints must stand in body order");
+            }
+            // Joints stand in body order, so those of one body are neighbours.
+            let same_body = |other: Option<&Joint>| other.is_some_and(|j| j.body == joint.body);
+            let alone = !same_body(self.joints.get(i + 1)) && (i == 0 || !same_body(self.joints.get(i - 1)));
+            if joint.kind == JointKind::Free && (self.bodies[joint.body].parent != 0 || !alone) {
+                return refuse("a free joint must be the only joint of a child of the world");
+            }
+            let directed = matches!(joint.kind, JointKind::Hinge | JointKind::Slide);
+            if directed && (joint.axis.norm() - 1.0).abs() > 1e-9 {
+                return refuse("its axis is not a unit vector");
+            }
+            for value in [joint.damping, joint.stiffness, joint.armature] {
+                if !(value.is_finite() && value >= 0.0) {
+                    return refuse("damping, stiffness and armature must not be negative");
+                }
+            }
+            if joint.range.is_some_and(|(low, high)| low.is_nan() || high.is_nan() || low > high) {
+                return refuse("its range is empty");
+            }
+        }
+        Ok(())
+    }
+
+    /// Terrain does not move.
+    fn check_terrain(&self) -> Result<(), ConfigError> {
+        for g in &self.geoms {
+            let Shape::Heightfield { field } = g.shape else { continue };
+            let refuse = |why: &str| Err(ConfigError::new(format!("geom `{}`: {why}", g.name)));
+            if field >= self.heightfields.len() {
+                return refuse("its heightfield does not exist");
+            }
+            let mut body = g.body;
+            while body != 0 {
+                if self.joints_of(body).next().is_some() {
+                    return refuse("a heightfield must be on a body that does not move; put it in the world");
+                }
+                body = self.bodies[body].parent;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_the_rest(&self) -> Result<(), ConfigError> {
+        unique("actuator", self.actuators.iter().map(|a| a.name.as_str()))?;
+        unique("geom", self.geoms.iter().map(|g| g.name.as_str()))?;
+        unique("site", self.sites.iter().map(|s| s.name.as_str()))?;
+        let bodies = self.bodies.len();
+        if self.geoms.iter().any(|g| g.body >= bodies) || self.sites.iter().any(|s| s.body >= bodies) {
+            return Err(ConfigError::new("a geom or site belongs to no body"));
+        }
+        unique("heightfield", self.heightfields.iter().map(|f| f.name.as_str()))?;
+        self.heightfields.iter().try_for_each(Heightfield::check)?;
+        self.check_terrain()?;
+        for actuator in &self.actuators {
+            let ActuatorTarget::Joint(joint) = actuator.target;
+            if joint >= self.joints.len() {
+                return Err(ConfigError::new(format!("actuator `{}` pulls on no joint", actuator.name)));
+            }
+        }
+        for mimic in &self.mimics {
+            let scalar = |j: usize| self.joints.get(j).is_some_and(|j| j.kind.coordinates() == 1);
+            if !scalar(mimic.joint) || !scalar(mimic.of) || mimic.joint == mimic.of {
+                return Err(ConfigError::new("a mimic ties a hinge or slide to another hinge or slide"));
+            }
+        }
+        for key in &self.keyframes {
+            if key.q.len() != self.nq || key.v.len() != self.nv || key.control.len() != self.actuators.len() {
+                return Err(ConfigError::new(format!("keyframe `{}` does not fit the model", key.name)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unique<'a>(kind: &str, names: impl Iterator<Item = &'a str>) -> Result<(), ConfigError> {
+    let mut seen = std::collections::HashSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(ConfigError::new(format!("two {kind}s are called `{name}`")));
+        }
+    }
+    Ok(())
+}
