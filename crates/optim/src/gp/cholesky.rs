@@ -38,12 +38,12 @@ pub fn factor_in_place(mut matrix: MatMut<'_, f64>) -> bool {
     done.is_ok() && (0..n).all(|i| matrix[(i, i)].is_finite())
 }
 
-/// Overwrites L by the lower triangle of K⁻¹ = L⁻ᵀ L⁻¹; `scratch` takes L⁻¹.
-pub fn invert_in_place(mut lower: MatMut<'_, f64>, mut scratch: MatMut<'_, f64>) {
-    invert_lower_triangular(scratch.rb_mut(), lower.rb(), Par::Seq);
+/// Writes the lower triangle of K⁻¹ = L⁻ᵀ L⁻¹; `scratch` takes L⁻¹.
+pub fn invert(lower: MatRef<'_, f64>, inverse: MatMut<'_, f64>, mut scratch: MatMut<'_, f64>) {
+    invert_lower_triangular(scratch.rb_mut(), lower, Par::Seq);
     let inverse_lower = scratch.rb();
     matmul(
-        lower.rb_mut(),
+        inverse,
         BlockStructure::TriangularLower,
         Accum::Replace,
         inverse_lower.transpose(),
@@ -70,6 +70,11 @@ impl Factor {
             }
         }
         None
+    }
+
+    /// A factor made elsewhere, without jitter.
+    pub(super) fn made(lower: Mat<f64>) -> Self {
+        Factor { n: lower.nrows(), lower, jitter: 0.0 }
     }
 
     /// Number of rows.
@@ -188,8 +193,8 @@ mod tests {
         for (row, b) in k.iter().zip(&b) {
             assert!((dot(row, &x) - b).abs() < 1e-10);
         }
-        let (mut scratch, mut inverse) = (Mat::zeros(n, n), factor.lower().to_owned());
-        invert_in_place(inverse.as_mut(), scratch.as_mut());
+        let (mut scratch, mut inverse) = (Mat::zeros(n, n), Mat::zeros(n, n));
+        invert(factor.lower(), inverse.as_mut(), scratch.as_mut());
         for i in 0..n {
             for j in 0..n {
                 let row: Vec<f64> = (0..n).map(|c| inverse[(j.max(c), j.min(c))]).collect();

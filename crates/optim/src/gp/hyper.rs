@@ -16,7 +16,7 @@ use faer::Mat;
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
 
-use super::cholesky::{factor_in_place, invert_in_place};
+use super::cholesky::{Factor, factor_in_place, invert};
 use super::kernel::{Kernel, Points, dot, weighted_squares};
 use super::lbfgs::{LbfgsConfig, Pairs, minimise};
 use super::posterior::Hyper;
@@ -100,8 +100,11 @@ pub struct Likelihood<'a> {
     shared: bool,
     /// Squared distances, kept when one length scale divides them all.
     squares: Option<Mat<f64>>,
-    /// The covariance, its factor and in the end its inverse.
+    /// The covariance, then its factor.
     matrix: Mat<f64>,
+    /// Where the factor is that of the covariance; nowhere if it could not be made.
+    factored_at: Option<Vec<f64>>,
+    inverse: Mat<f64>,
     slopes: Mat<f64>,
     scratch: Mat<f64>,
 }
@@ -127,6 +130,8 @@ impl<'a> Likelihood<'a> {
             shared,
             squares,
             matrix: square(),
+            factored_at: None,
+            inverse: square(),
             slopes: square(),
             scratch: square(),
         }
@@ -161,19 +166,21 @@ impl<'a> Likelihood<'a> {
         let n = self.points.len();
         let hyper = self.unpack(theta);
         self.fill(&hyper);
+        self.factored_at = None;
         if !factor_in_place(self.matrix.as_mut()) {
             gradient.fill(0.0);
             return f64::INFINITY;
         }
+        self.factored_at = Some(theta.to_vec());
         let log_determinant: f64 = (0..n).map(|i| 2.0 * self.matrix[(i, i)].ln()).sum();
-        invert_in_place(self.matrix.as_mut(), self.scratch.as_mut());
+        invert(self.matrix.as_ref(), self.inverse.as_mut(), self.scratch.as_mut());
         let (mean, alpha) = self.weights();
 
         // −log p(y)
         let fit: f64 = self.y.iter().zip(&alpha).map(|(y, a)| (y - mean) * a).sum();
         let mut value = 0.5 * (fit + log_determinant + n as f64 * std::f64::consts::TAU.ln());
         // ∂K/∂ln σₙ² = σₙ² I, and ∂K/∂ln σ² = K − σₙ² I
-        let trace: f64 = (0..n).map(|i| self.matrix[(i, i)]).sum();
+        let trace: f64 = (0..n).map(|i| self.inverse[(i, i)]).sum();
         let noise = hyper.noise * (dot(&alpha, &alpha) - trace);
         let count = gradient.len();
         gradient[count - 1] = -0.5 * noise;
@@ -218,7 +225,7 @@ impl<'a> Likelihood<'a> {
         let (mut alpha, mut ones) = (vec![0.0; n], vec![0.0; n]);
         // K⁻¹ y and K⁻¹ 1 from the lower triangle.
         for j in 0..n {
-            let column = &self.matrix.col_as_slice(j)[j..n];
+            let column = &self.inverse.col_as_slice(j)[j..n];
             alpha[j] += dot(&column[1..], &self.y[j + 1..]);
             ones[j] += column[1..].iter().sum::<f64>();
             let y = self.y[j];
@@ -232,6 +239,11 @@ impl<'a> Likelihood<'a> {
         (mean, alpha)
     }
 
+    /// The factor of the covariance at θ, if that was the last to be evaluated.
+    fn into_factor(self, theta: &[f64]) -> Option<Factor> {
+        (self.factored_at.as_deref() == Some(theta)).then(|| Factor::made(self.matrix))
+    }
+
     /// −½ Σ (αα − K⁻¹) ∂K/∂ln ℓ, where ∂K/∂ln ℓ = −2 σ² κ' (x − x')²/ℓ².
     fn scale_gradient(&self, hyper: &Hyper, alpha: &[f64], gradient: &mut [f64]) {
         let n = self.points.len();
@@ -239,7 +251,7 @@ impl<'a> Likelihood<'a> {
         let mut w = vec![0.0; n];
         for j in 0..n {
             let w = &mut w[j..];
-            let (slope, inverse) = (&self.slopes.col_as_slice(j)[j..n], &self.matrix.col_as_slice(j)[j..n]);
+            let (slope, inverse) = (&self.slopes.col_as_slice(j)[j..n], &self.inverse.col_as_slice(j)[j..n]);
             for (((w, a), slope), inverse) in w.iter_mut().zip(&alpha[j..]).zip(slope).zip(inverse) {
                 *w = (a * alpha[j] - inverse) * slope;
             }
@@ -278,6 +290,8 @@ pub struct Fit {
     pub objective: f64,
     /// Evaluations with all points.
     pub evaluations: usize,
+    /// The factor of the covariance of all points, where the last evaluation left it.
+    pub factor: Option<Factor>,
 }
 
 /// Fits to values `y` at points; `start` is an earlier fit to begin from.
@@ -291,7 +305,7 @@ pub fn fit(
 ) -> Fit {
     if points.len() > config.most_points {
         let (points, y) = some(points, y, config.most_points, random);
-        return fit(kernel, &points, &y, start, config, random);
+        return Fit { factor: None, ..fit(kernel, &points, &y, start, config, random) };
     }
     let Start { hyper, mut pairs } = match start {
         Some(start) => start.clone(),
@@ -304,7 +318,12 @@ pub fn fit(
     let found =
         minimise(|theta, g| likelihood.value_grad(theta, g), &theta, &bounds, &mut pairs, &tolerances);
     let hyper = if found.value.is_finite() { likelihood.unpack(&found.x) } else { hyper };
-    Fit { start: Start { hyper, pairs }, objective: found.value, evaluations: found.evaluations }
+    Fit {
+        start: Start { hyper, pairs },
+        objective: found.value,
+        evaluations: found.evaluations,
+        factor: likelihood.into_factor(&found.x),
+    }
 }
 
 /// The best of several starts on a few of the points.

@@ -144,12 +144,20 @@ impl LossModel {
     pub fn refit(&mut self, random: &mut Random) -> Fit {
         self.outcomes = Outcomes::new(&self.losses);
         let start = self.fitted.take().map(|(_, start)| start);
-        let found =
+        let mut found =
             fit(self.config.kernel, &self.points, &self.outcomes.y, start.as_ref(), &self.config.fit, random);
         self.hyper = found.start.hyper.clone();
         self.fitted = Some((self.len(), found.start.clone()));
         self.posterior = None;
-        self.update(random);
+        match found.factor.take().filter(|_| !self.is_local()) {
+            Some(factor) => {
+                self.selected = (0..self.len()).collect();
+                let (kernel, hyper, points) = (self.config.kernel, self.hyper.clone(), self.points.clone());
+                let posterior = Posterior::with_factor(kernel, hyper, points, &self.outcomes.y, factor);
+                self.posterior = Some(posterior);
+            }
+            None => self.update(random),
+        }
         found
     }
 

@@ -64,9 +64,14 @@ impl Posterior {
     /// Conditions on values `y` at points; `None` if the covariance cannot be factored, which finite numbers do not bring about.
     pub fn new(kernel: Kernel, hyper: Hyper, points: Points, y: &[f64]) -> Option<Self> {
         let factor = Factor::new(points.len(), |matrix| covariance(kernel, &hyper, &points, matrix))?;
+        Some(Posterior::with_factor(kernel, hyper, points, y, factor))
+    }
+
+    /// The same where the factor of the covariance of all points is at hand.
+    pub fn with_factor(kernel: Kernel, hyper: Hyper, points: Points, y: &[f64], factor: Factor) -> Self {
         let mut posterior = Posterior { kernel, hyper, points, factor, mean: 0.0, alpha: Vec::new() };
         posterior.set_values(y);
-        Some(posterior)
+        posterior
     }
 
     /// Number of points.

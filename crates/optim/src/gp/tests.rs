@@ -81,6 +81,22 @@ fn the_posterior_is_the_textbooks_fresh_and_grown() {
 }
 
 #[test]
+fn a_fit_leaves_the_factor_of_what_it_found() {
+    for (n, dim) in [(40, 3), (60, 70)] {
+        let mut random = Random::new(7);
+        let all = points(n, dim, &mut random);
+        let y: Vec<f64> = (0..n).map(|i| all.get(i).iter().map(|z| (3.0 * z).sin()).sum()).collect();
+        let found = fit(Kernel::Matern52, &all, &y, None, &FitConfig::default(), &mut random);
+        let (hyper, z) = (found.start.hyper, uniform(dim, &mut random));
+        let factor = found.factor.expect("the last evaluation is the one that is kept");
+        let kept = Posterior::with_factor(Kernel::Matern52, hyper.clone(), all.clone(), &y, factor);
+        let fresh = Posterior::new(Kernel::Matern52, hyper, all, &y).unwrap();
+        let [kept, fresh] = [kept, fresh].map(|p| p.predict(std::slice::from_ref(&z), false));
+        assert!((kept.mean[0] - fresh.mean[0]).abs() < 1e-9 && (kept.sd[0] - fresh.sd[0]).abs() < 1e-9);
+    }
+}
+
+#[test]
 fn the_gradient_of_the_likelihood_agrees_with_differences() {
     for (dim, shared_above) in [(3, 50), (5, 2)] {
         for kernel in [Kernel::SquaredExponential, Kernel::Matern52] {
