@@ -5,7 +5,7 @@ use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
 
 use super::bo::first_episodes;
-use super::descent::{DescentConfig, StepRule, descend};
+use super::descent::{DescentConfig, descend};
 use super::settings;
 use crate::gp::ModelConfig;
 use crate::run::{Method, Run, Stop};
@@ -16,22 +16,15 @@ use crate::run::{Method, Run, Stop};
 pub struct BoDescents {
     /// Episodes at random points first, in parallel (10).
     pub first: usize,
-    /// Steps of a descent at most, J (100).
-    pub max_steps: usize,
-    /// The rule of the step length (adaptive).
-    pub rule: StepRule,
-    /// α, or the first length in the scaled box (0.1).
-    pub step: f64,
-    /// A descent is halted when the loss has stagnated for more than this many steps (3).
-    pub patience: usize,
+    /// The descents.
+    pub descent: DescentConfig,
     /// The model.
     pub model: ModelConfig,
 }
 
 impl Default for BoDescents {
     fn default() -> Self {
-        let DescentConfig { rule, step, patience, .. } = DescentConfig::default();
-        BoDescents { first: 10, max_steps: 100, rule, step, patience, model: ModelConfig::default() }
+        BoDescents { first: 10, descent: DescentConfig::default(), model: ModelConfig::default() }
     }
 }
 
@@ -43,13 +36,11 @@ impl Method for BoDescents {
         settings(self.name(), self)
     }
     fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
-        let BoDescents { max_steps, rule, step, patience, .. } = *self;
-        let descent = DescentConfig { max_steps, rule, step, patience, ..DescentConfig::default() };
         let mut model = first_episodes(run, self.first, self.model, random)?;
         loop {
             model.fit(random);
             let start = model.propose(random);
-            for (z, loss) in descend(run, start, &descent)?.path {
+            for (z, loss) in descend(run, start, &self.descent)?.path {
                 model.add(&z, loss);
             }
         }

@@ -17,7 +17,7 @@ use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
 
 use super::cma_state::{CmaState, Weights};
-use super::descent::{DescentConfig, StepRule, descend};
+use super::descent::{DescentConfig, descend};
 use super::settings;
 use crate::gp::{LossModel, ModelConfig};
 use crate::run::{Method, Run, Stop, inside};
@@ -34,30 +34,20 @@ pub struct BoLeapConfig {
     pub sigma: f64,
     /// Draws of a candidate before it is put on the wall (10).
     pub tries: usize,
-    /// Steps of a descent at most, J (100).
-    pub descent_steps: usize,
-    /// The rule of the descents' step length (adaptive).
-    pub rule: StepRule,
-    /// α, or the descents' first length (0.1).
-    pub step: f64,
-    /// A descent is halted when the loss has stagnated for more than this many steps (3, the paper's).
-    pub patience: usize,
+    /// The descents; halted after more than three stagnating steps, the paper's.
+    pub descent: DescentConfig,
     /// The model of the loss (lower confidence bound, α = 1, the paper's).
     pub model: ModelConfig,
 }
 
 impl Default for BoLeapConfig {
     fn default() -> Self {
-        let DescentConfig { rule, step, patience, .. } = DescentConfig::default();
         BoLeapConfig {
             local_steps: 100,
             population: 10,
             sigma: 0.3,
             tries: 10,
-            descent_steps: 100,
-            rule,
-            step,
-            patience,
+            descent: DescentConfig::default(),
             model: ModelConfig::default(),
         }
     }
@@ -125,11 +115,7 @@ impl BoLeap {
         run: &mut Run<'_>,
         random: &mut Random,
     ) -> Result<(), Stop> {
-        let BoLeapConfig {
-            local_steps, population, sigma, tries, descent_steps, rule, step, patience, ..
-        } = self.config;
-        let descent =
-            DescentConfig { max_steps: descent_steps, rule, step, patience, ..DescentConfig::default() };
+        let BoLeapConfig { local_steps, population, sigma, tries, descent, .. } = self.config;
         let before = run.losses().len();
         // 7: μ ← x, σ ← σ₁, C ← I
         let mut state = CmaState::new(inside(&start), sigma, population, Weights::BestHalf);

@@ -30,11 +30,11 @@ pub enum StepRule {
     Adaptive,
 }
 
-/// Settings of a [`Descent`].
+/// Settings of a descent.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DescentConfig {
-    /// Steps at most, J (1000).
+    /// Steps at most, J (100; 1000 where the method is one descent).
     pub max_steps: usize,
     /// The rule of the step length (adaptive).
     pub rule: StepRule,
@@ -44,20 +44,11 @@ pub struct DescentConfig {
     pub patience: usize,
     /// A loss stagnates if it is not lower than the lowest so far by this part of it (1e-4).
     pub tolerance: f64,
-    /// Where to begin (own); building blocks are told.
-    pub start: Start,
 }
 
 impl Default for DescentConfig {
     fn default() -> Self {
-        DescentConfig {
-            max_steps: 1000,
-            rule: StepRule::Adaptive,
-            step: 0.1,
-            patience: 3,
-            tolerance: 1e-4,
-            start: Start::Own,
-        }
+        DescentConfig { max_steps: 100, rule: StepRule::Adaptive, step: 0.1, patience: 3, tolerance: 1e-4 }
     }
 }
 
@@ -73,10 +64,19 @@ pub struct Descended {
 }
 
 /// The method `descent`: one descent.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Descent {
-    /// Its settings.
-    pub config: DescentConfig,
+    /// Where to begin (own).
+    pub start: Start,
+    /// How it goes on.
+    pub descent: DescentConfig,
+}
+
+impl Default for Descent {
+    fn default() -> Self {
+        Descent { start: Start::Own, descent: DescentConfig { max_steps: 1000, ..DescentConfig::default() } }
+    }
 }
 
 impl Method for Descent {
@@ -84,11 +84,11 @@ impl Method for Descent {
         "descent"
     }
     fn settings(&self) -> String {
-        settings(self.name(), &self.config)
+        settings(self.name(), self)
     }
     fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
-        let start = self.config.start.point(run, random);
-        descend(run, start, &self.config).map(drop)
+        let start = self.start.point(run, random);
+        descend(run, start, &self.descent).map(drop)
     }
 }
 

@@ -19,7 +19,7 @@ pub use cma_es::{CmaEs, CmaEsConfig};
 pub use cma_state::CmaState;
 pub use descent::{Descent, DescentConfig};
 pub use lbfgs::{Lbfgs, LbfgsConfig};
-pub use rand_descents::{RandDescents, RandDescentsConfig};
+pub use rand_descents::RandDescents;
 pub use random_search::{RandomSearch, RandomSearchConfig};
 
 use pullback_core::ConfigError;
@@ -75,10 +75,10 @@ pub const NAMES: [(&str, &str); 9] = [
 pub fn build(name: &str, options: &Value) -> Result<Box<dyn Method>, ConfigError> {
     Ok(match name {
         "random" => Box::new(RandomSearch { config: read(name, options)? }),
-        "descent" => Box::new(Descent { config: read(name, options)? }),
+        "descent" => Box::new(read::<Descent>(name, options)?),
         "adam" => Box::new(Adam { config: read(name, options)? }),
         "lbfgs" => Box::new(Lbfgs { config: read(name, options)? }),
-        "rand-descents" => Box::new(RandDescents { config: read(name, options)? }),
+        "rand-descents" => Box::new(read::<RandDescents>(name, options)?),
         "cma-es" => Box::new(CmaEs { config: read(name, options)? }),
         "bo" => Box::new(read::<BayesOpt>(name, options)?),
         "bo-descents" => Box::new(read::<BoDescents>(name, options)?),
