@@ -1,8 +1,6 @@
 //! Losses of places alone (centre, flatness, spill, the rewards of paper 2): exact pullbacks and the values of their formulas.
 
-mod mpm_loss_common;
-
-use mpm_loss_common::{Function, assert_judged, check, flat};
+use super::common::{Function, assert_judged, check, flat};
 use pullback_core::random::Random;
 use pullback_math::{Scalar, Vec3};
 use pullback_physics::mpm::cloud::random_box;

@@ -1,5 +1,4 @@
 //! What the tests of particle losses share: functions with pullbacks to be checked, and an arm above two parts.
-#![allow(dead_code)]
 
 use pullback_core::gradcheck::{Differentiable, Options, Report, Verdict, gradcheck};
 use pullback_math::{Dual, Quat, Scalar, SymMat3, Vec3};

@@ -1,10 +1,8 @@
 //! The loss of a whole shape: exact pullbacks through rollouts, its terms, threads that share it, and a descent to its target.
 
-mod mpm_loss_common;
-
 use std::sync::Arc;
 
-use mpm_loss_common::{arm, options, scene};
+use super::common::{arm, options, scene};
 use pullback_core::gradcheck::Options;
 use pullback_core::random::Random;
 use pullback_core::rollout::{Loss, Moment};

@@ -1,8 +1,6 @@
 //! Losses on a grid of masses against a target: exact pullbacks, values where they are known, targets that cannot be.
 
-mod mpm_loss_common;
-
-use mpm_loss_common::{Function, assert_judged, check, flat};
+use super::common::{Function, assert_judged, check, flat};
 use pullback_core::random::Random;
 use pullback_math::{Scalar, Vec3};
 use pullback_physics::mpm::cloud::random_box;

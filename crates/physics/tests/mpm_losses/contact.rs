@@ -1,8 +1,6 @@
 //! The distance of tools from particles: its exact pullback in coordinates, places and sizes, and its value.
 
-mod mpm_loss_common;
-
-use mpm_loss_common::{Function, arm, assert_judged, check, flat, scene};
+use super::common::{Function, arm, assert_judged, check, flat, scene};
 use pullback_core::Described;
 use pullback_core::random::Random;
 use pullback_math::{Quat, Scalar, Vec3};
