@@ -191,7 +191,7 @@ pub fn stress<T: Real, M: Material<P>, const P: usize>(
     });
 }
 
-/// What all particles of a part hand out; the singular values of their trial deformations into `kept`.
+/// What all particles of a part hand out; the singular values of their trial deformations into `kept`, as far as it reaches.
 pub fn stress_keeping<T: Real, M: Material<P>, const P: usize>(
     params: &[T],
     at: &View<'_, T>,
@@ -199,7 +199,11 @@ pub fn stress_keeping<T: Real, M: Material<P>, const P: usize>(
     kept: &mut [Decomposed<T>],
     handed: &mut [Handed<T>],
 ) {
-    pass::<T, M, P>(params, at, scales, handed, |first, _, svd| kept[first / (2 * T::WIDTH)] = svd);
+    pass::<T, M, P>(params, at, scales, handed, |first, _, svd| {
+        if let Some(place) = kept.get_mut(first / (2 * T::WIDTH)) {
+            *place = svd;
+        }
+    });
 }
 
 /// What all particles of a part hand out; first particle, F′ and singular values of every two packs to `keep`.
@@ -239,7 +243,7 @@ pub fn stress_vjp<T: Real, M: Material<P>, const P: usize>(
     pass_vjp::<T, M, P>(params, at, scales, svd, next_bar, handed_bar, params_bar, bar);
 }
 
-/// [`stress_vjp`] with the singular values that [`stress_keeping`] kept.
+/// [`stress_vjp`] with the singular values that [`stress_keeping`] kept; those beyond are computed again.
 pub fn stress_kept_vjp<T: Real, M: Material<P>, const P: usize>(
     params: &[T],
     at: &View<'_, T>,
@@ -250,7 +254,9 @@ pub fn stress_kept_vjp<T: Real, M: Material<P>, const P: usize>(
     params_bar: &mut [T],
     bar: &mut ViewMut<'_, T>,
 ) {
-    let svd = |first: usize, _: Mat3<Twin<T::Pack>>| kept[first / (2 * T::WIDTH)];
+    let svd = |first: usize, trial: Mat3<Twin<T::Pack>>| {
+        kept.get(first / (2 * T::WIDTH)).copied().unwrap_or_else(|| M::decompose(trial))
+    };
     pass_vjp::<T, M, P>(params, at, scales, svd, next_bar, handed_bar, params_bar, bar);
 }
 

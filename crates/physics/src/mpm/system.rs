@@ -200,7 +200,7 @@ impl Mpm {
         for (part, first) in self.cloud.parts.iter().zip(&self.parts) {
             let (of, scales) = (part.first..part.first + part.count, self.scales(part));
             let (at, handed) = (at.of(of.clone()), &mut ws.handed[of.clone()]);
-            let (params, kept) = (&params[*first..], &mut ws.decomposed[packs..]);
+            let (params, kept) = (&params[*first..], ws.decomposed.get_mut(packs..).unwrap_or_default());
             packs += decompositions::<T>(part.count);
             macro_rules! run {
                 ($material:ident, $p:literal) => {
@@ -229,7 +229,7 @@ impl Mpm {
             let (of, scales) = (part.first..part.first + part.count, self.scales(part));
             let (at, f_bar, handed_bar) = (at.of(of.clone()), &f_bar[of.clone()], &ws.handed[of.clone()]);
             let (params, params_bar, mut out) = (&params[*first..], &mut params_bar[*first..], out.of(of));
-            let decomposed = &ws.decomposed[packs..];
+            let decomposed = ws.decomposed.get(packs..).unwrap_or_default();
             packs += decompositions::<T>(part.count);
             macro_rules! run {
                 ($material:ident, $p:literal) => {

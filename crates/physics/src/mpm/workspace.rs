@@ -16,6 +16,10 @@ use super::system::Mpm;
 use crate::articulated::ArticulatedWorkspace;
 use crate::articulated::wide_geom::WideGeomBar;
 
+/// Particles whose singular values the pullback of a substep keeps: a third of a megabyte in single precision. Large clouds have
+/// the rest computed twice.
+const KEPT: usize = 4096;
+
 /// Scratch of [`Mpm`].
 #[derive(Clone, Debug)]
 pub struct MpmWorkspace<T: Scalar> {
@@ -38,7 +42,7 @@ pub struct MpmWorkspace<T: Scalar> {
     pub(super) blocks: Blocks,
     /// What particles hand out; in the pullback, then its cotangent.
     pub(super) handed: Vec<Handed<T>>,
-    /// Singular values of the trial deformations, part after part; in the pullback only.
+    /// Singular values of the trial deformations, part after part, of the first [`KEPT`] particles; in the pullback only.
     pub(super) decomposed: Vec<Decomposed<T>>,
     pub(super) tile: Box<[T::Quad; TILE_LENGTH]>,
     pub(super) tile_bar: Box<[T::Quad; TILE_LENGTH]>,
@@ -89,7 +93,7 @@ impl<T: Scalar> MpmWorkspace<T> {
             kernel: Kernel::new(grid.spacing, grid.flat),
             blocks: Blocks::new(grid.nodes, particles),
             handed: vec![Default::default(); particles],
-            decomposed: vec![Default::default(); packs.sum()],
+            decomposed: vec![Default::default(); packs.sum::<usize>().min(decompositions::<T>(KEPT))],
             tile: Box::new([T::Quad::default(); TILE_LENGTH]),
             tile_bar: Box::new([T::Quad::default(); TILE_LENGTH]),
             momenta: nodes.clone(),
