@@ -192,6 +192,9 @@ impl Objective for Recorder<'_> {
     fn start(&self) -> Vec<f64> {
         self.objective.start()
     }
+    fn floor(&self) -> Option<f64> {
+        self.objective.floor()
+    }
     fn value(&self, x: &[f64]) -> Result<f64, StepError> {
         self.keep(x);
         self.objective.value(x)
