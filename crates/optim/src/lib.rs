@@ -10,6 +10,7 @@ pub mod run;
 pub mod run_log;
 pub mod search;
 pub mod test_functions;
+pub mod two_loop;
 
 pub use bfgs::{BfgsConfig, bfgs};
 pub use doctor::{DoctorConfig, Examination, Verdict, examine};

@@ -97,6 +97,7 @@ fn wrong_names_and_settings_are_errors_that_say_so() {
 #[test]
 fn methods_reach_what_they_are_known_to_reach() {
     let anywhere = json!({"start": "anywhere"});
+    let newton = json!({"descent": {"rule": "quasi_newton"}});
     let cases = [
         ("random", &Value::Null, Shape::Rastrigin, 2, 2000, 3.0),
         ("descent", &anywhere, Shape::Griewank, 10, 1000, 0.5),
@@ -104,6 +105,7 @@ fn methods_reach_what_they_are_known_to_reach() {
         ("lbfgs", &anywhere, Shape::Rosenbrock, 10, 500, 1e-12),
         ("rand-descents", &Value::Null, Shape::Rastrigin, 2, 500, 1.1),
         ("rand-descents", &Value::Null, Shape::Levy, 5, 1000, 1.0),
+        ("rand-descents", &newton, Shape::Rosenbrock, 10, 500, 1e-6),
         ("cma-es", &Value::Null, Shape::Rastrigin, 5, 16_000, 1.1),
         ("cma-es", &Value::Null, Shape::Ackley, 10, 3000, 1e-5),
         ("cma-es", &Value::Null, Shape::Griewank, 10, 3000, 1.5e-2),

@@ -18,8 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use super::cholesky::{Factor, factor_in_place, invert};
 use super::kernel::{Kernel, Points, dot, weighted_squares};
-use super::lbfgs::{LbfgsConfig, Pairs, minimise};
+use super::lbfgs::{LbfgsConfig, MEMORY, minimise};
 use super::posterior::Hyper;
+use crate::two_loop::Pairs;
 
 /// How to fit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -333,13 +334,13 @@ fn first_stage(kernel: Kernel, points: &Points, y: &[f64], config: &FitConfig, r
     let mut likelihood = Likelihood::new(kernel, &points, &y, config);
     let bounds = likelihood.bounds(config);
     let rough = LbfgsConfig { max_steps: 30, value_tolerance: 1e-5, gradient_tolerance: 1e-3 };
-    let mut best = (f64::INFINITY, likelihood.pack(&mode), Pairs::new());
+    let mut best = (f64::INFINITY, likelihood.pack(&mode), Pairs::new(MEMORY));
     for i in 0..config.starts.max(1) {
         let mut theta = likelihood.pack(&mode);
         if i > 0 {
             theta.iter_mut().for_each(|t| *t += random.normal());
         }
-        let mut pairs = Pairs::new();
+        let mut pairs = Pairs::new(MEMORY);
         let found = minimise(|theta, g| likelihood.value_grad(theta, g), &theta, &bounds, &mut pairs, &rough);
         if found.value < best.0 {
             best = (found.value, found.x, pairs);

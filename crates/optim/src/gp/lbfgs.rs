@@ -6,6 +6,7 @@
 //! to the next of a similar function, which then needs no steps to learn it.
 
 use super::kernel::dot;
+use crate::two_loop::Pairs;
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
@@ -19,12 +20,9 @@ pub struct LbfgsConfig {
 }
 
 /// Pairs (s, y) of past steps that shape the next one.
-const MEMORY: usize = 10;
+pub const MEMORY: usize = 10;
 /// Shortenings of a step before it is given up.
 const SHORTENINGS: usize = 15;
-
-/// Steps s with the changes y of the gradient along them, the latest last.
-pub type Pairs = Vec<(Vec<f64>, Vec<f64>)>;
 
 /// Where a descent ended.
 #[derive(Clone, Debug)]
@@ -53,16 +51,16 @@ pub fn minimise(
     let mut value = f(&x, &mut gradient);
     let mut evaluations = 1;
     for _ in 0..config.max_steps {
-        let free: Vec<bool> = (0..n).map(|i| is_free(x[i], gradient[i], bounds[i])).collect();
-        let largest =
-            gradient.iter().zip(&free).filter(|(_, free)| **free).fold(0.0, |m: f64, (g, _)| m.max(g.abs()));
+        let clip = |i: usize| if is_free(x[i], gradient[i], bounds[i]) { gradient[i] } else { 0.0 };
+        let clipped: Vec<f64> = (0..n).map(clip).collect();
+        let largest = clipped.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
         if !value.is_finite() || largest <= config.gradient_tolerance {
             break;
         }
-        let mut direction = direction(&gradient, &free, pairs);
+        let mut direction = pairs.direction(&clipped);
         if dot(&direction, &gradient) >= 0.0 {
             pairs.clear();
-            direction = gradient.iter().zip(&free).map(|(g, free)| if *free { -g } else { 0.0 }).collect();
+            direction = clipped.iter().map(|g| -g).collect();
         }
         // With H the inverse Hessian a step gains ½ gᵀHg.
         let expected = -0.5 * dot(&direction, &gradient);
@@ -96,12 +94,7 @@ pub fn minimise(
             continue;
         };
         let y: Vec<f64> = trial_gradient.iter().zip(&gradient).map(|(a, b)| a - b).collect();
-        if dot(&s, &y) > 1e-10 * dot(&y, &y).sqrt() * dot(&s, &s).sqrt() {
-            if pairs.len() == MEMORY {
-                pairs.remove(0);
-            }
-            pairs.push((s, y));
-        }
+        pairs.push(s, y);
         let gained = value - trial_value;
         (x, value, gradient) = (trial, trial_value, trial_gradient);
         if gained <= config.value_tolerance * value.abs().max(1.0) {
@@ -114,38 +107,6 @@ pub fn minimise(
 /// Whether a variable can move against its gradient.
 fn is_free(x: f64, gradient: f64, (low, high): (f64, f64)) -> bool {
     !(x <= low && gradient > 0.0 || x >= high && gradient < 0.0)
-}
-
-/// −H g over the free variables, by the two loops.
-fn direction(gradient: &[f64], free: &[bool], pairs: &[(Vec<f64>, Vec<f64>)]) -> Vec<f64> {
-    let masked = |v: &[f64]| -> Vec<f64> {
-        v.iter().zip(free).map(|(v, free)| if *free { *v } else { 0.0 }).collect()
-    };
-    let mut q = masked(gradient);
-    let pairs: Vec<(Vec<f64>, Vec<f64>, f64)> = pairs
-        .iter()
-        .map(|(s, y)| (masked(s), masked(y)))
-        .map(|(s, y)| {
-            let sy = dot(&s, &y);
-            (s, y, sy)
-        })
-        .filter(|(_, _, sy)| *sy > 0.0)
-        .collect();
-    let mut along = Vec::with_capacity(pairs.len());
-    for (s, y, sy) in pairs.iter().rev() {
-        let a = dot(s, &q) / sy;
-        q.iter_mut().zip(y).for_each(|(q, y)| *q -= a * y);
-        along.push(a);
-    }
-    if let Some((_, y, sy)) = pairs.last() {
-        let size = sy / dot(y, y);
-        q.iter_mut().for_each(|q| *q *= size);
-    }
-    for ((s, y, sy), a) in pairs.iter().zip(along.iter().rev()) {
-        let b = dot(y, &q) / sy;
-        q.iter_mut().zip(s).for_each(|(q, s)| *q += (a - b) * s);
-    }
-    q.iter().map(|q| -q).collect()
 }
 
 #[cfg(test)]
@@ -168,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_curved_valley_of_ten_variables_is_followed() {
-        let found = minimise(rosenbrock, &[-0.5; 10], &[(-2.0, 2.0); 10], &mut Vec::new(), &TIGHT);
+        let found = minimise(rosenbrock, &[-0.5; 10], &[(-2.0, 2.0); 10], &mut Pairs::new(MEMORY), &TIGHT);
         assert!(found.x.iter().all(|x| (x - 1.0).abs() < 1e-6), "{found:?}");
         assert!(found.evaluations < 200, "{}", found.evaluations);
     }
@@ -180,13 +141,16 @@ mod tests {
             g.copy_from_slice(&[2.0 * (x[0] - 3.0) + x[1], 2.0 * x[1] + x[0]]);
             (x[0] - 3.0).powi(2) + x[1] * x[1] + x[0] * x[1]
         };
-        let found = minimise(bowl, &[0.0, 0.9], &[(-1.0, 1.0); 2], &mut Vec::new(), &TIGHT);
+        let found = minimise(bowl, &[0.0, 0.9], &[(-1.0, 1.0); 2], &mut Pairs::new(MEMORY), &TIGHT);
         assert!((found.x[0] - 1.0).abs() < 1e-9 && (found.x[1] + 0.5).abs() < 1e-7, "{found:?}");
         let cliff = |x: &[f64], g: &mut [f64]| {
             g[0] = 1.0 - 1.0 / x[0];
             if x[0] <= 0.0 { f64::NAN } else { x[0] - x[0].ln() }
         };
-        assert!((minimise(cliff, &[5.0], &[(-10.0, 10.0)], &mut Vec::new(), &TIGHT).x[0] - 1.0).abs() < 1e-7);
+        assert!(
+            (minimise(cliff, &[5.0], &[(-10.0, 10.0)], &mut Pairs::new(MEMORY), &TIGHT).x[0] - 1.0).abs()
+                < 1e-7
+        );
     }
 
     #[test]
@@ -202,11 +166,11 @@ mod tests {
                 sum
             }
         };
-        let (mut pairs, bounds) = (Vec::new(), [(-9.0, 9.0); 4]);
+        let (mut pairs, bounds) = (Pairs::new(MEMORY), [(-9.0, 9.0); 4]);
         let fair = LbfgsConfig { gradient_tolerance: 1e-4, ..TIGHT };
         let first = minimise(bowl(1.0), &[0.0; 4], &bounds, &mut pairs, &fair);
         let again = minimise(bowl(1.01), &first.x, &bounds, &mut pairs, &fair);
-        let cold = minimise(bowl(1.01), &first.x, &bounds, &mut Vec::new(), &fair);
+        let cold = minimise(bowl(1.01), &first.x, &bounds, &mut Pairs::new(MEMORY), &fair);
         assert!(again.x.iter().all(|x| (x - 1.01).abs() < 1e-4), "{again:?}");
         assert!(3 * again.evaluations < 2 * cold.evaluations, "{} {}", again.evaluations, cold.evaluations);
     }

@@ -1,6 +1,6 @@
 //! Gradient descent in the box: one episode per step, halted when the loss stagnates. The building block of RandDescents and BO-Leap.
 //!
-//! Paper 0 gives no step size α, and none serves both a loss in metres and one in thousands. Two rules are offered. The constant
+//! Paper 0 gives no step size α, and none serves both a loss in metres and one in thousands. Three rules are offered. The constant
 //! one is line 15 of its Algorithm 1 as printed. The adaptive one, ours and the default, needs no unit of the loss: a step goes along
 //! the negative gradient for Barzilai and Borwein's length sᵀs/sᵀy where the last step saw positive curvature, never
 //! farther than a trust length (largest coordinate): four times the last step that was kept, and less after one that was not. Where
@@ -8,6 +8,8 @@
 //! floor of a square and mirrors a distance: distances have a constant slope towards their zero, whose end is not seen from one
 //! side. A step is kept if it ends lower than the highest of the last few. Every trial is an episode and counts as a
 //! step, so that a bad gradient costs at most `patience` + 1 of them.
+//!
+//! The quasi-Newton rule, beyond the paper, turns the step by the curvature that the last steps saw.
 //!
 //! The gradient is clipped so as not to leave the box: entries that point out of a wall that the point is on are zero, and a step
 //! ends at the wall.
@@ -19,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Start, settings};
 use crate::run::{Method, Run, Stop};
+use crate::two_loop::Pairs;
 
 /// How long a step is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +31,8 @@ pub enum StepRule {
     Constant,
     /// Barzilai and Borwein's length within a trust length that begins at `step`; steps that go up are taken back.
     Adaptive,
+    /// Along −H ∇L with H of limited-memory BFGS, in the same trust length: beyond the paper, for narrow valleys.
+    QuasiNewton,
 }
 
 /// Settings of a descent.
@@ -57,7 +62,7 @@ impl Default for DescentConfig {
 pub struct Descended {
     /// Every point simulated and its loss, the start first.
     pub path: Vec<(Vec<f64>, f64)>,
-    /// Where it ended: the lowest point by the adaptive rule, the last one by the constant rule.
+    /// Where it ended: the last point by the constant rule, the lowest by the others.
     pub end: Vec<f64>,
     /// Loss there.
     pub loss: f64,
@@ -96,6 +101,8 @@ impl Method for Descent {
 /// climb out of the zigzag of a narrow valley.
 const MEMORY: usize = 4;
 
+/// Steps that the quasi-Newton rule remembers.
+const PAIRS: usize = 10;
 /// A step goes no farther than this times Polyak's length.
 const BEYOND_POLYAK: f64 = 2.0;
 
@@ -114,21 +121,31 @@ pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Re
     let (mut best, mut recent) = (here.clone(), VecDeque::from([here.loss]));
     let (mut lowest, mut stagnating) = (here.loss, 0);
     let (mut trust, mut length) = (config.step, f64::INFINITY);
+    let mut pairs = Pairs::new(PAIRS);
     for _ in 1..config.max_steps {
         let clipped = clipped_gradient(&here.z, &here.gradient);
         let steepest = largest(&clipped);
         if steepest == 0.0 {
             break;
         }
-        let rate = match config.rule {
-            StepRule::Constant => config.step,
-            StepRule::Adaptive => {
-                // (L − L*)/‖∇L‖²
-                let polyak = run.floor().map(|floor| (here.loss - floor) / dot(&clipped, &clipped));
-                length.min(trust / steepest).min(polyak.map_or(f64::INFINITY, |p| BEYOND_POLYAK * p))
+        // (L − L*)/‖∇L‖²
+        let polyak = run.floor().map(|floor| (here.loss - floor) / dot(&clipped, &clipped));
+        let farthest = (trust / steepest).min(polyak.map_or(f64::INFINITY, |p| BEYOND_POLYAK * p));
+        let along = |rate: f64| clipped.iter().map(|g| -rate * g).collect::<Vec<f64>>();
+        let step = match config.rule {
+            StepRule::Constant => along(config.step),
+            StepRule::Adaptive => along(length.min(farthest)),
+            StepRule::QuasiNewton => {
+                let newton = pairs.direction(&clipped);
+                if pairs.is_empty() || dot(&newton, &clipped) >= 0.0 {
+                    along(farthest)
+                } else {
+                    let scale = (trust / largest(&newton)).min(1.0);
+                    newton.iter().map(|d| scale * d).collect()
+                }
             }
         };
-        let moved = here.z.iter().zip(&clipped).map(|(z, g)| (z - rate * g).clamp(-1.0, 1.0));
+        let moved = here.z.iter().zip(&step).map(|(z, d)| (z + d).clamp(-1.0, 1.0));
         let there = place(run, moved.collect())?;
         path.push((there.z.clone(), there.loss));
         let better = there.loss < lowest - config.tolerance * lowest.abs();
@@ -142,6 +159,7 @@ pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Re
             let curvature = dot(&s, &y);
             length = if curvature > 0.0 { dot(&s, &s) / curvature } else { f64::INFINITY };
             trust = (4.0 * largest(&s)).min(1.0);
+            pairs.push(s, y);
             here = there;
             recent.push_back(here.loss);
             if recent.len() > MEMORY {
@@ -156,7 +174,7 @@ pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Re
         }
         lowest = lowest.min(path[path.len() - 1].1);
         // The last try before it is halted goes out from the lowest point again.
-        if config.rule == StepRule::Adaptive && stagnating == config.patience && here.loss > best.loss {
+        if config.rule != StepRule::Constant && stagnating == config.patience && here.loss > best.loss {
             here = best.clone();
             (trust, length) = (0.25 * trust, f64::INFINITY);
             recent.clear();

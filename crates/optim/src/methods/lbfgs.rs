@@ -1,11 +1,9 @@
-//! L-BFGS (Nocedal and Wright, algorithm 7.4) in the box, for any number of variables.
+//! L-BFGS in the box, for any number of variables.
 //!
-//! Variables on a wall whose descent leads outside are held for the step; the two-loop recursion works in the others, and the trial
+//! Variables on a wall whose descent leads outside are held for the step; the two loops (`two_loop.rs`) work in the others, and the trial
 //! is clamped to the box. The line search asks for sufficient decrease along the clamped step and shortens by the slopes at both
-//! ends; each trial is an episode. Pairs without positive curvature are not kept. The search ends where no decrease is found
+//! ends; each trial is an episode. The search ends where no decrease is found
 //! along the steepest descent either.
-
-use std::collections::VecDeque;
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
@@ -13,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::descent::{clipped_gradient, dot, largest, minus};
 use super::{Start, settings};
 use crate::run::{Method, Run, Stop};
+use crate::two_loop::Pairs;
 
 /// Settings of [`Lbfgs`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -49,8 +48,8 @@ struct LbfgsState {
     z: Vec<f64>,
     loss: f64,
     gradient: Vec<f64>,
-    /// s and y of accepted steps, oldest first.
-    pairs: VecDeque<(Vec<f64>, Vec<f64>)>,
+    /// Accepted steps.
+    pairs: Pairs,
 }
 
 impl Method for Lbfgs {
@@ -65,7 +64,7 @@ impl Method for Lbfgs {
         let z = config.start.point(run, random);
         let mut gradient = vec![0.0; z.len()];
         let loss = run.value_grad(&z, &mut gradient)?;
-        let mut state = LbfgsState { z, loss, gradient, pairs: VecDeque::new() };
+        let mut state = LbfgsState { z, loss, gradient, pairs: Pairs::new(config.memory) };
         let mut steepest: f64 = 0.0;
         loop {
             let slope = largest(&clipped_gradient(&state.z, &state.gradient));
@@ -87,7 +86,7 @@ impl LbfgsState {
     /// One line search; false when no decrease was found.
     fn step(&mut self, run: &mut Run<'_>, config: &LbfgsConfig) -> Result<bool, Stop> {
         let clipped = clipped_gradient(&self.z, &self.gradient);
-        let mut direction = self.two_loop(&clipped);
+        let mut direction = self.pairs.direction(&clipped);
         // Without pairs, and where the model is no descent, the steepest one of a length of our own.
         let guess = config.first_step / largest(&clipped);
         if self.pairs.is_empty() || dot(&direction, &clipped) >= 0.0 {
@@ -106,12 +105,7 @@ impl LbfgsState {
             // Sufficient decrease for the step that was possible inside the box.
             if loss < self.loss && loss <= self.loss + 1e-4 * slope {
                 let y = minus(&gradient, &self.gradient);
-                if dot(&s, &y) > 1e-12 * dot(&y, &y).sqrt() * dot(&s, &s).sqrt() {
-                    self.pairs.push_back((s, y));
-                }
-                if self.pairs.len() > config.memory {
-                    self.pairs.pop_front();
-                }
+                self.pairs.push(s, y);
                 (self.z, self.loss, self.gradient) = (there, loss, gradient);
                 return Ok(true);
             }
@@ -120,28 +114,5 @@ impl LbfgsState {
             scale *= if end > 0.0 { (slope / (slope - end)).clamp(0.1, 0.5) } else { 0.25 };
         }
         Ok(false)
-    }
-
-    /// −H g over the variables that are free: those whose clipped gradient is not zero.
-    fn two_loop(&self, clipped: &[f64]) -> Vec<f64> {
-        let free: Vec<f64> = clipped.iter().map(|g| if *g != 0.0 { 1.0 } else { 0.0 }).collect();
-        let among = |a: &[f64], b: &[f64]| -> f64 {
-            a.iter().zip(b).zip(&free).map(|((a, b), free)| a * b * free).sum()
-        };
-        let curved = |(s, y): &&(Vec<f64>, Vec<f64>)| among(s, y) > 0.0;
-        let (mut q, mut alphas) = (clipped.to_vec(), Vec::new());
-        for (s, y) in self.pairs.iter().rev().filter(curved) {
-            let alpha = among(s, &q) / among(s, y);
-            q.iter_mut().zip(y).for_each(|(q, y)| *q -= alpha * y);
-            alphas.push(alpha);
-        }
-        // H₀ = sᵀy/yᵀy of the latest pair
-        let scale = self.pairs.iter().rev().find(curved).map_or(1.0, |(s, y)| among(s, y) / among(y, y));
-        q.iter_mut().for_each(|q| *q *= scale);
-        for ((s, y), alpha) in self.pairs.iter().filter(curved).zip(alphas.iter().rev()) {
-            let beta = among(y, &q) / among(s, y);
-            q.iter_mut().zip(s).for_each(|(q, s)| *q += (alpha - beta) * s);
-        }
-        q.iter().zip(&free).map(|(q, free)| -q * free).collect()
     }
 }
