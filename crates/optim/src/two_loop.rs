@@ -33,10 +33,10 @@ impl Pairs {
         if among(&s, &y, all) <= 1e-12 * lengths {
             return;
         }
-        if self.pairs.len() == self.memory {
+        self.pairs.push_back((s, y));
+        if self.pairs.len() > self.memory {
             self.pairs.pop_front();
         }
-        self.pairs.push_back((s, y));
     }
 
     /// −H g over the variables whose clipped gradient is not zero; −g while nothing is known.
@@ -109,5 +109,8 @@ mod tests {
         assert_eq!(pairs.direction(&[8.0, 0.0]), [-2.0, 0.0]);
         pairs.clear();
         assert!(pairs.is_empty());
+        let mut forgetful = Pairs::new(0);
+        forgetful.push(vec![1.0, 1.0], vec![2.0, 5.0]);
+        assert!(forgetful.is_empty());
     }
 }

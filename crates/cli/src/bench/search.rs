@@ -153,17 +153,24 @@ fn compare_leaps(
         where_they_help.len()
     );
     goal(results, &name, &where_they_help, 0.6);
-    let mean = chances.iter().sum::<f64>() / chances.len() as f64;
-    results.row("all functions, bo-leap", &format!("mean chance to end lower than {peer_name}"), mean, "1");
+    results.row(
+        "all functions, bo-leap",
+        &format!("mean chance to end lower than {peer_name}"),
+        mean(&chances),
+        "1",
+    );
     Ok(())
 }
 
 /// The mean of the chances must be this at least; no chances, no goal.
 fn goal(results: &mut Results, name: &str, chances: &[f64], at_least: f64) {
     if !chances.is_empty() {
-        let mean = chances.iter().sum::<f64>() / chances.len() as f64;
-        results.goals.push(Goal::at_least(name.to_owned(), mean, at_least));
+        results.goals.push(Goal::at_least(name.to_owned(), mean(chances), at_least));
     }
+}
+
+fn mean(of: &[f64]) -> f64 {
+    of.iter().sum::<f64>() / of.len() as f64
 }
 
 /// A method of ours on all cases; its chances beside a peer, none where that was not measured.
