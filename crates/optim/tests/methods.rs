@@ -65,9 +65,11 @@ fn a_search_cut_anywhere_ends_as_if_uncut() {
     let folder = std::env::temp_dir().join(format!("pullback-methods-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let function = TestFunction::new(Shape::Griewank, 3);
-    for name in names() {
-        let method = build(name, &Value::Null).unwrap();
-        let path = folder.join(format!("{name}.jsonl"));
+    let with_gradients = json!({"model": {"gradients": 8}});
+    let cases = names().map(|name| (name, name, &Value::Null));
+    for (label, name, options) in cases.chain([("bo and gradients", "bo", &with_gradients)]) {
+        let method = build(name, options).unwrap();
+        let path = folder.join(format!("{label}.jsonl"));
         let log = RunName { task: "griewank".into(), method: method.settings(), dim: 3, seed: 9 };
         let search = || {
             let mut run = Run::new(&function, 50, RunLog::open(&path, &log).unwrap()).unwrap();
@@ -78,8 +80,8 @@ fn a_search_cut_anywhere_ends_as_if_uncut() {
         let bytes = std::fs::read(&path).unwrap();
         for part in [1, 3, 5, 7] {
             std::fs::write(&path, &bytes[..bytes.len() * part / 8]).unwrap();
-            assert_eq!(search(), whole, "{name}, cut after {part}/8");
-            assert_eq!(std::fs::read(&path).unwrap(), bytes, "{name}");
+            assert_eq!(search(), whole, "{label}, cut after {part}/8");
+            assert_eq!(std::fs::read(&path).unwrap(), bytes, "{label}");
         }
     }
     std::fs::remove_dir_all(&folder).unwrap();
@@ -97,6 +99,7 @@ fn wrong_names_and_settings_are_errors_that_say_so() {
 #[test]
 fn methods_reach_what_they_are_known_to_reach() {
     let anywhere = json!({"start": "anywhere"});
+    let with_gradients = json!({"model": {"gradients": 20}});
     let newton = json!({"descent": {"rule": "quasi_newton"}});
     let cases = [
         ("random", &Value::Null, Shape::Rastrigin, 2, 2000, 3.0),
@@ -112,6 +115,8 @@ fn methods_reach_what_they_are_known_to_reach() {
         ("cma-es", &Value::Null, Shape::Levy, 10, 3000, 1e-5),
         ("cma-es", &Value::Null, Shape::Rosenbrock, 10, 12_000, 1e-10),
         ("bo", &Value::Null, Shape::Levy, 2, 50, 0.3),
+        ("bo", &with_gradients, Shape::Ackley, 5, 60, 2.2),
+        ("bo", &with_gradients, Shape::Rosenbrock, 5, 60, 300.0),
         ("bo-descents", &Value::Null, Shape::Levy, 2, 100, 0.3),
         ("bo-leap", &Value::Null, Shape::Levy, 2, 200, 1e-3),
         ("bo-leap", &Value::Null, Shape::Griewank, 10, 500, 0.5),

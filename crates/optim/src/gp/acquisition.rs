@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::kernel::dot;
 use super::normal::{cumulative, density, log_improvement};
-use super::posterior::Posterior;
+use super::posterior::Predict;
 
 /// What makes a point worth a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ impl Acquisition {
     /// Values at several points, with gradients if asked for.
     pub fn at(
         self,
-        posterior: &Posterior,
+        posterior: &dyn Predict,
         best: f64,
         z: &[Vec<f64>],
         with_gradient: bool,
@@ -89,7 +89,7 @@ struct Start {
 /// The lowest acquisition found by descending from `starts` in the box [−1, 1], for at most `steps` batches.
 pub fn descend(
     acquisition: Acquisition,
-    posterior: &Posterior,
+    posterior: &dyn Predict,
     best: f64,
     starts: Vec<Vec<f64>>,
     steps: usize,
@@ -178,7 +178,7 @@ fn merge(all: &mut [Start]) {
 mod tests {
     use super::*;
     use crate::gp::kernel::{Kernel, Points};
-    use crate::gp::posterior::Hyper;
+    use crate::gp::posterior::{Hyper, Posterior};
 
     const ALL: [Acquisition; 3] =
         [Acquisition::LowerBound { alpha: 1.0 }, Acquisition::Improvement, Acquisition::LogImprovement];

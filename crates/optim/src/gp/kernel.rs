@@ -34,6 +34,14 @@ impl Kernel {
         }
     }
 
+    /// d²κ/ds².
+    pub fn second(self, s: f64) -> f64 {
+        match self {
+            Kernel::SquaredExponential => 0.25 * exp_negative(-0.5 * s),
+            Kernel::Matern52 => (25.0 / 12.0) * exp_negative(-(5.0 * s).sqrt()),
+        }
+    }
+
     /// s ← σ² κ(s), and `slope` ← σ² κ'(s).
     pub fn apply(self, signal: f64, s: &mut [f64], slope: &mut [f64]) {
         match self {

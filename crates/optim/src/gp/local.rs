@@ -48,6 +48,7 @@ pub fn around(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gp::posterior::Predict;
 
     #[test]
     fn neighbours_say_what_all_points_say() {

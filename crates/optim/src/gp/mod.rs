@@ -17,8 +17,8 @@ pub mod posterior;
 mod tests;
 
 pub use acquisition::Acquisition;
-pub use derivative::GradientPosterior;
+pub use derivative::{GradientPosterior, Slope};
 pub use hyper::FitConfig;
 pub use kernel::Kernel;
 pub use model::{LossModel, ModelConfig};
-pub use posterior::{Hyper, Posterior};
+pub use posterior::{Hyper, Posterior, Predict};

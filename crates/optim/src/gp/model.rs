@@ -16,17 +16,19 @@
 //!
 //! Each loss added costs n² (`cholesky.rs`); hyperparameters are fitted anew when the points have grown by a tenth, from where they
 //! were. Between fits the model is exact for the hyperparameters it has. Above [`ModelConfig::exact_limit`] points it
-//! is local (`local.rs`).
+//! is local (`local.rs`). Where [`ModelConfig::gradients`] asks for it, predictions are also conditioned on gradients
+//! (`derivative.rs`); hyperparameters are fitted to the losses alone.
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
 
 use super::acquisition::{Acquisition, descend};
+use super::derivative::{GradientPosterior, Slope, doubt};
 use super::hyper::{Fit, FitConfig, Start, fit, prior_mode};
 use super::kernel::{Kernel, Points};
 use super::local::{around, selection};
 use super::outcome::Outcomes;
-use super::posterior::{Hyper, Posterior};
+use super::posterior::{Hyper, Posterior, Predict};
 
 /// Settings of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,6 +52,9 @@ pub struct ModelConfig {
     pub exact_limit: usize,
     /// Points of a neighbourhood above the limit (400).
     pub neighbours: usize,
+    /// Gradients to be conditioned on, those at the lowest losses (0: none, as in paper 0). Each weighs as many losses as there
+    /// are variables, in knowledge and in time; above `exact_limit` such numbers there are none.
+    pub gradients: usize,
 }
 
 impl Default for ModelConfig {
@@ -64,6 +69,7 @@ impl Default for ModelConfig {
             steps: 50,
             exact_limit: 3000,
             neighbours: 400,
+            gradients: 0,
         }
     }
 }
@@ -74,12 +80,16 @@ pub struct LossModel {
     config: ModelConfig,
     points: Points,
     losses: Vec<f64>,
+    /// Gradients of losses as they are; kept only if the model is to be conditioned on them.
+    slopes: Vec<Slope>,
     outcomes: Outcomes,
     hyper: Hyper,
     /// Points at the last fit of hyperparameters, and what it left for the next; none before the first.
     fitted: Option<(usize, Start)>,
     /// Of all points, or of a selection above the limit.
     posterior: Option<Posterior>,
+    /// Of all points and some gradients, and how many losses it has seen.
+    with_slopes: Option<(usize, GradientPosterior)>,
     /// Which points the posterior has, in its order.
     selected: Vec<usize>,
 }
@@ -91,10 +101,12 @@ impl LossModel {
             config,
             points: Points::new(dim),
             losses: Vec::new(),
+            slopes: Vec::new(),
             outcomes: Outcomes::new(&[]),
             hyper: prior_mode(dim, &config.fit),
             fitted: None,
             posterior: None,
+            with_slopes: None,
             selected: Vec::new(),
         }
     }
@@ -125,6 +137,20 @@ impl LossModel {
         self.losses.push(if loss.is_nan() { f64::INFINITY } else { loss });
     }
 
+    /// Adds a loss with its gradient by the coordinates of the box.
+    pub fn add_with_gradient(&mut self, z: &[f64], loss: f64, gradient: &[f64]) {
+        let usable = loss.is_finite() && gradient.iter().all(|g| g.is_finite());
+        if self.config.gradients > 0 && usable {
+            self.slopes.push(Slope { point: self.len(), gradient: gradient.to_vec() });
+        }
+        self.add(z, loss);
+    }
+
+    /// Whether gradients are made use of.
+    pub fn wants_gradients(&self) -> bool {
+        self.config.gradients > 0
+    }
+
     /// Takes in all that was added, and fits hyperparameters where that is due.
     pub fn fit(&mut self, random: &mut Random) {
         let n = self.len();
@@ -148,7 +174,7 @@ impl LossModel {
             fit(self.config.kernel, &self.points, &self.outcomes.y, start.as_ref(), &self.config.fit, random);
         self.hyper = found.start.hyper.clone();
         self.fitted = Some((self.len(), found.start.clone()));
-        self.posterior = None;
+        (self.posterior, self.with_slopes) = (None, None);
         match found.factor.take().filter(|_| !self.is_local()) {
             Some(factor) => {
                 self.selected = (0..self.len()).collect();
@@ -165,7 +191,7 @@ impl LossModel {
     pub fn forget_fit(&mut self) {
         self.fitted = None;
         self.hyper = prior_mode(self.points.dim(), &self.config.fit);
-        self.posterior = None;
+        (self.posterior, self.with_slopes) = (None, None);
     }
 
     /// Takes new points into the posterior.
@@ -197,6 +223,38 @@ impl LossModel {
         self.len() > self.config.exact_limit
     }
 
+    /// Conditions on gradients as well, where that is wanted and possible.
+    fn take_slopes(&mut self) {
+        let n = self.len();
+        if self.slopes.is_empty() || self.with_slopes.as_ref().is_some_and(|(seen, _)| *seen == n) {
+            return;
+        }
+        let room = self.config.exact_limit.saturating_sub(n) / self.points.dim().max(1);
+        let mut lowest: Vec<&Slope> = self.slopes.iter().collect();
+        lowest.sort_by(|a, b| self.losses[a.point].total_cmp(&self.losses[b.point]));
+        let Outcomes { y, scale, .. } = &self.outcomes;
+        let standard = |slope: &&Slope| Slope {
+            point: slope.point,
+            gradient: slope.gradient.iter().map(|g| g / scale).collect(),
+        };
+        let mut chosen: Vec<Slope> = lowest.iter().map(standard).collect();
+        let (kernel, hyper, points) = (self.config.kernel, self.hyper.clone(), self.points.clone());
+        let doubt = doubt(kernel, &hyper, &chosen);
+        chosen.truncate(self.config.gradients.min(room));
+        let posterior = if self.is_local() {
+            None
+        } else {
+            GradientPosterior::new(kernel, hyper, points, y, &chosen, doubt)
+        };
+        self.with_slopes = posterior.map(|posterior| (n, posterior));
+    }
+
+    /// What is known of all places.
+    fn everywhere(&self) -> Option<&dyn Predict> {
+        let with_slopes = self.with_slopes.as_ref().map(|(_, posterior)| posterior as &dyn Predict);
+        with_slopes.or(self.posterior.as_ref().filter(|p| !p.is_empty()).map(|p| p as &dyn Predict))
+    }
+
     /// The posterior of the neighbours of `z`.
     fn around(&self, z: &[f64]) -> Option<Posterior> {
         let data = (&self.points, &self.outcomes.y[..]);
@@ -209,8 +267,10 @@ impl LossModel {
             // What a selection draws here depends on the points alone.
             self.update(&mut Random::new(self.len() as u64));
         }
+        self.take_slopes();
         let local = if self.is_local() { self.around(z) } else { None };
-        let Some(posterior) = local.as_ref().or(self.posterior.as_ref()) else { return (0.0, 1.0) };
+        let local = local.as_ref().map(|posterior| posterior as &dyn Predict);
+        let Some(posterior) = local.or_else(|| self.everywhere()) else { return (0.0, 1.0) };
         let batch = posterior.predict(&[z.to_vec()], false);
         let Outcomes { shift, scale, .. } = self.outcomes;
         (shift + scale * batch.mean[0], scale * batch.sd[0])
@@ -221,9 +281,10 @@ impl LossModel {
         if self.outcomes.y.len() < self.len() {
             self.update(random);
         }
+        self.take_slopes();
         let candidates = self.candidates(random);
         let anywhere = candidates[0].clone();
-        let Some(posterior) = self.posterior.as_ref().filter(|p| !p.is_empty()) else { return anywhere };
+        let Some(posterior) = self.everywhere() else { return anywhere };
         let ModelConfig { acquisition, steps, .. } = self.config;
         let best = self.outcomes.y.iter().fold(f64::INFINITY, |m, y| m.min(*y));
         let (values, _) = acquisition.at(posterior, best, &candidates, false);

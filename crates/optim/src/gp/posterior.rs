@@ -21,6 +21,12 @@ pub struct Hyper {
     pub noise: f64,
 }
 
+/// What says how a loss may be at places not yet tried.
+pub trait Predict {
+    /// Means and standard deviations at `z`, with gradients if asked for.
+    fn predict(&self, z: &[Vec<f64>], with_gradient: bool) -> Batch;
+}
+
 /// A Gaussian process that has seen data.
 #[derive(Clone, Debug)]
 pub struct Posterior {
@@ -48,7 +54,7 @@ pub struct Batch {
 }
 
 /// Smallest variance that is divided by, relative to the signal.
-const SMALLEST_VARIANCE: f64 = 1e-14;
+pub(super) const SMALLEST_VARIANCE: f64 = 1e-14;
 
 /// Writes the lower triangle of k(X, X) + σₙ² I.
 pub fn covariance(kernel: Kernel, hyper: &Hyper, points: &Points, matrix: &mut Mat<f64>) {
@@ -102,11 +108,30 @@ impl Posterior {
 
     /// Gives the values at all points.
     pub fn set_values(&mut self, y: &[f64]) {
-        (self.mean, self.alpha) = most_likely_mean(&self.factor, y);
+        (self.mean, self.alpha) = most_likely_mean(&self.factor, y, y.len());
     }
 
-    /// Means and standard deviations at `z`, with gradients if asked for.
-    pub fn predict(&self, z: &[Vec<f64>], with_gradient: bool) -> Batch {
+    /// Gradients of mean and standard deviation at `z`.
+    fn gradients(&self, z: &[f64], sd: f64, slope: &[f64], w: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let of_mean: Vec<f64> = slope.iter().zip(&self.alpha).map(|(s, a)| s * a).collect();
+        let of_variance: Vec<f64> = slope.iter().zip(w).map(|(s, w)| s * w).collect();
+        let (mut mean, mut deviation) = (Vec::with_capacity(z.len()), Vec::with_capacity(z.len()));
+        // Without data, or where the variance is cut off, the deviation is flat.
+        let half = if sd * sd > SMALLEST_VARIANCE * self.hyper.signal { 0.5 / sd } else { 0.0 };
+        for (k, (z, scale)) in z.iter().zip(&self.hyper.scales).enumerate() {
+            let x = self.points.coordinate(k);
+            // ∂k/∂z = σ² κ' 2 (z − x)/ℓ²
+            let twice = 2.0 / (scale * scale);
+            mean.push(twice * weighted_differences(&of_mean, x, *z));
+            // ∂variance = −2 Σ w ∂k, ∂sd = ∂variance / (2 sd)
+            deviation.push(-2.0 * half * twice * weighted_differences(&of_variance, x, *z));
+        }
+        (mean, deviation)
+    }
+}
+
+impl Predict for Posterior {
+    fn predict(&self, z: &[Vec<f64>], with_gradient: bool) -> Batch {
         let (n, b) = (self.len(), z.len());
         let signal = self.hyper.signal;
         let mut v = Mat::<f64>::zeros(n, b);
@@ -140,33 +165,17 @@ impl Posterior {
         }
         batch
     }
-
-    /// Gradients of mean and standard deviation at `z`.
-    fn gradients(&self, z: &[f64], sd: f64, slope: &[f64], w: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let of_mean: Vec<f64> = slope.iter().zip(&self.alpha).map(|(s, a)| s * a).collect();
-        let of_variance: Vec<f64> = slope.iter().zip(w).map(|(s, w)| s * w).collect();
-        let (mut mean, mut deviation) = (Vec::with_capacity(z.len()), Vec::with_capacity(z.len()));
-        // Without data, or where the variance is cut off, the deviation is flat.
-        let half = if sd * sd > SMALLEST_VARIANCE * self.hyper.signal { 0.5 / sd } else { 0.0 };
-        for (k, (z, scale)) in z.iter().zip(&self.hyper.scales).enumerate() {
-            let x = self.points.coordinate(k);
-            // ∂k/∂z = σ² κ' 2 (z − x)/ℓ²
-            let twice = 2.0 / (scale * scale);
-            mean.push(twice * weighted_differences(&of_mean, x, *z));
-            // ∂variance = −2 Σ w ∂k, ∂sd = ∂variance / (2 sd)
-            deviation.push(-2.0 * half * twice * weighted_differences(&of_variance, x, *z));
-        }
-        (mean, deviation)
-    }
 }
 
-/// m = 1ᵀK⁻¹y / 1ᵀK⁻¹1 and α = K⁻¹ (y − m).
-pub fn most_likely_mean(factor: &Factor, y: &[f64]) -> (f64, Vec<f64>) {
-    let (mut alpha, mut ones) = (y.to_vec(), vec![1.0; y.len()]);
+/// m = 1ᵀK⁻¹y / 1ᵀK⁻¹1 and α = K⁻¹ (y − m 1), where 1 has ones for the first `values` of the data: what comes after them are
+/// entries of gradients, whose mean is zero.
+pub fn most_likely_mean(factor: &Factor, y: &[f64], values: usize) -> (f64, Vec<f64>) {
+    let (mut alpha, mut ones) = (y.to_vec(), vec![0.0; y.len()]);
+    ones[..values].fill(1.0);
     factor.solve(&mut alpha);
     factor.solve(&mut ones);
-    let total: f64 = ones.iter().sum();
-    let mean = if total > 0.0 { alpha.iter().sum::<f64>() / total } else { 0.0 };
+    let total: f64 = ones[..values].iter().sum();
+    let mean = if total > 0.0 { alpha[..values].iter().sum::<f64>() / total } else { 0.0 };
     for (a, one) in alpha.iter_mut().zip(&ones) {
         *a -= mean * one;
     }

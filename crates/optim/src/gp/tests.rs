@@ -4,7 +4,7 @@ use pullback_core::random::Random;
 
 use super::hyper::{FitConfig, Likelihood, fit, prior_mode};
 use super::kernel::{Kernel, Points, dot};
-use super::{Acquisition, Hyper, LossModel, ModelConfig, Posterior};
+use super::{Acquisition, Hyper, LossModel, ModelConfig, Posterior, Predict};
 
 fn uniform(dim: usize, random: &mut Random) -> Vec<f64> {
     (0..dim).map(|_| random.uniform(-1.0, 1.0)).collect()
@@ -286,4 +286,35 @@ fn above_the_limit_the_model_is_local_and_still_right() {
     }
     let z = model.propose(&mut random);
     assert!(branin(&z) < 2.0, "{z:?}");
+}
+
+#[test]
+fn gradients_of_the_lowest_losses_sharpen_the_model() {
+    // A narrow bowl in five variables, whose slopes say far more than its values at so few points.
+    let bowl = |z: &[f64]| -> (f64, Vec<f64>) {
+        let middle = [0.3, -0.2, 0.1, 0.4, -0.5];
+        let parts = z.iter().zip(middle).enumerate().map(|(k, (z, m))| (20.0 * (k + 1) as f64, z - m));
+        (parts.clone().map(|(a, d)| a * d * d).sum(), parts.map(|(a, d)| 2.0 * a * d).collect())
+    };
+    let proposed = |gradients: usize| {
+        let mut random = Random::new(9);
+        let mut model = LossModel::new(ModelConfig { gradients, ..ModelConfig::default() }, 5);
+        assert_eq!(model.wants_gradients(), gradients > 0);
+        for _ in 0..12 {
+            let z = uniform(5, &mut random);
+            let (loss, gradient) = bowl(&z);
+            model.add_with_gradient(&z, loss, &gradient);
+        }
+        // What is no number is not conditioned on.
+        model.add_with_gradient(&[0.9; 5], bowl(&[0.9; 5]).0, &[f64::NAN; 5]);
+        for _ in 0..8 {
+            model.fit(&mut random);
+            let z = model.propose(&mut random);
+            let (loss, gradient) = bowl(&z);
+            model.add_with_gradient(&z, loss, &gradient);
+        }
+        model.lowest().unwrap().1
+    };
+    let (with, without) = (proposed(10), proposed(0));
+    assert!(with < 0.1 * without, "{with} {without}");
 }

@@ -1,4 +1,5 @@
-//! Bayesian optimisation: each trial is one episode, where the model of all losses so far proposes it.
+//! Bayesian optimisation: each trial is one episode, where the model of all losses so far proposes it; of their gradients too if
+//! the model is to be conditioned on them.
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
@@ -34,7 +35,13 @@ impl Method for BayesOpt {
         loop {
             model.fit(random);
             let z = model.propose(random);
-            model.add(&z, run.value(&z)?);
+            if model.wants_gradients() {
+                let mut gradient = vec![0.0; run.dim()];
+                let loss = run.value_grad(&z, &mut gradient)?;
+                model.add_with_gradient(&z, loss, &gradient);
+            } else {
+                model.add(&z, run.value(&z)?);
+            }
         }
     }
 }

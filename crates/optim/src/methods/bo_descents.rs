@@ -40,8 +40,8 @@ impl Method for BoDescents {
         loop {
             model.fit(random);
             let start = model.propose(random);
-            for (z, loss) in descend(run, start, &self.descent)?.path {
-                model.add(&z, loss);
+            for place in descend(run, start, &self.descent)?.path {
+                model.add_with_gradient(&place.z, place.loss, &place.gradient);
             }
         }
     }

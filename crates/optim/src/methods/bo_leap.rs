@@ -17,7 +17,7 @@ use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
 
 use super::cma_state::{CmaState, Weights};
-use super::descent::{DescentConfig, descend};
+use super::descent::{DescentConfig, Place, descend};
 use super::settings;
 use crate::gp::{LossModel, ModelConfig};
 use crate::run::{Method, Run, Stop, inside};
@@ -57,6 +57,10 @@ impl Default for BoLeapConfig {
 pub trait Proposer {
     /// Takes a point and its loss as data.
     fn add(&mut self, z: &[f64], loss: f64);
+    /// Takes a point of a descent as data.
+    fn add_place(&mut self, place: &Place) {
+        self.add(&place.z, place.loss);
+    }
     /// Where to search next.
     fn propose(&mut self, random: &mut Random) -> Vec<f64>;
 }
@@ -64,6 +68,9 @@ pub trait Proposer {
 impl Proposer for LossModel {
     fn add(&mut self, z: &[f64], loss: f64) {
         self.add(z, loss);
+    }
+    fn add_place(&mut self, place: &Place) {
+        self.add_with_gradient(&place.z, place.loss, &place.gradient);
     }
     fn propose(&mut self, random: &mut Random) -> Vec<f64> {
         self.fit(random);
@@ -133,9 +140,7 @@ impl BoLeap {
             for (z, loss) in candidates.iter().zip(&losses) {
                 model.add(z, *loss);
             }
-            for (z, loss) in &down.path {
-                model.add(z, *loss);
-            }
+            down.path.iter().for_each(|place| model.add_place(place));
             // 17: μ ← s_J; σ, C from the moved mean
             state.tell_moved(&candidates, &losses, down.end);
         }

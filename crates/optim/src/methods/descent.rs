@@ -57,11 +57,22 @@ impl Default for DescentConfig {
     }
 }
 
+/// A point with its loss and gradient.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// The point in the scaled box.
+    pub z: Vec<f64>,
+    /// Loss there.
+    pub loss: f64,
+    /// Its gradient there.
+    pub gradient: Vec<f64>,
+}
+
 /// The way a descent went.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Descended {
-    /// Every point simulated and its loss, the start first.
-    pub path: Vec<(Vec<f64>, f64)>,
+    /// Every point simulated, the start first.
+    pub path: Vec<Place>,
     /// Where it ended: the last point by the constant rule, the lowest by the others.
     pub end: Vec<f64>,
     /// Loss there.
@@ -106,18 +117,10 @@ const PAIRS: usize = 10;
 /// A step goes no farther than this times Polyak's length.
 const BEYOND_POLYAK: f64 = 2.0;
 
-/// A point with its loss and gradient.
-#[derive(Clone, Debug)]
-struct Place {
-    z: Vec<f64>,
-    loss: f64,
-    gradient: Vec<f64>,
-}
-
 /// Descends from `start`.
 pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Result<Descended, Stop> {
     let mut here = place(run, start)?;
-    let mut path = vec![(here.z.clone(), here.loss)];
+    let mut path = vec![here.clone()];
     let (mut best, mut recent) = (here.clone(), VecDeque::from([here.loss]));
     let (mut lowest, mut stagnating) = (here.loss, 0);
     let (mut trust, mut length) = (config.step, f64::INFINITY);
@@ -147,7 +150,7 @@ pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Re
         };
         let moved = here.z.iter().zip(&step).map(|(z, d)| (z + d).clamp(-1.0, 1.0));
         let there = place(run, moved.collect())?;
-        path.push((there.z.clone(), there.loss));
+        path.push(there.clone());
         let better = there.loss < lowest - config.tolerance * lowest.abs();
         stagnating = if better { 0 } else { stagnating + 1 };
 
@@ -172,7 +175,7 @@ pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Re
             let s = minus(&there.z, &here.z);
             trust = largest(&s) * shrink(dot(&here.gradient, &s), dot(&there.gradient, &s));
         }
-        lowest = lowest.min(path[path.len() - 1].1);
+        lowest = lowest.min(path[path.len() - 1].loss);
         // The last try before it is halted goes out from the lowest point again.
         if config.rule != StepRule::Constant && stagnating == config.patience && here.loss > best.loss {
             here = best.clone();
@@ -234,12 +237,12 @@ mod tests {
         let mut run = Run::new(&function, 200, RunLog::none()).unwrap();
         let start = run.start();
         let down = descend(&mut run, start, &DescentConfig::default()).unwrap();
-        let lowest = down.path.iter().map(|(_, l)| *l).fold(f64::INFINITY, f64::min);
+        let lowest = down.path.iter().map(|place| place.loss).fold(f64::INFINITY, f64::min);
         assert_eq!(down.loss, lowest);
-        assert!(down.path.len() < 40 && down.loss < 0.7 * down.path[0].1, "{:?}", down);
+        assert!(down.path.len() < 40 && down.loss < 0.7 * down.path[0].loss, "{:?}", down);
         // At a minimum: the gradient is small beside that of the start.
         let (mut first, mut last) = (vec![0.0; 4], vec![0.0; 4]);
-        run.value_grad(&down.path[0].0, &mut first).unwrap();
+        run.value_grad(&down.path[0].z, &mut first).unwrap();
         run.value_grad(&down.end, &mut last).unwrap();
         assert!(largest(&last) < 0.05 * largest(&first), "{last:?}");
     }
@@ -253,7 +256,7 @@ mod tests {
         let config = DescentConfig { rule: StepRule::Constant, step: 1e3, ..DescentConfig::default() };
         let down = descend(&mut run, start, &config).unwrap();
         assert!(down.path.len() <= 12, "{}", down.path.len());
-        assert!(down.path.iter().all(|(z, _)| z.iter().all(|z| z.abs() <= 1.0)));
+        assert!(down.path.iter().all(|place| place.z.iter().all(|z| z.abs() <= 1.0)));
     }
 
     #[test]
