@@ -17,6 +17,9 @@ pub struct LandscapeConfig {
     pub difference_step: f64,
 }
 
+/// Variables that an error names.
+const TOLD: usize = 12;
+
 /// A grid over two variables; row j holds the points of the second variable's j-th value.
 #[derive(Clone, Debug, Serialize)]
 pub struct Landscape {
@@ -48,11 +51,15 @@ impl Landscape {
         let (names, bounds, start) = (objective.names(), objective.bounds(), objective.start());
         let (i, j) = config.dims;
         let units = objective.units();
-        if i == j || i >= names.len() || j >= names.len() {
+        if i == j || i.max(j) >= names.len() {
+            let last = names.len() - 1;
+            let (told, more) = names.split_at(names.len().min(TOLD));
+            let told: Vec<String> = told.iter().enumerate().map(|(k, n)| format!("{k} = {n}")).collect();
+            let rest =
+                if more.is_empty() { String::new() } else { format!(", …, {last} = {}", names[last]) };
             return Err(ConfigError::new(format!(
-                "--dims needs two different variables between 0 and {}: {}",
-                names.len() - 1,
-                names.iter().enumerate().map(|(k, n)| format!("{k} = {n}")).collect::<Vec<_>>().join(", ")
+                "--dims needs two different variables between 0 and {last}: {}{rest}",
+                told.join(", ")
             )));
         }
         if config.points.0 < 2 || config.points.1 < 2 {

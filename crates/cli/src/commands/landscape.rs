@@ -118,9 +118,9 @@ pub fn panel(title: &str, map: &Landscape, gradients: &[(f64, f64)]) -> HeatmapP
     }
 }
 
-/// `params.length` in `m` reads "length (m)".
+/// `params.length` in `m` reads "length (m)"; `left.x` keeps its side.
 fn label(name: &str, unit: &str) -> String {
-    let name = name.split_once('.').map_or(name, |(_, rest)| rest);
+    let name = ["state.", "params."].iter().find_map(|part| name.strip_prefix(part)).unwrap_or(name);
     match unit {
         "1" => name.to_owned(),
         unit => format!("{name} ({})", unit.replace("^2", "^{2}").replace("^3", "^{3}")),

@@ -13,6 +13,10 @@
 //! register, and suffices: over whole episodes at three random points of each coarse task, losses differ from those in `f64` by at
 //! most 2·10⁻⁵ of themselves (`fluid`: 4·10⁻⁴, of a loss that sinks towards 0), and the cosine between gradients is at least
 //! 0.99998. Where a difference of losses below 10⁻⁵ matters, ask for the full size.
+//!
+//! The loss of `fluid` is smooth in pieces: where a wall of the ladle, thinner than a cell, passes a row of nodes at the end of a
+//! substep, the row is pushed out on the other side, and the loss jumps. Along the first speed it jumped in nearly every stretch of
+//! 8·10⁻⁴ m/s, mostly by less than 1 % of itself. The gradient is that of the piece: exact, and blind to the jumps.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
