@@ -140,7 +140,7 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
     let ours = Entrant { label: "bo with gradients", method: "bo", options: slopes };
     let chances = compare(&mut results, &few, &ours, ("BoTorch", &botorch))?;
     goal(&mut results, "bo with gradients: mean chance to end lower than BoTorch", &chances, 0.6);
-    compare(&mut results, &few, &Entrant::plain("bo-leap"), ("BoTorch", &botorch))?;
+    compare_leaps(&mut results, &few, ("BoTorch", &botorch))?;
 
     // More than one semi-local search of BO-Leap, and as much as BoTorch does in half an hour.
     let long = every(&[(10, 200)], 2);
@@ -181,12 +181,13 @@ fn compare_leaps(
         }
     }
     let name = format!(
-        "bo-leap: mean chance to end lower than {peer_name} on {} functions where gradients help",
+        "bo-leap, {} episodes: mean chance to end lower than {peer_name} on {} functions where gradients help",
+        cases[0].budget,
         where_they_help.len()
     );
     goal(results, &name, &where_they_help, 0.6);
     results.row(
-        "all functions, bo-leap",
+        &format!("all functions, {} episodes, bo-leap", cases[0].budget),
         &format!("mean chance to end lower than {peer_name}"),
         mean(&chances),
         "1",
