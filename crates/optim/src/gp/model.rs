@@ -140,7 +140,7 @@ impl LossModel {
     /// Adds a loss with its gradient by the coordinates of the box.
     pub fn add_with_gradient(&mut self, z: &[f64], loss: f64, gradient: &[f64]) {
         let usable = loss.is_finite() && gradient.iter().all(|g| g.is_finite());
-        if self.config.gradients > 0 && usable {
+        if self.wants_gradients() && usable {
             self.slopes.push(Slope { point: self.len(), gradient: gradient.to_vec() });
         }
         self.add(z, loss);
@@ -226,26 +226,25 @@ impl LossModel {
     /// Conditions on gradients as well, where that is wanted and possible.
     fn take_slopes(&mut self) {
         let n = self.len();
-        if self.slopes.is_empty() || self.with_slopes.as_ref().is_some_and(|(seen, _)| *seen == n) {
+        if self.with_slopes.as_ref().is_some_and(|(seen, _)| *seen == n) {
             return;
         }
+        self.with_slopes = None;
         let room = self.config.exact_limit.saturating_sub(n) / self.points.dim().max(1);
-        let mut lowest: Vec<&Slope> = self.slopes.iter().collect();
-        lowest.sort_by(|a, b| self.losses[a.point].total_cmp(&self.losses[b.point]));
+        let count = self.config.gradients.min(room).min(self.slopes.len());
+        if count == 0 {
+            return;
+        }
         let Outcomes { y, scale, .. } = &self.outcomes;
-        let standard = |slope: &&Slope| Slope {
+        let standard = |slope: &Slope| Slope {
             point: slope.point,
             gradient: slope.gradient.iter().map(|g| g / scale).collect(),
         };
-        let mut chosen: Vec<Slope> = lowest.iter().map(standard).collect();
+        let mut slopes: Vec<Slope> = self.slopes.iter().map(standard).collect();
         let (kernel, hyper, points) = (self.config.kernel, self.hyper.clone(), self.points.clone());
-        let doubt = doubt(kernel, &hyper, &chosen);
-        chosen.truncate(self.config.gradients.min(room));
-        let posterior = if self.is_local() {
-            None
-        } else {
-            GradientPosterior::new(kernel, hyper, points, y, &chosen, doubt)
-        };
+        let doubt = doubt(kernel, &hyper, &slopes);
+        slopes.sort_by(|a, b| self.losses[a.point].total_cmp(&self.losses[b.point]));
+        let posterior = GradientPosterior::new(kernel, hyper, points, y, &slopes[..count], doubt);
         self.with_slopes = posterior.map(|posterior| (n, posterior));
     }
 
