@@ -7,7 +7,8 @@ use pullback_math::Real;
 use rayon::prelude::*;
 
 use crate::error::{ConfigError, StepError};
-use crate::rollout::{Loss, Rollout, RolloutWorkspace};
+use crate::inputs::check_len;
+use crate::rollout::{Inputs, Loss, Rollout, RolloutWorkspace};
 use crate::system::System;
 
 /// What differs between environments, environment after environment.
@@ -46,9 +47,7 @@ pub struct Batch<S: System<T>, T: Real> {
 struct Pack<T, W> {
     first: usize,
     workspace: RolloutWorkspace<T, W>,
-    state: Vec<T>,
-    controls: Vec<T>,
-    params: Vec<T>,
+    inputs: Inputs<T>,
     end: Vec<T>,
 }
 
@@ -67,9 +66,11 @@ impl<S: System<T>, T: Real> Batch<S, T> {
         let pack = |i: usize| Pack {
             first: i * T::LANES,
             workspace: rollout.workspace::<T>(),
-            state: zeros(layout.state.len()),
-            controls: zeros(rollout.steps * layout.control.len()),
-            params: zeros(layout.params.len()),
+            inputs: Inputs {
+                state: zeros(layout.state.len()),
+                controls: zeros(rollout.steps * layout.control.len()),
+                params: zeros(layout.params.len()),
+            },
             end: zeros(layout.state.len()),
         };
         let packs = (0..envs.div_ceil(T::LANES)).map(pack).collect();
@@ -78,14 +79,14 @@ impl<S: System<T>, T: Real> Batch<S, T> {
 
     /// Runs all environments and returns their final states.
     pub fn simulate(&mut self, inputs: BatchInputs<'_>) -> Result<Vec<f64>, StepError> {
-        self.check(&inputs);
+        self.check(&inputs)?;
         let envs = self.envs;
         self.for_each_pack(|rollout, pack| {
             pack.load(&inputs, envs);
-            let Pack { workspace, state, controls, params, end, .. } = pack;
-            rollout.simulate(workspace, params, state, controls, |moment| {
-                if moment.last() {
-                    end.copy_from_slice(moment.state);
+            let Pack { workspace, inputs, end, .. } = pack;
+            rollout.simulate(workspace, inputs, |sample| {
+                if sample.last() {
+                    end.copy_from_slice(sample.state);
                 }
             })
         })?;
@@ -104,12 +105,11 @@ impl<S: System<T>, T: Real> Batch<S, T> {
         loss: impl Fn(usize) -> L + Sync,
         out: &mut BatchGradients,
     ) -> Result<(), StepError> {
-        self.check(&inputs);
+        self.check(&inputs)?;
         let envs = self.envs;
         self.for_each_pack(|rollout, pack| {
             pack.load(&inputs, envs);
-            let Pack { workspace, state, controls, params, first, .. } = pack;
-            rollout.gradient(workspace, params, state, controls, &loss(*first))
+            rollout.gradient(&mut pack.workspace, &pack.inputs, &loss(pack.first))
         })?;
         let layout = self.rollout.system.layout();
         out.loss.resize(envs, 0.0);
@@ -138,28 +138,24 @@ impl<S: System<T>, T: Real> Batch<S, T> {
         results.into_iter().collect()
     }
 
-    #[track_caller]
-    fn check(&self, inputs: &BatchInputs<'_>) {
+    /// Checks the lengths: one state per environment; controls and parameters for all environments or one set each.
+    fn check(&self, inputs: &BatchInputs<'_>) -> Result<(), StepError> {
         let layout = self.rollout.system.layout();
-        let fits = |got: usize, one: usize, shared: bool| got == one * self.envs || (shared && got == one);
-        assert!(fits(inputs.states.len(), layout.state.len(), false), "batch: one state per environment");
+        let shared = |name, found: usize, one: usize| {
+            if found == one { Ok(()) } else { check_len(name, found, one * self.envs) }
+        };
+        check_len("states of a batch", inputs.states.len(), layout.state.len() * self.envs)?;
         let controls = self.rollout.steps * layout.control.len();
-        assert!(
-            fits(inputs.controls.len(), controls, true),
-            "batch: one set of controls, or one per environment"
-        );
-        assert!(
-            fits(inputs.params.len(), layout.params.len(), true),
-            "batch: one set of parameters, or one each"
-        );
+        shared("controls of a batch", inputs.controls.len(), controls)?;
+        shared("params of a batch", inputs.params.len(), layout.params.len())
     }
 }
 
 impl<T: Real, W> Pack<T, W> {
     fn load(&mut self, inputs: &BatchInputs<'_>, envs: usize) {
-        pack(inputs.states, self.first, envs, &mut self.state);
-        pack(inputs.controls, self.first, envs, &mut self.controls);
-        pack(inputs.params, self.first, envs, &mut self.params);
+        pack(inputs.states, self.first, envs, &mut self.inputs.state);
+        pack(inputs.controls, self.first, envs, &mut self.inputs.controls);
+        pack(inputs.params, self.first, envs, &mut self.inputs.params);
     }
 }
 

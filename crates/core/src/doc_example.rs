@@ -5,6 +5,7 @@ use pullback_math::Real;
 use crate::field::{FieldShape, VectorField};
 use crate::integrator::{Integrated, Integrator, Method};
 use crate::layout::{Layout, Slice};
+use crate::point::{Bars, Point};
 use crate::system::Described;
 
 /// ẍ = −g.
@@ -38,24 +39,13 @@ impl FieldShape for FreeFall {
 impl<T: Real> VectorField<T> for FreeFall {
     type Workspace = ();
     fn workspace(&self) {}
-    fn eval(&self, _ws: &mut (), params: &[T], _time: T, state: &[T], _control: &[T], rate: &mut [T]) {
-        rate[0] = state[1];
-        rate[1] = -params[0];
+    fn eval(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate: &mut [T]) {
+        rate[0] = at.state[1];
+        rate[1] = -at.params[0];
     }
-    fn eval_vjp(
-        &self,
-        _ws: &mut (),
-        _params: &[T],
-        _time: T,
-        _state: &[T],
-        _control: &[T],
-        rate_bar: &[T],
-        state_bar: &mut [T],
-        _control_bar: &mut [T],
-        params_bar: &mut [T],
-    ) -> T {
-        state_bar[1] += rate_bar[0];
-        params_bar[0] -= rate_bar[1];
+    fn eval_vjp(&self, _ws: &mut (), _at: Point<'_, T>, _time: T, rate_bar: &[T], bars: Bars<'_, T>) -> T {
+        bars.state[1] += rate_bar[0];
+        bars.params[0] -= rate_bar[1];
         T::zero()
     }
 }

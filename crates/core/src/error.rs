@@ -5,6 +5,16 @@ use thiserror::Error;
 /// A step that could not be taken. The state it started from is untouched.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum StepError {
+    /// A vector of the inputs does not fit the system.
+    #[error("{name} needs {expected} entries, got {found}")]
+    WrongLength {
+        /// Which vector.
+        name: &'static str,
+        /// Entries the system needs.
+        expected: usize,
+        /// Entries given.
+        found: usize,
+    },
     /// A state entry left the finite numbers.
     #[error(
         "{entry} became {value} in step {step}: reduce the time step, or check parameters and initial state"

@@ -2,6 +2,7 @@
 
 use pullback_math::Real;
 
+use crate::point::{Bars, Point};
 use crate::system::{Described, Workspace};
 
 /// What an integrator must know of a field beside its values; nothing here depends on the scalar type.
@@ -31,6 +32,12 @@ pub trait FieldShape: Described {
     fn flat(&self) -> bool {
         true
     }
+
+    /// Whether [`eval_vjp`](VectorField::eval_vjp) reads what [`eval`](VectorField::eval) left in the workspace. Integrators
+    /// then evaluate the field at a point before they pull it back there; other fields are spared that evaluation.
+    fn vjp_follows_eval(&self) -> bool {
+        false
+    }
 }
 
 /// Continuous dynamics ẋ = f(x, u, θ, t) with a pullback.
@@ -48,20 +55,10 @@ pub trait VectorField<T: Real>: FieldShape + Send + Sync {
     ///
     /// Adaptive solves end a step where a guard changes sign, hold the side of every guard fixed inside a step, and carry
     /// the gradient exactly across, even where f jumps. Fixed steps do not look at guards.
-    fn guard(&self, _params: &[T], _time: T, _state: &[T], _control: &[T], _guards: &mut [T]) {}
+    fn guard(&self, _at: Point<'_, T>, _time: T, _guards: &mut [T]) {}
 
-    /// The pullback of [`guard`](VectorField::guard): *adds* to the three cotangents and returns that of the time.
-    fn guard_vjp(
-        &self,
-        _params: &[T],
-        _time: T,
-        _state: &[T],
-        _control: &[T],
-        _guards_bar: &[T],
-        _state_bar: &mut [T],
-        _control_bar: &mut [T],
-        _params_bar: &mut [T],
-    ) -> T {
+    /// The pullback of [`guard`](VectorField::guard): *adds* to `bars` and returns the cotangent of the time.
+    fn guard_vjp(&self, _at: Point<'_, T>, _time: T, _guards_bar: &[T], _bars: Bars<'_, T>) -> T {
         T::zero()
     }
 
@@ -70,28 +67,18 @@ pub trait VectorField<T: Real>: FieldShape + Send + Sync {
     fn freeze(&self, _ws: &mut Self::Workspace, _sides: Option<&[T]>) {}
 
     /// rate = f(x, u, θ, t).
-    fn eval(
-        &self,
-        ws: &mut Self::Workspace,
-        params: &[T],
-        time: T,
-        state: &[T],
-        control: &[T],
-        rate: &mut [T],
-    );
+    fn eval(&self, ws: &mut Self::Workspace, at: Point<'_, T>, time: T, rate: &mut [T]);
 
-    /// The pullback of [`eval`](VectorField::eval): *adds* to the three cotangents and returns that of the time.
+    /// The pullback of [`eval`](VectorField::eval): *adds* to `bars` and returns the cotangent of the time.
+    ///
+    /// Where [`vjp_follows_eval`](FieldShape::vjp_follows_eval), the last evaluation with `ws` was at the same point.
     fn eval_vjp(
         &self,
         ws: &mut Self::Workspace,
-        params: &[T],
+        at: Point<'_, T>,
         time: T,
-        state: &[T],
-        control: &[T],
         rate_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
+        bars: Bars<'_, T>,
     ) -> T;
 
     /// next = state ⊕ h·rate; in a flat space, state + h·rate.
@@ -119,15 +106,16 @@ pub trait VectorField<T: Real>: FieldShape + Send + Sync {
         }
     }
 
-    /// On curved spaces: turns the rate at x ⊕ h·increment into the rate of the coordinates h·increment, in place. With
-    /// it Runge-Kutta methods keep their order (Munthe-Kaas, BIT 38, 1998); without it they fall back to second order.
+    /// The inverse of dexp, on curved spaces: turns the rate at x ⊕ h·increment into the rate of the coordinates
+    /// h·increment, in place. With it Runge-Kutta methods keep their order (Munthe-Kaas, BIT 38, 1998); without it they
+    /// fall back to second order.
     #[inline(always)]
-    fn straighten(&self, _increment: &[T], _h: T, _rate: &mut [T]) {}
+    fn dexp_inverse(&self, _increment: &[T], _h: T, _rate: &mut [T]) {}
 
-    /// The pullback of [`straighten`](VectorField::straighten) at the rate it was given: `rate_bar` comes in as the
+    /// The pullback of [`dexp_inverse`](VectorField::dexp_inverse) at the rate it was given: `rate_bar` comes in as the
     /// cotangent of the result and goes out as that of `rate`; *adds* to the cotangent of the increment.
     #[inline(always)]
-    fn straighten_vjp(
+    fn dexp_inverse_vjp(
         &self,
         _increment: &[T],
         _h: T,

@@ -8,6 +8,7 @@ use pullback_math::Real;
 
 use crate::error::{ConfigError, StepError};
 use crate::layout::Layout;
+use crate::point::{Bars, Point};
 use crate::system::{Described, Info, System, Workspace};
 
 /// `times` steps of a system under the same control.
@@ -70,24 +71,17 @@ impl<T: Real, S: System<T>> System<T> for Repeated<S> {
         }
     }
 
-    fn step(
-        &self,
-        ws: &mut Self::Workspace,
-        params: &[T],
-        state: &[T],
-        control: &[T],
-        next: &mut [T],
-    ) -> Result<Info, StepError> {
-        let n = state.len();
+    fn step(&self, ws: &mut Self::Workspace, at: Point<'_, T>, next: &mut [T]) -> Result<Info, StepError> {
+        let n = at.state.len();
         let mut info = Info::default();
         // Two states in turn: what is not kept need not leave the cache.
         let first = n.min(ws.states.len());
         let (mut from, mut to) = ws.states.split_at_mut(first);
         for i in 0..self.times {
             std::mem::swap(&mut from, &mut to);
-            let at = if i == 0 { state } else { &from[..n] };
+            let state = if i == 0 { at.state } else { &from[..n] };
             let out = if i + 1 == self.times { &mut *next } else { &mut to[..n] };
-            info.add(self.system.step(&mut ws.inner, params, at, control, out)?);
+            info.add(self.system.step(&mut ws.inner, at.with_state(state), out)?);
         }
         Ok(info)
     }
@@ -95,29 +89,25 @@ impl<T: Real, S: System<T>> System<T> for Repeated<S> {
     fn step_vjp(
         &self,
         ws: &mut Self::Workspace,
-        params: &[T],
-        state: &[T],
-        control: &[T],
+        at: Point<'_, T>,
         next_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
+        mut bars: Bars<'_, T>,
     ) -> Result<(), StepError> {
-        let n = state.len();
+        let n = at.state.len();
         let RepeatedWorkspace { inner, states, next_bar: bar, state_bar: before_bar } = ws;
         for i in 1..self.times {
             let (before, after) = states.split_at_mut((i - 1) * n);
-            let from = if i == 1 { state } else { &before[(i - 2) * n..] };
-            self.system.step(inner, params, from, control, &mut after[..n])?;
+            let from = if i == 1 { at.state } else { &before[(i - 2) * n..] };
+            self.system.step(inner, at.with_state(from), &mut after[..n])?;
         }
         bar.copy_from_slice(next_bar);
         for i in (1..self.times).rev() {
-            let at = &states[(i - 1) * n..i * n];
+            let from = &states[(i - 1) * n..i * n];
             before_bar.fill(T::zero());
-            self.system.step_vjp(inner, params, at, control, bar, before_bar, control_bar, params_bar)?;
+            self.system.step_vjp(inner, at.with_state(from), bar, bars.with_state(before_bar))?;
             std::mem::swap(bar, before_bar);
         }
-        self.system.step_vjp(inner, params, state, control, bar, state_bar, control_bar, params_bar)
+        self.system.step_vjp(inner, at, bar, bars)
     }
 }
 
@@ -127,7 +117,7 @@ mod tests {
     use crate::Schedule;
     use crate::doc_example::falling;
     use crate::gradcheck::Options;
-    use crate::rollout::{FinalState, Rollout};
+    use crate::rollout::{FinalState, Inputs, Rollout};
     use crate::step_check::check_step;
 
     #[test]
@@ -138,8 +128,9 @@ mod tests {
             let frames = Rollout::new(frames, 5, Schedule::StoreAll).unwrap();
             let steps = Rollout::new(falling(0.01), 5 * times, Schedule::StoreAll).unwrap();
             let (mut a, mut b) = (frames.workspace::<f64>(), steps.workspace::<f64>());
-            frames.gradient(&mut a, &[9.81], &start, &[], &loss).unwrap();
-            steps.gradient(&mut b, &[9.81], &start, &[], &loss).unwrap();
+            let inputs = Inputs { state: start.to_vec(), controls: vec![], params: vec![9.81] };
+            frames.gradient(&mut a, &inputs, &loss).unwrap();
+            steps.gradient(&mut b, &inputs, &loss).unwrap();
             assert_eq!(a.gradient, b.gradient);
             assert_eq!(a.heap_bytes(), frames.predict_bytes::<f64>());
         }
@@ -149,6 +140,7 @@ mod tests {
     #[test]
     fn a_frame_has_the_right_gradient() {
         let frame = Repeated::new(falling(0.01), 4).unwrap();
-        check_step(&frame, &[2.0, -0.3], &[], &[9.81], &Options::default()).assert_passed();
+        check_step(&frame, Point { params: &[9.81], state: &[2.0, -0.3], control: &[] }, &Options::default())
+            .assert_passed();
     }
 }

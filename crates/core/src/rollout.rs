@@ -4,135 +4,23 @@ use pullback_math::Real;
 
 use crate::checkpoint::{Chain, Plan, Reversal, Schedule};
 use crate::error::{ConfigError, StepError};
+pub use crate::inputs::Inputs;
 use crate::layout::Layout;
-use crate::system::{Described, Info, System, Workspace, first_not_finite};
-
-/// One moment of a trajectory, as a loss sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct Moment<'a, T> {
-    /// Steps taken so far: 0 at the start, `steps` at the end.
-    pub step: usize,
-    /// Steps of the whole rollout.
-    pub steps: usize,
-    /// The state.
-    pub state: &'a [T],
-    /// The control of the step about to be taken; empty at the end.
-    pub control: &'a [T],
-}
-
-impl<T> Moment<'_, T> {
-    /// Whether this is the end of the trajectory.
-    pub fn last(&self) -> bool {
-        self.step == self.steps
-    }
-}
-
-/// Everything a rollout starts from.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Inputs<T> {
-    /// Initial state.
-    pub state: Vec<T>,
-    /// Controls, step after step.
-    pub controls: Vec<T>,
-    /// Parameters.
-    pub params: Vec<T>,
-}
-
-impl<T: Real> Inputs<T> {
-    /// The defaults of a system's layout, controls at their defaults over `steps` steps.
-    pub fn defaults(system: &impl Described, steps: usize) -> Self {
-        let layout = system.layout();
-        let lit = |v: Vec<f64>| v.into_iter().map(T::lit).collect::<Vec<T>>();
-        Inputs {
-            state: lit(layout.state.defaults()),
-            controls: lit(layout.control.defaults().repeat(steps)),
-            params: lit(layout.params.defaults()),
-        }
-    }
-}
-
-/// A loss that sums over the moments of a trajectory, L = Σₜ ℓ(t, xₜ, uₜ), with its pullback.
-pub trait Loss<T: Real>: Sync {
-    /// ℓ at one moment.
-    fn value(&self, at: Moment<'_, T>) -> T;
-    /// *Adds* dℓ/dx and dℓ/du at one moment.
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], control_bar: &mut [T]);
-}
-
-/// L = w·x_N: a weighted sum of the final state.
-#[derive(Clone, Debug)]
-pub struct FinalState {
-    /// One weight per state entry.
-    pub weights: Vec<f64>,
-}
-
-impl<T: Real> Loss<T> for FinalState {
-    fn value(&self, at: Moment<'_, T>) -> T {
-        let mut sum = T::zero();
-        if at.last() {
-            for (x, w) in at.state.iter().zip(&self.weights) {
-                sum += *x * T::lit(*w);
-            }
-        }
-        sum
-    }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
-        if at.last() {
-            for (bar, w) in state_bar.iter_mut().zip(&self.weights) {
-                *bar += T::lit(*w);
-            }
-        }
-    }
-}
-
-/// A loss over frames of `times` steps each, read along a rollout of single steps: it sees the starts of frames and the end.
-///
-/// With [`Repeated`](crate::Repeated) a rollout keeps the states of frames; without it, and with this, its schedule decides what
-/// is kept.
-#[derive(Clone, Debug)]
-pub struct Framed<L> {
-    /// The loss over frames.
-    pub loss: L,
-    times: usize,
-}
-
-impl<L> Framed<L> {
-    /// `loss` over frames of `times` steps.
-    pub fn new(loss: L, times: usize) -> Result<Self, ConfigError> {
-        if times == 0 {
-            return Err(ConfigError::new("a frame needs at least one step"));
-        }
-        Ok(Framed { loss, times })
-    }
-
-    /// A moment between two frames, as the loss over frames sees it.
-    fn between<'a, T>(&self, at: Moment<'a, T>) -> Option<Moment<'a, T>> {
-        let starts = at.step.is_multiple_of(self.times);
-        starts.then(|| Moment { step: at.step / self.times, steps: at.steps / self.times, ..at })
-    }
-}
-
-impl<T: Real, L: Loss<T>> Loss<T> for Framed<L> {
-    fn value(&self, at: Moment<'_, T>) -> T {
-        self.between(at).map_or(T::zero(), |at| self.loss.value(at))
-    }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], control_bar: &mut [T]) {
-        if let Some(at) = self.between(at) {
-            self.loss.vjp(at, state_bar, control_bar);
-        }
-    }
-}
+pub use crate::loss::{FinalState, Framed, Loss, Sample};
+use crate::point::{Bars, Point};
+use crate::system::{Info, System, Workspace, first_not_finite};
 
 /// A system, a horizon, and how to keep states for the way back.
 ///
 /// ```
 /// # use pullback_core::doc_example::falling;
-/// use pullback_core::{Rollout, Schedule, rollout::FinalState};
+/// use pullback_core::{Inputs, Rollout, Schedule, rollout::FinalState};
 /// let system = falling(0.01); // a body in free fall, state (height, velocity), parameter gravity
 /// let rollout = Rollout::new(&system, 100, Schedule::Revolve { slots: 5 })?;
 /// let mut ws = rollout.workspace::<f64>();
 /// let loss = FinalState { weights: vec![1.0, 0.0] };
-/// rollout.gradient(&mut ws, &[9.81], &[10.0, 0.0], &[], &loss)?;
+/// let inputs = Inputs { state: vec![10.0, 0.0], controls: vec![], params: vec![9.81] };
+/// rollout.gradient(&mut ws, &inputs, &loss)?;
 /// let dheight_dgravity = ws.gradient.params[0]; // −t²/2, up to the integrator's first order
 /// assert!((dheight_dgravity + 0.5).abs() < 0.01);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -170,6 +58,10 @@ pub struct RolloutWorkspace<T, W> {
     pub info: Info,
     system: W,
     reversal: Reversal<T>,
+    /// States before and after a step of a plain simulation.
+    current: Vec<T>,
+    next: Vec<T>,
+    /// Cotangents after and before the step being reversed.
     next_bar: Vec<T>,
     state_bar: Vec<T>,
 }
@@ -186,6 +78,8 @@ impl<T: Real, W: Workspace> RolloutWorkspace<T, W> {
         let scalars = g.state.capacity()
             + g.control.capacity()
             + g.params.capacity()
+            + self.current.capacity()
+            + self.next.capacity()
             + self.next_bar.capacity()
             + self.state_bar.capacity();
         scalars * size_of::<T>() + self.reversal.heap_bytes() + self.system.heap_bytes()
@@ -210,8 +104,8 @@ impl<S> Rollout<S> {
         S: System<T>,
     {
         let layout = self.system.layout();
-        let gradients = 3 * layout.state.len() + self.steps * layout.control.len() + layout.params.len();
-        gradients * size_of::<T>()
+        let scalars = 5 * layout.state.len() + self.steps * layout.control.len() + layout.params.len();
+        scalars * size_of::<T>()
             + self.plan.heap_bytes::<T>(layout.state.len())
             + self.system.workspace().heap_bytes()
     }
@@ -234,36 +128,38 @@ impl<S> Rollout<S> {
             info: Info::default(),
             system: self.system.workspace(),
             reversal: Reversal::new(self.plan, layout.state.len(), T::zero()),
+            current: zeros(layout.state.len()),
+            next: zeros(layout.state.len()),
             next_bar: zeros(layout.state.len()),
             state_bar: zeros(layout.state.len()),
         }
     }
 
-    /// Runs the system and hands every moment, start and end included, to `visit`.
+    /// Runs the system and hands every sample, start and end included, to `visit`.
     pub fn simulate<T: Real>(
         &self,
         ws: &mut RolloutWorkspace<T, S::Workspace>,
-        params: &[T],
-        state: &[T],
-        controls: &[T],
-        mut visit: impl FnMut(Moment<'_, T>),
+        inputs: &Inputs<T>,
+        mut visit: impl FnMut(Sample<'_, T>),
     ) -> Result<(), StepError>
     where
         S: System<T>,
     {
-        let n = self.system.layout().state.len();
-        let nu = self.system.layout().control.len();
-        ws.info = Info::default();
-        ws.next_bar.copy_from_slice(state);
-        for step in 0..self.steps {
-            let control = &controls[step * nu..(step + 1) * nu];
-            visit(Moment { step, steps: self.steps, state: &ws.next_bar[..n], control });
-            let info = self.system.step(&mut ws.system, params, &ws.next_bar, control, &mut ws.state_bar)?;
-            ws.info.add(info);
-            check_finite(self.system.layout(), &ws.state_bar, step)?;
-            std::mem::swap(&mut ws.next_bar, &mut ws.state_bar);
+        let (layout, steps) = (self.system.layout(), self.steps);
+        inputs.check(layout, steps)?;
+        let nu = layout.control.len();
+        let RolloutWorkspace { info, system, current, next, .. } = ws;
+        *info = Info::default();
+        current.copy_from_slice(&inputs.state);
+        for step in 0..steps {
+            let control = &inputs.controls[step * nu..(step + 1) * nu];
+            visit(Sample { step, steps, state: current, control });
+            let at = Point { params: &inputs.params, state: current, control };
+            info.add(self.system.step(system, at, next)?);
+            check_finite(layout, next, step)?;
+            std::mem::swap(current, next);
         }
-        visit(Moment { step: self.steps, steps: self.steps, state: &ws.next_bar[..n], control: &[] });
+        visit(Sample { step: steps, steps, state: current, control: &[] });
         Ok(())
     }
 
@@ -271,16 +167,14 @@ impl<S> Rollout<S> {
     pub fn value<T: Real>(
         &self,
         ws: &mut RolloutWorkspace<T, S::Workspace>,
-        params: &[T],
-        state: &[T],
-        controls: &[T],
+        inputs: &Inputs<T>,
         loss: &impl Loss<T>,
     ) -> Result<T, StepError>
     where
         S: System<T>,
     {
         let mut total = T::zero();
-        self.simulate(ws, params, state, controls, |moment| total += loss.value(moment))?;
+        self.simulate(ws, inputs, |sample| total += loss.value(sample))?;
         Ok(total)
     }
 
@@ -288,15 +182,15 @@ impl<S> Rollout<S> {
     pub fn gradient<T: Real>(
         &self,
         ws: &mut RolloutWorkspace<T, S::Workspace>,
-        params: &[T],
-        state: &[T],
-        controls: &[T],
+        inputs: &Inputs<T>,
         loss: &impl Loss<T>,
     ) -> Result<(), StepError>
     where
         S: System<T>,
     {
-        let RolloutWorkspace { gradient, forward_steps, info, system, reversal, next_bar, state_bar } = ws;
+        inputs.check(self.system.layout(), self.steps)?;
+        let RolloutWorkspace { gradient, forward_steps, info, system, reversal, next_bar, state_bar, .. } =
+            ws;
         *info = Info::default();
         gradient.loss = T::zero();
         gradient.control.fill(T::zero());
@@ -305,8 +199,7 @@ impl<S> Rollout<S> {
         let mut chain = RolloutChain {
             rollout: self,
             workspace: system,
-            params,
-            controls,
+            inputs,
             loss,
             first_sweep: true,
             info,
@@ -316,7 +209,7 @@ impl<S> Rollout<S> {
             next_bar,
             state_bar,
         };
-        reversal.forward(&mut chain, state)?;
+        reversal.forward(&mut chain, &inputs.state)?;
         chain.finish(reversal.final_state());
         reversal.backward(&mut chain)?;
         gradient.state.copy_from_slice(next_bar);
@@ -339,8 +232,7 @@ impl<S> Rollout<S> {
 struct RolloutChain<'a, 'w, S: System<T>, T: Real, L> {
     rollout: &'a Rollout<S>,
     workspace: &'w mut S::Workspace,
-    params: &'a [T],
-    controls: &'a [T],
+    inputs: &'a Inputs<T>,
     loss: &'a L,
     /// The loss is summed once, while the chain runs for the first time.
     first_sweep: bool,
@@ -357,7 +249,7 @@ impl<S: System<T>, T: Real, L: Loss<T>> RolloutChain<'_, '_, S, T, L> {
     /// Loss and cotangent of the final state.
     fn finish(&mut self, state: &[T]) {
         let steps = self.rollout.steps;
-        let end = Moment { step: steps, steps, state, control: &[] };
+        let end = Sample { step: steps, steps, state, control: &[] };
         *self.total += self.loss.value(end);
         self.loss.vjp(end, self.next_bar, &mut []);
         self.first_sweep = false;
@@ -368,10 +260,11 @@ impl<S: System<T>, T: Real, L: Loss<T>> Chain<T> for RolloutChain<'_, '_, S, T, 
     fn forward(&mut self, i: usize, x: &[T], next: &mut [T]) -> Result<(), StepError> {
         let system = &self.rollout.system;
         let nu = system.layout().control.len();
-        let control = &self.controls[i * nu..(i + 1) * nu];
-        let info = system.step(self.workspace, self.params, x, control, next)?;
+        let control = &self.inputs.controls[i * nu..(i + 1) * nu];
+        let info =
+            system.step(self.workspace, Point { params: &self.inputs.params, state: x, control }, next)?;
         if self.first_sweep {
-            *self.total += self.loss.value(Moment { step: i, steps: self.rollout.steps, state: x, control });
+            *self.total += self.loss.value(Sample { step: i, steps: self.rollout.steps, state: x, control });
             self.info.add(info);
             check_finite(system.layout(), next, i)?;
         }
@@ -382,21 +275,14 @@ impl<S: System<T>, T: Real, L: Loss<T>> Chain<T> for RolloutChain<'_, '_, S, T, 
         let system = &self.rollout.system;
         let nu = system.layout().control.len();
         let span = i * nu..(i + 1) * nu;
-        let control = &self.controls[span.clone()];
+        let control = &self.inputs.controls[span.clone()];
         let control_bar = &mut self.control_bar[span];
         self.state_bar.fill(T::zero());
-        let moment = Moment { step: i, steps: self.rollout.steps, state: x, control };
-        self.loss.vjp(moment, self.state_bar, control_bar);
-        system.step_vjp(
-            self.workspace,
-            self.params,
-            x,
-            control,
-            self.next_bar,
-            self.state_bar,
-            control_bar,
-            self.params_bar,
-        )?;
+        let sample = Sample { step: i, steps: self.rollout.steps, state: x, control };
+        self.loss.vjp(sample, self.state_bar, control_bar);
+        let at = Point { params: &self.inputs.params, state: x, control };
+        let bars = Bars { params: self.params_bar, state: self.state_bar, control: control_bar };
+        system.step_vjp(self.workspace, at, self.next_bar, bars)?;
         if let Some((entry, value)) = first_not_finite(self.state_bar) {
             let entry = system.layout().state.entry_name(entry);
             return Err(StepError::GradientNotFinite { entry, value, step: i });

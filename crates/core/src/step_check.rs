@@ -7,26 +7,31 @@ use pullback_math::Dual;
 use crate::directions::{gradcheck_along, random_directions};
 use crate::gradcheck::{Differentiable, Options, Report, gradcheck};
 use crate::layout::Layout;
+use crate::point::{Bars, Point};
 use crate::random::Random;
-use crate::rollout::{Loss, Rollout, RolloutWorkspace};
+use crate::rollout::{Inputs, Loss, Rollout, RolloutWorkspace};
 use crate::system::System;
 
-/// Joins state, controls and parameters into one input vector, and splits it again.
-struct Inputs {
+/// Splits one vector of state, controls and parameters.
+struct Split {
     state: usize,
     control: usize,
 }
 
-impl Inputs {
-    fn split<'x, T>(&self, x: &'x [T]) -> (&'x [T], &'x [T], &'x [T]) {
+impl Split {
+    fn point<'x, T>(&self, x: &'x [T]) -> Point<'x, T> {
         let (state, rest) = x.split_at(self.state);
         let (control, params) = rest.split_at(self.control);
-        (state, control, params)
+        Point { params, state, control }
     }
-    fn split_mut<'x, T>(&self, x: &'x mut [T]) -> (&'x mut [T], &'x mut [T], &'x mut [T]) {
+    fn bars<'x, T>(&self, x: &'x mut [T]) -> Bars<'x, T> {
         let (state, rest) = x.split_at_mut(self.state);
         let (control, params) = rest.split_at_mut(self.control);
-        (state, control, params)
+        Bars { params, state, control }
+    }
+    fn inputs<T: Clone>(&self, x: &[T]) -> Inputs<T> {
+        let Point { params, state, control } = self.point(x);
+        Inputs { state: state.to_vec(), controls: control.to_vec(), params: params.to_vec() }
     }
 }
 
@@ -50,43 +55,37 @@ fn dual(x: &[f64], x_dot: &[f64]) -> Vec<Dual<f64>> {
 }
 
 /// Checks one step at a point, with respect to state, control and every parameter.
-pub fn check_step<S>(system: &S, state: &[f64], control: &[f64], params: &[f64], options: &Options) -> Report
+pub fn check_step<S>(system: &S, at: Point<'_, f64>, options: &Options) -> Report
 where
     S: System<f64> + System<Dual<f64>>,
 {
-    let map = StepMap::new(system, state.len(), control.len());
-    gradcheck(&map, &[state, control, params].concat(), options)
+    let map = StepMap::new(system, at);
+    gradcheck(&map, &[at.state, at.control, at.params].concat(), options)
 }
 
 /// Checks one step at a point along one random direction per slice of the layout, for systems too large for [`check_step`].
-pub fn check_step_along<S>(
-    system: &S,
-    state: &[f64],
-    control: &[f64],
-    params: &[f64],
-    options: &Options,
-) -> Report
+pub fn check_step_along<S>(system: &S, at: Point<'_, f64>, options: &Options) -> Report
 where
     S: System<f64> + System<Dual<f64>>,
 {
-    let map = StepMap::new(system, state.len(), control.len());
-    let x = [state, control, params].concat();
+    let map = StepMap::new(system, at);
+    let x = [at.state, at.control, at.params].concat();
     let directions = random_directions(system.layout(), 1, &x, &mut Random::new(options.seed));
     gradcheck_along(&map, &x, &directions, options)
 }
 
 struct StepMap<'a, S: System<f64> + System<Dual<f64>>> {
     system: &'a S,
-    inputs: Inputs,
+    split: Split,
     plain: RefCell<<S as System<f64>>::Workspace>,
     duals: RefCell<<S as System<Dual<f64>>>::Workspace>,
 }
 
 impl<'a, S: System<f64> + System<Dual<f64>>> StepMap<'a, S> {
-    fn new(system: &'a S, state: usize, control: usize) -> Self {
+    fn new(system: &'a S, at: Point<'_, f64>) -> Self {
         StepMap {
             system,
-            inputs: Inputs { state, control },
+            split: Split { state: at.state.len(), control: at.control.len() },
             plain: RefCell::new(<S as System<f64>>::workspace(system)),
             duals: RefCell::new(<S as System<Dual<f64>>>::workspace(system)),
         }
@@ -101,55 +100,41 @@ impl<S: System<f64> + System<Dual<f64>>> Differentiable for StepMap<'_, S> {
         self.system.layout().state.len()
     }
     fn eval(&self, x: &[f64], y: &mut [f64]) -> Result<(), String> {
-        let (state, control, params) = self.inputs.split(x);
         let ws = &mut *self.plain.borrow_mut();
-        self.system.step(ws, params, state, control, y).map(|_| ()).map_err(|e| e.to_string())
+        self.system.step(ws, self.split.point(x), y).map(|_| ()).map_err(|e| e.to_string())
     }
     fn jvp(&self, x: &[f64], x_dot: &[f64], y: &mut [f64], y_dot: &mut [f64]) -> Result<(), String> {
         let x = dual(x, x_dot);
-        let (state, control, params) = self.inputs.split(&x);
         let mut next = vec![Dual::default(); y.len()];
         let ws = &mut *self.duals.borrow_mut();
-        self.system.step(ws, params, state, control, &mut next).map_err(|e| e.to_string())?;
+        self.system.step(ws, self.split.point(&x), &mut next).map_err(|e| e.to_string())?;
         for (i, next) in next.iter().enumerate() {
             (y[i], y_dot[i]) = (next.value, next.tangent);
         }
         Ok(())
     }
     fn vjp(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) -> Result<(), String> {
-        let (state, control, params) = self.inputs.split(x);
-        let (state_bar, control_bar, params_bar) = self.inputs.split_mut(x_bar);
         let ws = &mut *self.plain.borrow_mut();
-        self.system
-            .step_vjp(ws, params, state, control, y_bar, state_bar, control_bar, params_bar)
-            .map_err(|e| e.to_string())
+        let (at, bars) = (self.split.point(x), self.split.bars(x_bar));
+        self.system.step_vjp(ws, at, y_bar, bars).map_err(|e| e.to_string())
     }
 }
 
 /// Checks the gradient of a loss over a whole rollout, with respect to initial state, all controls and every parameter.
-pub fn check_rollout<S, L>(
-    rollout: &Rollout<S>,
-    state: &[f64],
-    controls: &[f64],
-    params: &[f64],
-    loss: &L,
-    options: &Options,
-) -> Report
+pub fn check_rollout<S, L>(rollout: &Rollout<S>, inputs: &Inputs<f64>, loss: &L, options: &Options) -> Report
 where
     S: System<f64> + System<Dual<f64>>,
     L: Loss<f64> + Loss<Dual<f64>>,
 {
-    let map = RolloutMap::new(rollout, loss, state.len(), controls.len());
-    gradcheck(&map, &[state, controls, params].concat(), options)
+    let map = RolloutMap::new(rollout, loss, inputs);
+    gradcheck(&map, &joined(inputs), options)
 }
 
 /// Checks the gradient of a loss over a rollout along one random direction per slice of the layout, for systems too large for
 /// [`check_rollout`].
 pub fn check_rollout_along<S, L>(
     rollout: &Rollout<S>,
-    state: &[f64],
-    controls: &[f64],
-    params: &[f64],
+    inputs: &Inputs<f64>,
     loss: &L,
     options: &Options,
 ) -> Report
@@ -157,11 +142,16 @@ where
     S: System<f64> + System<Dual<f64>>,
     L: Loss<f64> + Loss<Dual<f64>>,
 {
-    let map = RolloutMap::new(rollout, loss, state.len(), controls.len());
-    let x = [state, controls, params].concat();
+    let map = RolloutMap::new(rollout, loss, inputs);
+    let x = joined(inputs);
     let layout = rollout.system.layout();
     let directions = random_directions(layout, rollout.steps, &x, &mut Random::new(options.seed));
     gradcheck_along(&map, &x, &directions, options)
+}
+
+/// State, controls and parameters as one vector.
+fn joined(inputs: &Inputs<f64>) -> Vec<f64> {
+    [&inputs.state[..], &inputs.controls, &inputs.params].concat()
 }
 
 /// Memory of a rollout of `S` on scalars `T`.
@@ -170,17 +160,17 @@ type Memory<T, S> = RefCell<RolloutWorkspace<T, <S as System<T>>::Workspace>>;
 struct RolloutMap<'a, S: System<f64> + System<Dual<f64>>, L> {
     rollout: &'a Rollout<S>,
     loss: &'a L,
-    inputs: Inputs,
+    split: Split,
     plain: Memory<f64, S>,
     duals: Memory<Dual<f64>, S>,
 }
 
 impl<'a, S: System<f64> + System<Dual<f64>>, L> RolloutMap<'a, S, L> {
-    fn new(rollout: &'a Rollout<S>, loss: &'a L, state: usize, control: usize) -> Self {
+    fn new(rollout: &'a Rollout<S>, loss: &'a L, inputs: &Inputs<f64>) -> Self {
         RolloutMap {
             rollout,
             loss,
-            inputs: Inputs { state, control },
+            split: Split { state: inputs.state.len(), control: inputs.controls.len() },
             plain: RefCell::new(rollout.workspace::<f64>()),
             duals: RefCell::new(rollout.workspace::<Dual<f64>>()),
         }
@@ -199,23 +189,20 @@ where
         1
     }
     fn eval(&self, x: &[f64], y: &mut [f64]) -> Result<(), String> {
-        let (state, controls, params) = self.inputs.split(x);
         let ws = &mut *self.plain.borrow_mut();
-        y[0] = self.rollout.value(ws, params, state, controls, self.loss).map_err(|e| e.to_string())?;
+        y[0] = self.rollout.value(ws, &self.split.inputs(x), self.loss).map_err(|e| e.to_string())?;
         Ok(())
     }
     fn jvp(&self, x: &[f64], x_dot: &[f64], y: &mut [f64], y_dot: &mut [f64]) -> Result<(), String> {
         let x = dual(x, x_dot);
-        let (state, controls, params) = self.inputs.split(&x);
         let ws = &mut *self.duals.borrow_mut();
-        let value = self.rollout.value(ws, params, state, controls, self.loss).map_err(|e| e.to_string())?;
+        let value = self.rollout.value(ws, &self.split.inputs(&x), self.loss).map_err(|e| e.to_string())?;
         (y[0], y_dot[0]) = (value.value, value.tangent);
         Ok(())
     }
     fn vjp(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) -> Result<(), String> {
-        let (state, controls, params) = self.inputs.split(x);
         let ws = &mut *self.plain.borrow_mut();
-        self.rollout.gradient(ws, params, state, controls, self.loss).map_err(|e| e.to_string())?;
+        self.rollout.gradient(ws, &self.split.inputs(x), self.loss).map_err(|e| e.to_string())?;
         let g = &ws.gradient;
         for (bar, g) in x_bar.iter_mut().zip(g.state.iter().chain(&g.control).chain(&g.params)) {
             *bar += y_bar[0] * g;

@@ -4,6 +4,7 @@ use pullback_math::Real;
 
 use crate::error::StepError;
 use crate::layout::Layout;
+use crate::point::{Bars, Point};
 
 /// Anything whose flat vectors have names.
 pub trait Described {
@@ -70,26 +71,15 @@ pub trait System<T: Real>: Described + Send + Sync {
     fn workspace(&self) -> Self::Workspace;
 
     /// s′ = step(s, u, θ).
-    fn step(
-        &self,
-        ws: &mut Self::Workspace,
-        params: &[T],
-        state: &[T],
-        control: &[T],
-        next: &mut [T],
-    ) -> Result<Info, StepError>;
+    fn step(&self, ws: &mut Self::Workspace, at: Point<'_, T>, next: &mut [T]) -> Result<Info, StepError>;
 
-    /// The pullback of [`System::step`] at the same arguments: *adds* to the three cotangents.
+    /// The pullback of [`System::step`] at the same point: *adds* to `bars`.
     fn step_vjp(
         &self,
         ws: &mut Self::Workspace,
-        params: &[T],
-        state: &[T],
-        control: &[T],
+        at: Point<'_, T>,
         next_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
+        bars: Bars<'_, T>,
     ) -> Result<(), StepError>;
 }
 
@@ -111,26 +101,20 @@ macro_rules! forward_system {
             fn step(
                 &self,
                 ws: &mut S::Workspace,
-                params: &[T],
-                state: &[T],
-                control: &[T],
+                at: Point<'_, T>,
                 next: &mut [T],
             ) -> Result<Info, StepError> {
-                (**self).step(ws, params, state, control, next)
+                (**self).step(ws, at, next)
             }
             #[inline(always)]
             fn step_vjp(
                 &self,
                 ws: &mut S::Workspace,
-                params: &[T],
-                state: &[T],
-                control: &[T],
+                at: Point<'_, T>,
                 next_bar: &[T],
-                state_bar: &mut [T],
-                control_bar: &mut [T],
-                params_bar: &mut [T],
+                bars: Bars<'_, T>,
             ) -> Result<(), StepError> {
-                (**self).step_vjp(ws, params, state, control, next_bar, state_bar, control_bar, params_bar)
+                (**self).step_vjp(ws, at, next_bar, bars)
             }
         }
     )*};

@@ -3,8 +3,8 @@
 use pullback_core::batch::{BatchGradients, BatchInputs};
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
-use pullback_core::rollout::{Loss, Moment};
-use pullback_core::{Batch, Rollout, Schedule, StepError};
+use pullback_core::rollout::{Loss, Sample};
+use pullback_core::{Batch, Inputs, Rollout, Schedule, StepError};
 use pullback_math::{Real, f32x16, f64x4, f64x8};
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
 
@@ -16,14 +16,14 @@ const ENVS: usize = 21;
 struct Squares;
 
 impl<T: Real> Loss<T> for Squares {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         let mut sum = T::zero();
         for x in at.state.iter().chain(at.control) {
             sum += *x * *x;
         }
         sum * T::lit(0.5)
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], control_bar: &mut [T]) {
         for (bar, x) in state_bar.iter_mut().zip(at.state) {
             *bar += *x;
         }
@@ -113,13 +113,25 @@ fn against_scalar<T: Real>(data: &Data) -> f64 {
     for env in 0..ENVS {
         let (state, controls, params) = data.of(env);
         let mut end = Vec::new();
-        let keep_end = |at: Moment<'_, f64>| {
+        let keep_end = |at: Sample<'_, f64>| {
             if at.last() {
                 end = at.state.to_vec();
             }
         };
-        rollout.simulate(&mut ws, params, state, controls, keep_end).unwrap();
-        rollout.gradient(&mut ws, params, state, controls, &Squares).unwrap();
+        rollout
+            .simulate(
+                &mut ws,
+                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                keep_end,
+            )
+            .unwrap();
+        rollout
+            .gradient(
+                &mut ws,
+                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                &Squares,
+            )
+            .unwrap();
         let g = &ws.gradient;
         let pairs = [
             (&states, &end),
@@ -156,10 +168,10 @@ fn every_lane_is_the_scalar_rollout() {
 fn the_loss_learns_which_environments_it_is_for() {
     struct Picked(usize);
     impl<T: Real> Loss<T> for Picked {
-        fn value(&self, at: Moment<'_, T>) -> T {
+        fn value(&self, at: Sample<'_, T>) -> T {
             if at.last() { T::from_lanes(|lane| (self.0 + lane) as f64) } else { T::zero() }
         }
-        fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+        fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
             if at.last() {
                 state_bar[0] += T::one();
             }

@@ -4,7 +4,7 @@ use pullback_core::gradcheck::{Differentiable, Options, Report, Verdict, gradche
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::layout::Layout;
 use pullback_core::step_check::check_step;
-use pullback_core::{Described, FieldShape, VectorField, check_vjp};
+use pullback_core::{Bars, Described, FieldShape, Point, VectorField, check_vjp};
 use pullback_math::{Real, Vec3};
 use pullback_physics::pendulum::DoublePendulum;
 
@@ -42,24 +42,22 @@ impl FieldShape for Flawed {
 impl<T: Real> VectorField<T> for Flawed {
     type Workspace = ();
     fn workspace(&self) {}
-    fn eval(&self, ws: &mut (), params: &[T], time: T, state: &[T], control: &[T], rate: &mut [T]) {
-        self.pendulum.eval(ws, params, time, state, control, rate);
+    fn eval(&self, ws: &mut (), at: Point<'_, T>, time: T, rate: &mut [T]) {
+        let Point { params, state, control } = at;
+        self.pendulum.eval(ws, Point { params, state, control }, time, rate);
     }
-    fn eval_vjp(
-        &self,
-        ws: &mut (),
-        params: &[T],
-        time: T,
-        state: &[T],
-        control: &[T],
-        rate_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
-    ) -> T {
+    fn eval_vjp(&self, ws: &mut (), at: Point<'_, T>, time: T, rate_bar: &[T], bars: Bars<'_, T>) -> T {
+        let Point { params, state, control } = at;
+        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let zero = T::zero();
         let (mut s, mut c, mut p) = ([zero; 4], [zero; 2], [zero; 7]);
-        let t = self.pendulum.eval_vjp(ws, params, time, state, control, rate_bar, &mut s, &mut c, &mut p);
+        let t = self.pendulum.eval_vjp(
+            ws,
+            Point { params, state, control },
+            time,
+            rate_bar,
+            Bars { params: &mut p, state: &mut s, control: &mut c },
+        );
         match self.flaw {
             Flaw::None => {}
             Flaw::State(i) => s[i] = -s[i],
@@ -79,7 +77,7 @@ fn check_flawed(flaw: Flaw) -> Report {
     let field = Flawed { pendulum: DoublePendulum::default(), flaw };
     // One evaluation per step, so that a flaw in one entry reaches no other.
     let system = Integrated::new(field, 0.01, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
-    check_step(&system, &STATE, &CONTROL, &PARAMS, &Options::default())
+    check_step(&system, Point { params: &PARAMS, state: &STATE, control: &CONTROL }, &Options::default())
 }
 
 #[test]

@@ -5,9 +5,9 @@ mod common;
 use common::Duffing;
 use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidController, StepControl};
-use pullback_core::rollout::{FinalState, Inputs, Moment};
+use pullback_core::rollout::{FinalState, Inputs, Sample};
 use pullback_core::step_check::{check_rollout, check_step};
-use pullback_core::{Described, Rollout, Schedule};
+use pullback_core::{Described, Point, Rollout, Schedule};
 
 fn fixed(method: Method, substeps: usize) -> Integrator {
     Integrator { control: StepControl::Fixed { substeps }, ..Integrator::fixed(method) }
@@ -25,7 +25,7 @@ fn final_x(dt: f64, integrator: Integrator) -> f64 {
     let mut ws = rollout.workspace::<f64>();
     let inputs = Inputs::defaults(&system, steps);
     let loss = FinalState { weights: vec![1.0, 0.0, 0.0] };
-    rollout.value(&mut ws, &inputs.params, &inputs.state, &inputs.controls, &loss).unwrap()
+    rollout.value(&mut ws, &inputs, &loss).unwrap()
 }
 
 /// x and v every 0.1 s for 3 s, with steps of 0.1 s / `division`.
@@ -36,12 +36,12 @@ fn trajectory(division: usize, integrator: Integrator) -> Vec<f64> {
     let mut ws = rollout.workspace::<f64>();
     let inputs = Inputs::defaults(&system, steps);
     let mut points = Vec::new();
-    let visit = |at: Moment<'_, f64>| {
+    let visit = |at: Sample<'_, f64>| {
         if at.step.is_multiple_of(division) {
             points.extend_from_slice(&at.state[..2]);
         }
     };
-    rollout.simulate(&mut ws, &inputs.params, &inputs.state, &inputs.controls, visit).unwrap();
+    rollout.simulate(&mut ws, &inputs, visit).unwrap();
     points
 }
 
@@ -103,7 +103,11 @@ fn every_integrator_has_the_exact_discrete_pullback() {
         let adaptive = matches!(integrator.control, StepControl::Adaptive(_));
         let difference_tolerance = if adaptive { 1e-2 } else { 1e-6 };
         let options = Options { difference_tolerance, ..Options::default() };
-        let report = check_step(&system, &[0.7, -0.3, 0.4], &[0.2], &[1.3, 0.25, 0.8, 1.7], &options);
+        let report = check_step(
+            &system,
+            Point { params: &[1.3, 0.25, 0.8, 1.7], state: &[0.7, -0.3, 0.4], control: &[0.2] },
+            &options,
+        );
         assert!(report.passed(), "{integrator:?}\n{report}");
     }
 }
@@ -122,8 +126,7 @@ fn rollouts_have_the_exact_pullback_under_every_schedule() {
     ] {
         let rollout = Rollout::new(&system, steps, schedule).unwrap();
         let options = Options::default();
-        let report =
-            check_rollout(&rollout, &inputs.state, &inputs.controls, &inputs.params, &loss, &options);
+        let report = check_rollout(&rollout, &inputs, &loss, &options);
         assert!(report.passed(), "{schedule:?}\n{report}");
     }
 }
@@ -140,7 +143,7 @@ fn continuous_and_discrete_adjoint_agree_within_the_tolerance() {
             let mut ws = rollout.workspace::<f64>();
             let inputs = Inputs::defaults(&system, 3);
             let loss = FinalState { weights: vec![1.0, 0.5, 0.0] };
-            rollout.gradient(&mut ws, &inputs.params, &inputs.state, &inputs.controls, &loss).unwrap();
+            rollout.gradient(&mut ws, &inputs, &loss).unwrap();
             [ws.gradient.state.clone(), ws.gradient.control.clone(), ws.gradient.params.clone()].concat()
         };
         let (a, b) = (gradient(discrete), gradient(continuous));
@@ -176,7 +179,7 @@ fn an_impossible_tolerance_is_an_error_with_a_remedy() {
     let mut ws = rollout.workspace::<f64>();
     let inputs = Inputs::defaults(&system, 1);
     let loss = FinalState { weights: vec![1.0, 0.0, 0.0] };
-    let error = rollout.value(&mut ws, &inputs.params, &inputs.state, &inputs.controls, &loss).unwrap_err();
+    let error = rollout.value(&mut ws, &inputs, &loss).unwrap_err();
     assert!(error.to_string().contains("loosen the tolerances"), "{error}");
 }
 

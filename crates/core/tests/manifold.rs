@@ -7,7 +7,7 @@ use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidCont
 use pullback_core::layout::{Layout, Slice};
 use pullback_core::rollout::{FinalState, Inputs};
 use pullback_core::step_check::{check_rollout, check_step};
-use pullback_core::{Described, FieldShape, Rollout, Schedule, VectorField};
+use pullback_core::{Bars, Described, FieldShape, Point, Rollout, Schedule, VectorField};
 use pullback_math::{Flat, Quat, Real, Vec3, rotation_vector_rate, rotation_vector_rate_vjp};
 
 /// I ω̇ = (I ω) × ω, I diagonal in the body frame.
@@ -60,25 +60,17 @@ impl<T: Real> VectorField<T> for FreeBody {
     type Workspace = ();
     fn workspace(&self) {}
 
-    fn eval(&self, _ws: &mut (), params: &[T], _time: T, state: &[T], _control: &[T], rate: &mut [T]) {
+    fn eval(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate: &mut [T]) {
+        let Point { params, state, .. } = at;
         let (_, omega) = State::<T>::read(state);
         let inertia = Vec3::read(params);
         let torque = times(inertia, omega).cross(omega);
         (omega, torque.zip(inertia, |t, i| t / i)).write(rate);
     }
 
-    fn eval_vjp(
-        &self,
-        _ws: &mut (),
-        params: &[T],
-        _time: T,
-        state: &[T],
-        _control: &[T],
-        rate_bar: &[T],
-        state_bar: &mut [T],
-        _control_bar: &mut [T],
-        params_bar: &mut [T],
-    ) -> T {
+    fn eval_vjp(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate_bar: &[T], bars: Bars<'_, T>) -> T {
+        let Point { params, state, .. } = at;
+        let Bars { params: params_bar, state: state_bar, .. } = bars;
         let (_, omega) = State::<T>::read(state);
         let inertia = Vec3::<T>::read(params);
         let (omega_bar, alpha_bar) = Rate::<T>::read(rate_bar);
@@ -116,12 +108,19 @@ impl<T: Real> VectorField<T> for FreeBody {
         (turn_bar, omega_bar * h).add_to(rate_bar);
     }
 
-    fn straighten(&self, increment: &[T], h: T, rate: &mut [T]) {
+    fn dexp_inverse(&self, increment: &[T], h: T, rate: &mut [T]) {
         let (u, omega) = (Vec3::read(increment) * h, Vec3::read(rate));
         rotation_vector_rate(u, omega).write(rate);
     }
 
-    fn straighten_vjp(&self, increment: &[T], h: T, rate: &[T], rate_bar: &mut [T], increment_bar: &mut [T]) {
+    fn dexp_inverse_vjp(
+        &self,
+        increment: &[T],
+        h: T,
+        rate: &[T],
+        rate_bar: &mut [T],
+        increment_bar: &mut [T],
+    ) {
         let (u, omega) = (Vec3::read(increment) * h, Vec3::read(rate));
         let (u_bar, omega_bar) = rotation_vector_rate_vjp(u, omega, Vec3::read(rate_bar));
         omega_bar.write(rate_bar);
@@ -153,15 +152,19 @@ fn drift(dt: f64, integrator: Integrator) -> [f64; 3] {
     let (energy, momentum) = invariants(&START);
     let mut worst = [0.0f64; 3];
     rollout
-        .simulate(&mut ws, &INERTIA, &START, &[], |at| {
-            let (e, l) = invariants(at.state);
-            let norm = State::<f64>::read(at.state).0.norm_squared().sqrt();
-            let seen =
-                [(norm - 1.0).abs(), (e / energy - 1.0).abs(), (l - momentum).norm() / momentum.norm()];
-            for (worst, seen) in worst.iter_mut().zip(seen) {
-                *worst = worst.max(seen);
-            }
-        })
+        .simulate(
+            &mut ws,
+            &Inputs { state: START.to_vec(), controls: vec![], params: INERTIA.to_vec() },
+            |at| {
+                let (e, l) = invariants(at.state);
+                let norm = State::<f64>::read(at.state).0.norm_squared().sqrt();
+                let seen =
+                    [(norm - 1.0).abs(), (e / energy - 1.0).abs(), (l - momentum).norm() / momentum.norm()];
+                for (worst, seen) in worst.iter_mut().zip(seen) {
+                    *worst = worst.max(seen);
+                }
+            },
+        )
         .unwrap();
     worst
 }
@@ -192,7 +195,11 @@ fn every_step_has_the_exact_pullback() {
     ];
     for (integrator, difference_tolerance) in integrators {
         let options = Options { difference_tolerance, ..Options::default() };
-        let report = check_step(&system(0.4, integrator), &START, &[], &INERTIA, &options);
+        let report = check_step(
+            &system(0.4, integrator),
+            Point { params: &INERTIA, state: &START, control: &[] },
+            &options,
+        );
         assert!(report.passed(), "{integrator:?}\n{report}");
         assert_eq!(report.entries.len(), 10);
     }
@@ -205,7 +212,13 @@ fn rollouts_have_the_exact_pullback() {
         let system = system(0.05, Integrator::fixed(method));
         let rollout = Rollout::new(&system, 20, Schedule::Revolve { slots: 4 }).unwrap();
         let Inputs { state, controls, params } = Inputs::defaults(&system, 20);
-        check_rollout(&rollout, &state, &controls, &params, &loss, &Options::default()).assert_passed();
+        check_rollout(
+            &rollout,
+            &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+            &loss,
+            &Options::default(),
+        )
+        .assert_passed();
     }
 }
 
@@ -257,7 +270,13 @@ fn a_turn_about_a_principal_axis_is_exact() {
         let mut ws = rollout.workspace::<f64>();
         let state = [1.0, 0.0, 0.0, 0.0, spin.x, spin.y, spin.z];
         let mut end = [0.0; 7];
-        rollout.simulate(&mut ws, &INERTIA, &state, &[], |at| end.copy_from_slice(at.state)).unwrap();
+        rollout
+            .simulate(
+                &mut ws,
+                &Inputs { state: state.to_vec(), controls: vec![], params: INERTIA.to_vec() },
+                |at| end.copy_from_slice(at.state),
+            )
+            .unwrap();
         let exact = Quat::exp(spin * 3.0);
         let q = State::<f64>::read(&end).0;
         assert!((q - exact).norm_squared().sqrt() < 1e-13, "{integrator:?}: {q:?} against {exact:?}");

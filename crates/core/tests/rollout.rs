@@ -2,7 +2,7 @@
 
 use pullback_core::doc_example::falling;
 use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidController, StepControl};
-use pullback_core::rollout::{Framed, Inputs, Loss, Moment};
+use pullback_core::rollout::{Framed, Inputs, Loss, Sample};
 use pullback_core::{Described, Repeated, Rollout, Schedule, StepError, System};
 use pullback_math::{Real, f32x16, f64x8};
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
@@ -24,14 +24,14 @@ const SCHEDULES: [Schedule; 9] = [
 struct Mixed;
 
 impl<T: Real> Loss<T> for Mixed {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         let mut sum = at.state[0].sin() + at.state[1] * at.state[1];
         for u in at.control {
             sum += *u * *u;
         }
         sum
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], control_bar: &mut [T]) {
         state_bar[0] += at.state[0].cos();
         state_bar[1] += at.state[1] + at.state[1];
         for (bar, u) in control_bar.iter_mut().zip(at.control) {
@@ -77,10 +77,28 @@ fn the_value_is_the_same_bits_with_gradients_on_or_off() {
         for schedule in SCHEDULES {
             let rollout = Rollout::new(system, steps, schedule).unwrap();
             let mut ws = rollout.workspace::<f64>();
-            let before = rollout.value(&mut ws, &params, &state, &controls, &Mixed).unwrap();
-            rollout.gradient(&mut ws, &params, &state, &controls, &Mixed).unwrap();
+            let before = rollout
+                .value(
+                    &mut ws,
+                    &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                    &Mixed,
+                )
+                .unwrap();
+            rollout
+                .gradient(
+                    &mut ws,
+                    &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                    &Mixed,
+                )
+                .unwrap();
             let with = ws.gradient.loss;
-            let after = rollout.value(&mut ws, &params, &state, &controls, &Mixed).unwrap();
+            let after = rollout
+                .value(
+                    &mut ws,
+                    &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                    &Mixed,
+                )
+                .unwrap();
             assert!(with.is_finite() && with != 0.0);
             assert_eq!(bits(&[before, after]), bits(&[with, with]), "{schedule:?}");
         }
@@ -101,10 +119,22 @@ fn every_schedule_gives_the_same_bits() {
     let gradient = |schedule| {
         let rollout = Rollout::new(&system, steps, schedule).unwrap();
         let mut ws = rollout.workspace::<f64>();
-        rollout.gradient(&mut ws, &params, &state, &controls, &Mixed).unwrap();
+        rollout
+            .gradient(
+                &mut ws,
+                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                &Mixed,
+            )
+            .unwrap();
         // A second gradient by the same memory must not see the first.
         let first = ws.gradient.clone();
-        rollout.gradient(&mut ws, &params, &state, &controls, &Mixed).unwrap();
+        rollout
+            .gradient(
+                &mut ws,
+                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                &Mixed,
+            )
+            .unwrap();
         assert_eq!(first, ws.gradient, "{schedule:?}");
         (bits(&[&[first.loss], &first.state[..], &first.control, &first.params].concat()), ws.forward_steps)
     };
@@ -118,7 +148,13 @@ fn every_schedule_gives_the_same_bits() {
     // Quadratic recomputation: over a shorter horizon.
     let rollout = Rollout::new(&system, 100, Schedule::Revolve { slots: 1 }).unwrap();
     let mut ws = rollout.workspace::<f64>();
-    rollout.gradient(&mut ws, &params, &state, &controls[..200], &Mixed).unwrap();
+    rollout
+        .gradient(
+            &mut ws,
+            &Inputs { state: state.to_vec(), controls: controls[..200].to_vec(), params: params.to_vec() },
+            &Mixed,
+        )
+        .unwrap();
     assert!(ws.forward_steps > 4000);
 }
 
@@ -133,7 +169,7 @@ fn memory_is_known_before_the_rollout_runs() {
             let predicted = rollout.predict_bytes::<T>();
             assert_eq!(predicted, ws.heap_bytes(), "{schedule:?}");
             assert!(predicted >= rollout.plan().states() * inputs.state.len() * size_of::<T>());
-            rollout.gradient(&mut ws, &inputs.params, &inputs.state, &inputs.controls, &Mixed).unwrap();
+            rollout.gradient(&mut ws, &inputs, &Mixed).unwrap();
             if stays {
                 assert_eq!(predicted, ws.heap_bytes(), "{schedule:?}: memory grew");
             }
@@ -178,8 +214,20 @@ fn a_diverging_simulation_names_the_entry_and_the_step() {
         let rollout = Rollout::new(&system, 50, schedule).unwrap();
         let mut ws = rollout.workspace::<f64>();
         let Inputs { state, controls, params } = &inputs;
-        let value = rollout.value(&mut ws, params, state, controls, &Mixed).unwrap_err();
-        let gradient = rollout.gradient(&mut ws, params, state, controls, &Mixed).unwrap_err();
+        let value = rollout
+            .value(
+                &mut ws,
+                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                &Mixed,
+            )
+            .unwrap_err();
+        let gradient = rollout
+            .gradient(
+                &mut ws,
+                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                &Mixed,
+            )
+            .unwrap_err();
         for error in [value, gradient] {
             let StepError::NotFinite { entry, value, step } = &error else { panic!("{error}") };
             assert_eq!((entry.as_str(), *step), (first_bad, 0), "{error}");
@@ -189,7 +237,7 @@ fn a_diverging_simulation_names_the_entry_and_the_step() {
         }
         // The same memory serves the next, sane rollout.
         inputs.state = vec![0.3, 1.2, 0.0, 0.0];
-        rollout.gradient(&mut ws, &inputs.params, &inputs.state, &inputs.controls, &Mixed).unwrap();
+        rollout.gradient(&mut ws, &inputs, &Mixed).unwrap();
     }
 }
 
@@ -201,7 +249,11 @@ fn a_divergence_later_on_says_when() {
     let mut ws = rollout.workspace::<f64>();
     // Negative friction: the rate grows elevenfold per step, over 10³⁰⁸ after about 297 steps.
     let controls = [0.0; 400];
-    let error = rollout.gradient(&mut ws, &[1.0, 1.0, -1000.0, 9.81], &[0.1, 1.0], &controls, &Mixed);
+    let error = rollout.gradient(
+        &mut ws,
+        &Inputs { state: vec![0.1, 1.0], controls: controls.to_vec(), params: vec![1.0, 1.0, -1000.0, 9.81] },
+        &Mixed,
+    );
     let error = error.unwrap_err();
     let StepError::NotFinite { entry, step, .. } = &error else { panic!("{error}") };
     assert!(entry == "angle" && (290..300).contains(step), "{error}");
@@ -213,7 +265,13 @@ fn no_steps_is_a_rollout_too() {
     let Inputs { state, params, .. } = driven(&system, 0);
     let rollout = Rollout::new(&system, 0, Schedule::StoreAll).unwrap();
     let mut ws = rollout.workspace::<f64>();
-    rollout.gradient(&mut ws, &params, &state, &[], &Mixed).unwrap();
+    rollout
+        .gradient(
+            &mut ws,
+            &Inputs { state: state.to_vec(), controls: vec![], params: params.to_vec() },
+            &Mixed,
+        )
+        .unwrap();
     assert_eq!(ws.gradient.state, [state[0].cos(), 2.0 * state[1], 0.0, 0.0]);
     assert!(ws.gradient.params.iter().all(|g| *g == 0.0));
 }
@@ -222,10 +280,10 @@ fn no_steps_is_a_rollout_too() {
 struct Heights;
 
 impl Loss<f64> for Heights {
-    fn value(&self, at: Moment<'_, f64>) -> f64 {
+    fn value(&self, at: Sample<'_, f64>) -> f64 {
         at.state[0] * at.state[0] * (1.0 + at.step as f64) / at.steps as f64
     }
-    fn vjp(&self, at: Moment<'_, f64>, state_bar: &mut [f64], _control_bar: &mut [f64]) {
+    fn vjp(&self, at: Sample<'_, f64>, state_bar: &mut [f64], _control_bar: &mut [f64]) {
         state_bar[0] += 2.0 * at.state[0] * (1.0 + at.step as f64) / at.steps as f64;
     }
 }
@@ -237,14 +295,28 @@ fn a_loss_over_frames_is_the_same_along_single_steps() {
     let whole =
         Rollout::new(Repeated::new(falling(0.01), times).unwrap(), frames, Schedule::StoreAll).unwrap();
     let mut expected = whole.workspace::<f64>();
-    whole.gradient(&mut expected, &[9.81], &start, &[], &Heights).unwrap();
+    whole
+        .gradient(
+            &mut expected,
+            &Inputs { state: start.to_vec(), controls: vec![], params: vec![9.81] },
+            &Heights,
+        )
+        .unwrap();
     let loss = Framed::new(Heights, times).unwrap();
     for schedule in [Schedule::StoreAll, Schedule::TwoLevel { frame: times, slots: frames }] {
         let single = Rollout::new(falling(0.01), frames * times, schedule).unwrap();
         let mut got = single.workspace::<f64>();
-        single.gradient(&mut got, &[9.81], &start, &[], &loss).unwrap();
+        single
+            .gradient(
+                &mut got,
+                &Inputs { state: start.to_vec(), controls: vec![], params: vec![9.81] },
+                &loss,
+            )
+            .unwrap();
         assert_eq!(got.gradient, expected.gradient);
-        let value = single.value(&mut got, &[9.81], &start, &[], &loss).unwrap();
+        let value = single
+            .value(&mut got, &Inputs { state: start.to_vec(), controls: vec![], params: vec![9.81] }, &loss)
+            .unwrap();
         assert_eq!(value, expected.gradient.loss);
     }
     assert!(Framed::new(Heights, 0).is_err());

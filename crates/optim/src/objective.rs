@@ -145,14 +145,12 @@ impl<S: System<f64>, L: Loss<f64>> Objective for RolloutObjective<S, L> {
     }
     fn value(&self, x: &[f64]) -> Result<f64, StepError> {
         let inputs = self.inputs(x);
-        self.with_workspace(|ws| {
-            self.rollout.value(ws, &inputs.params, &inputs.state, &inputs.controls, &self.loss)
-        })
+        self.with_workspace(|ws| self.rollout.value(ws, &inputs, &self.loss))
     }
     fn value_grad(&self, x: &[f64], grad: &mut [f64]) -> Result<f64, StepError> {
         let inputs = self.inputs(x);
         self.with_workspace(|ws| {
-            self.rollout.gradient(ws, &inputs.params, &inputs.state, &inputs.controls, &self.loss)?;
+            self.rollout.gradient(ws, &inputs, &self.loss)?;
             for (g, variable) in grad.iter_mut().zip(&self.variables) {
                 *g = match *variable {
                     Variable::State(i) => ws.gradient.state[i],

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use pullback_core::{Described, System, Workspace};
+use pullback_core::{Bars, Described, Point, System, Workspace};
 use pullback_math::{Quat, Scalar, SymMat3, Vec3};
 use pullback_physics::articulated::{Body, Geom, Joint, JointKind, Model, Shape};
 use pullback_physics::mpm::cloud::random_box;
@@ -70,19 +70,24 @@ fn measure<T: Scalar>(
     let bytes = ws.heap_bytes();
     let mut next = state.clone();
     for _ in 0..200 {
-        mpm.step(&mut ws, &params, &state, &control, &mut next)?;
+        mpm.step(&mut ws, Point { params: &params, state: &state, control: &control }, &mut next)?;
         std::mem::swap(&mut state, &mut next);
     }
     let runs = if particles > 10_000 { 60 } else { 400 };
     let forward = shortest(runs, || {
-        let _ = mpm.step(&mut ws, &params, &state, &control, &mut next);
+        let _ = mpm.step(&mut ws, Point { params: &params, state: &state, control: &control }, &mut next);
     });
     let next_bar: Vec<T> = (0..state.len()).map(|i| T::lit((i as f64 * 0.7).sin())).collect();
     let (mut state_bar, mut control_bar) = (vec![T::zero(); state.len()], [T::zero()]);
     let mut params_bar = vec![T::zero(); params.len()];
     let backward = shortest(runs, || {
         let bars = (&mut state_bar, &mut control_bar, &mut params_bar);
-        let _ = mpm.step_vjp(&mut ws, &params, &state, &control, &next_bar, bars.0, bars.1, bars.2);
+        let _ = mpm.step_vjp(
+            &mut ws,
+            Point { params: &params, state: &state, control: &control },
+            &next_bar,
+            Bars { params: bars.2, state: bars.0, control: bars.1 },
+        );
     });
     println!(
         "{kind} {name:<12} {particles:>6} particles: forward {:6.3} ms, backward {:6.3} ms ({:.1}x); workspace {:5.2} MB, then {:5.2} MB",

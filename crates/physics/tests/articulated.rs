@@ -6,7 +6,7 @@ use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Integrated, Integrator, Method, PidController};
 use pullback_core::rollout::{FinalState, Inputs as RolloutInputs};
 use pullback_core::step_check::{check_rollout, check_step};
-use pullback_core::{Described, Rollout, Schedule, VectorField};
+use pullback_core::{Described, Point, Rollout, Schedule, VectorField};
 use pullback_math::{Real, Vec3, f64x8};
 use pullback_physics::articulated::aba::{ArticulatedBodies, forward_dynamics};
 use pullback_physics::articulated::rnea::{Inputs, Sweep, inverse_dynamics};
@@ -88,7 +88,8 @@ fn pushes_from_outside_have_the_exact_pullback() {
     let (params, state) = (robot.layout().params.defaults(), random_state(robot.model(), 6));
     let control = [&CONTROL[..], &[1.0, -2.0, 0.5, 0.3, 0.2, -0.1, -0.4, 0.6, 1.1, 0.0, 0.7, -0.2]].concat();
     let system = Integrated::new(robot, 0.01, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
-    check_step(&system, &state, &control, &params, &Options::default()).assert_passed();
+    check_step(&system, Point { params: &params, state: &state, control: &control }, &Options::default())
+        .assert_passed();
 }
 
 #[test]
@@ -166,7 +167,11 @@ fn every_step_has_the_exact_pullback() {
         let state = random_state(robot.model(), 1);
         for method in [Method::SemiImplicitEuler, Method::Rk4] {
             let system = Integrated::new(robot.clone(), 0.02, Integrator::fixed(method)).unwrap();
-            let report = check_step(&system, &state, &CONTROL, &params, &Options::default());
+            let report = check_step(
+                &system,
+                Point { params: &params, state: &state, control: &CONTROL },
+                &Options::default(),
+            );
             assert!(report.passed(), "{method:?}\n{report}");
         }
     }
@@ -178,11 +183,13 @@ fn implicit_damping_and_adaptive_steps_have_the_exact_pullback() {
     let (params, state) = (robot.layout().params.defaults(), random_state(robot.model(), 4));
     let implicit = robot.clone().with_implicit_damping(0.02);
     let euler = Integrated::new(implicit, 0.02, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
-    check_step(&euler, &state, &CONTROL, &params, &Options::default()).assert_passed();
+    check_step(&euler, Point { params: &params, state: &state, control: &CONTROL }, &Options::default())
+        .assert_passed();
     let pid = PidController::new(1e-8);
     let adaptive = Integrated::new(robot, 0.1, Integrator::adaptive(Method::Tsit5, pid)).unwrap();
     let options = Options { difference_tolerance: 1e-3, ..Options::default() };
-    check_step(&adaptive, &state, &CONTROL, &params, &options).assert_passed();
+    check_step(&adaptive, Point { params: &params, state: &state, control: &CONTROL }, &options)
+        .assert_passed();
 }
 
 #[test]
@@ -194,7 +201,13 @@ fn rollouts_have_the_exact_pullback() {
     let RolloutInputs { controls, params, .. } = RolloutInputs::defaults(&system, 10);
     let weights = (0..state.len()).map(|i| 0.3 + 0.1 * i as f64).collect();
     let loss = FinalState { weights };
-    check_rollout(&rollout, &state, &controls, &params, &loss, &Options::default()).assert_passed();
+    check_rollout(
+        &rollout,
+        &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+        &loss,
+        &Options::default(),
+    )
+    .assert_passed();
 }
 
 /// The model without anything that adds or takes energy.
@@ -225,7 +238,13 @@ fn energy_is_conserved_to_the_order_of_the_method() {
         let rollout = Rollout::new(&system, steps, Schedule::StoreAll).unwrap();
         let mut rollout_ws = rollout.workspace::<f64>();
         let mut end = start.clone();
-        rollout.simulate(&mut rollout_ws, &params, &start, &[], |at| end.copy_from_slice(at.state)).unwrap();
+        rollout
+            .simulate(
+                &mut rollout_ws,
+                &Inputs { state: start.to_vec(), controls: vec![], params: params.to_vec() },
+                |at| end.copy_from_slice(at.state),
+            )
+            .unwrap();
         (energy(&robot, &mut ws, &params, &end) - before).abs()
     };
     let (coarse, fine) = (drift(0.01), drift(0.005));
@@ -257,7 +276,13 @@ fn momentum_is_conserved_in_free_flight() {
     let rollout = Rollout::new(&system, 2, Schedule::StoreAll).unwrap();
     let mut ws = rollout.workspace::<f64>();
     let mut end = start.clone();
-    rollout.simulate(&mut ws, &params, &start, &[], |at| end.copy_from_slice(at.state)).unwrap();
+    rollout
+        .simulate(
+            &mut ws,
+            &Inputs { state: start.to_vec(), controls: vec![], params: params.to_vec() },
+            |at| end.copy_from_slice(at.state),
+        )
+        .unwrap();
     let ((p0, l0), (p1, l1)) = (momentum(&start), momentum(&end));
     assert!(
         (p1 - p0).norm() < 1e-9 && (l1 - l0).norm() < 1e-8,

@@ -6,7 +6,7 @@ use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
 use pullback_core::step_check::check_step;
-use pullback_core::{Described, VectorField};
+use pullback_core::{Described, Point, VectorField};
 use pullback_math::{Real, f64x4};
 use pullback_physics::articulated::model::Mimic;
 use pullback_physics::articulated::{Articulated, Model};
@@ -75,7 +75,8 @@ fn steps_have_the_exact_pullback() {
         let robot = robot.with_implicit_damping(1e-3);
         let system = Integrated::new(robot, 1e-3, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
         let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-4, ..Options::default() };
-        let report = check_step(&system, &state, &CONTROL, &params, &options);
+        let report =
+            check_step(&system, Point { params: &params, state: &state, control: &CONTROL }, &options);
         assert!(report.passed(), "{report}");
     }
 }
@@ -85,12 +86,22 @@ fn lanes_agree_with_scalars() {
     let robot = Articulated::new(tied(branching(3, true))).unwrap();
     let (state, params) = (state_of(&robot, 5), robot.layout().params.defaults());
     let mut rate = vec![0.0; 2 * robot.coordinates().nv];
-    robot.eval(&mut VectorField::<f64>::workspace(&robot), &params, 0.0, &state, &CONTROL, &mut rate);
+    robot.eval(
+        &mut VectorField::<f64>::workspace(&robot),
+        Point { params: &params, state: &state, control: &CONTROL },
+        0.0,
+        &mut rate,
+    );
     let lift = |x: &[f64]| x.iter().map(|x| f64x4::lit(*x)).collect::<Vec<_>>();
     let mut wide = lift(&rate);
     wide.fill(f64x4::zero());
     let mut ws = VectorField::<f64x4>::workspace(&robot);
-    robot.eval(&mut ws, &lift(&params), f64x4::zero(), &lift(&state), &lift(&CONTROL), &mut wide);
+    robot.eval(
+        &mut ws,
+        Point { params: &lift(&params), state: &lift(&state), control: &lift(&CONTROL) },
+        f64x4::zero(),
+        &mut wide,
+    );
     for (a, b) in rate.iter().zip(wide) {
         assert!((a - b.lane(2)).abs() < 1e-11 * (1.0 + a.abs()));
     }

@@ -5,7 +5,7 @@ use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidController};
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::check_rollout;
-use pullback_core::{Rollout, Schedule};
+use pullback_core::{Inputs, Rollout, Schedule};
 use pullback_math::f64x4;
 use pullback_physics::point_mass::{DampingOnset, PenaltyPointMass};
 
@@ -20,7 +20,13 @@ fn end_height_gradient(system: &Integrated<PenaltyPointMass>, height: f64) -> (f
     let rollout = Rollout::new(system, 4, Schedule::StoreAll).unwrap();
     let mut ws = rollout.workspace::<f64>();
     let loss = FinalState { weights: vec![1.0, 0.0] };
-    rollout.gradient(&mut ws, &PARAMS, &[height, -1.0], &[], &loss).unwrap();
+    rollout
+        .gradient(
+            &mut ws,
+            &Inputs { state: vec![height, -1.0], controls: vec![], params: PARAMS.to_vec() },
+            &loss,
+        )
+        .unwrap();
     (ws.gradient.loss, [ws.gradient.state.clone(), ws.gradient.params.clone()].concat())
 }
 
@@ -69,7 +75,12 @@ fn the_adjoint_agrees_with_dual_numbers_and_differences_across_both_events() {
         let rollout = Rollout::new(&system, 4, Schedule::StoreAll).unwrap();
         let loss = FinalState { weights: vec![1.0, 0.3] };
         let options = Options { difference_tolerance: 1e-5, ..Options::default() };
-        let report = check_rollout(&rollout, &[0.61, -1.1], &[], &[47.0, 1.3, 0.4], &loss, &options);
+        let report = check_rollout(
+            &rollout,
+            &Inputs { state: vec![0.61, -1.1], controls: vec![], params: vec![47.0, 1.3, 0.4] },
+            &loss,
+            &options,
+        );
         assert!(report.passed(), "{onset:?}\n{report}");
     }
 }

@@ -5,7 +5,7 @@ use pullback_core::integrator::{Integrated, Integrator, Method, PidController, S
 use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout, check_step};
-use pullback_core::{FieldShape, Rollout, Schedule, System, VectorField, check_vjp};
+use pullback_core::{Bars, FieldShape, Inputs, Point, Rollout, Schedule, System, VectorField, check_vjp};
 use pullback_math::Dual;
 use pullback_physics::pendulum::{
     DoublePendulum, DoublePendulumByHand, Link, SimplePendulum, double_acceleration, double_acceleration_vjp,
@@ -123,7 +123,7 @@ where
         let system = Integrated::new(field.clone(), dt, integrator).unwrap();
         for state in states {
             let options = Options { difference_tolerance, ..Options::default() };
-            let report = check_step(&system, state, control, params, &options);
+            let report = check_step(&system, Point { params, state, control }, &options);
             assert!(report.passed(), "{integrator:?} at {state:?}\n{report}");
         }
     }
@@ -152,7 +152,12 @@ fn elastic_steps_have_exact_pullbacks() {
     for time_of_impact in [false, true] {
         let system = ElasticPointMass::new(0.1, time_of_impact).unwrap();
         for state in [[0.8, -1.0], [0.02, -1.0], [0.05, 1.0]] {
-            check_step(&system, &state, &[], &[0.8, 1.0], &Options::default()).assert_passed();
+            check_step(
+                &system,
+                Point { params: &[0.8, 1.0], state: &state, control: &[] },
+                &Options::default(),
+            )
+            .assert_passed();
         }
     }
 }
@@ -163,7 +168,13 @@ where
     F: VectorField<f64, Workspace = ()>,
 {
     let (mut s, mut c, mut p) = ([0.0; 4], [0.0; 2], [0.0; 7]);
-    field.eval_vjp(&mut (), params, 0.0, state, control, rate_bar, &mut s, &mut c, &mut p);
+    field.eval_vjp(
+        &mut (),
+        Point { params, state, control },
+        0.0,
+        rate_bar,
+        Bars { params: &mut p, state: &mut s, control: &mut c },
+    );
     [&s[..], &c, &p].concat()
 }
 
@@ -199,12 +210,23 @@ where
     let rollout = Rollout::new(system, steps, Schedule::Revolve { slots: 5 }).unwrap();
     let mut velocities = Vec::new();
     let mut ws = rollout.workspace::<f64>();
-    rollout.simulate(&mut ws, params, &start, &[], |at| velocities.push(at.state[1])).unwrap();
+    rollout
+        .simulate(
+            &mut ws,
+            &Inputs { state: start.to_vec(), controls: vec![], params: params.to_vec() },
+            |at| velocities.push(at.state[1]),
+        )
+        .unwrap();
     assert!(velocities[0] < 0.0 && velocities[steps] > 0.1, "did not bounce: {velocities:?}");
 
     let loss = FinalState { weights: vec![1.0, 0.7] };
     let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-8, ..Options::default() };
-    let report = check_rollout(&rollout, &start, &[], params, &loss, &options);
+    let report = check_rollout(
+        &rollout,
+        &Inputs { state: start.to_vec(), controls: vec![], params: params.to_vec() },
+        &loss,
+        &options,
+    );
     report.assert_passed();
     // No kink excuses anything: the bounce is not within a difference step of another one's time step.
     assert!(report.entries.iter().all(|e| e.verdict == Verdict::Ok), "{report}");

@@ -6,7 +6,7 @@ use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
 use pullback_core::step_check::check_step;
-use pullback_core::{Described, VectorField};
+use pullback_core::{Described, Point, VectorField};
 use pullback_physics::articulated::contact::pair_law;
 use pullback_physics::articulated::{Articulated, ContactDamping, ContactMaterials, MaterialMixing, Model};
 use robots::{branching, random_state, touching};
@@ -28,7 +28,8 @@ fn check(robot: Articulated, seed: u64, difference_tolerance: f64) {
     }
     let system = Integrated::new(robot, 1e-3, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
     let options = Options { forward_tolerance: 1e-8, difference_tolerance, ..Options::default() };
-    let report = check_step(&system, &state, &[0.1, 0.2, -0.3], &params, &options);
+    let report =
+        check_step(&system, Point { params: &params, state: &state, control: &[0.1, 0.2, -0.3] }, &options);
     assert!(report.passed(), "{report}");
 }
 
@@ -81,7 +82,12 @@ fn asking_for_them_changes_no_acceleration() {
         let mut ws = VectorField::<f64>::workspace(robot);
         let mut rate = vec![0.0; 2 * robot.model().nv];
         let params = robot.layout().params.defaults();
-        robot.eval(&mut ws, &params, 0.0, &state, &[0.1, 0.2, -0.3], &mut rate);
+        robot.eval(
+            &mut ws,
+            Point { params: &params, state: &state, control: &[0.1, 0.2, -0.3] },
+            0.0,
+            &mut rate,
+        );
         rate
     };
     for (a, b) in rate(&plain).iter().zip(rate(&asked)) {

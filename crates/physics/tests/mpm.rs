@@ -6,7 +6,7 @@ use mpm_common::{STUFF, shaken};
 use pullback_core::gradcheck::{Options, Report};
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout_along, check_step};
-use pullback_core::{Described, Rollout, Schedule, System};
+use pullback_core::{Described, Inputs, Point, Rollout, Schedule, System};
 use pullback_math::{Quat, SymMat3, Vec3};
 use pullback_physics::articulated::{Body, Geom, Joint, JointKind, Model, Shape};
 use pullback_physics::mpm::cloud::{Cloud, Grid, Stuff, random_box};
@@ -59,7 +59,7 @@ fn options() -> Options {
 
 fn step_of(mpm: &Mpm, seed: u64) -> Report {
     let (state, control, params) = shaken(mpm, seed);
-    check_step(mpm, &state, &control, &params, &options())
+    check_step(mpm, Point { params: &params, state: &state, control: &control }, &options())
 }
 
 #[test]
@@ -82,7 +82,8 @@ fn equal_singular_values_and_inverted_deformations_have_exact_pullbacks() {
         state[affine..affine + 18].fill(0.0);
         // Differences cannot be trusted where an eigenvalue is held at a bound.
         let options = Options { difference_tolerance: 1e-2, ..options() };
-        check_step(&mpm, &state, &control, &params, &options).assert_passed();
+        check_step(&mpm, Point { params: &params, state: &state, control: &control }, &options)
+            .assert_passed();
     }
 }
 
@@ -117,7 +118,12 @@ fn rollout_of(stuff: Stuff, steps: usize, seed: u64) -> Report {
     // Particles begin to flow on the way; differences step over these kinks.
     let flows = !matches!(stuff, Stuff::FixedCorotated(..) | Stuff::NeoHookean(..));
     let options = Options { difference_tolerance: if flows { 0.3 } else { 1e-3 }, ..options() };
-    check_rollout_along(&rollout, &state, &control.repeat(steps), &params, &loss, &options)
+    check_rollout_along(
+        &rollout,
+        &Inputs { state: state.to_vec(), controls: &control.repeat(steps).to_vec(), params: params.to_vec() },
+        &loss,
+        &options,
+    )
 }
 
 #[test]
@@ -154,7 +160,7 @@ fn mass_and_momentum_are_kept_to_round_off() {
     let mut ws = System::<f64>::workspace(&mpm);
     let mut next = state.clone();
     for _ in 0..200 {
-        mpm.step(&mut ws, &params, &state, &[], &mut next).unwrap();
+        mpm.step(&mut ws, Point { params: &params, state: &state, control: &[] }, &mut next).unwrap();
         std::mem::swap(&mut state, &mut next);
     }
     assert!((momentum(&state) - start).norm() < 1e-14, "{:?} {start:?}", momentum(&state));

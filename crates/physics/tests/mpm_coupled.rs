@@ -4,7 +4,7 @@ use pullback_core::gradcheck::{Options, Report};
 use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout_along, check_step};
-use pullback_core::{Described, Rollout, Schedule, System};
+use pullback_core::{Bars, Described, Inputs, Point, Rollout, Schedule, System};
 use pullback_math::{Quat, SymMat3, Vec3};
 use pullback_physics::articulated::{Actuator, ActuatorTarget, Body, Geom, Joint, JointKind, Model, Shape};
 use pullback_physics::mpm::cloud::{Cloud, Grid, Stuff, random_box};
@@ -144,7 +144,8 @@ fn a_substep_has_the_exact_pullback() {
         let mpm = scene(Stuff::FixedCorotated(5e3, 0.2), model);
         let (state, control, params) = shaken(&mpm, 20 + i as u64);
         println!("{name}");
-        check_step(&mpm, &state, &control, &params, &options()).assert_passed();
+        check_step(&mpm, Point { params: &params, state: &state, control: &control }, &options())
+            .assert_passed();
     }
 }
 
@@ -158,7 +159,13 @@ fn the_reaction_has_gradients() {
     next_bar[mpm.layout().state.slice("z.v").unwrap().range.start] = 1.0;
     let (mut x_bar, mut u_bar, mut p_bar) = (zeros(&state), zeros(&control), zeros(&params));
     let mut ws = System::<f64>::workspace(&mpm);
-    mpm.step_vjp(&mut ws, &params, &state, &control, &next_bar, &mut x_bar, &mut u_bar, &mut p_bar).unwrap();
+    mpm.step_vjp(
+        &mut ws,
+        Point { params: &params, state: &state, control: &control },
+        &next_bar,
+        Bars { params: &mut p_bar, state: &mut x_bar, control: &mut u_bar },
+    )
+    .unwrap();
     for name in ["dough.velocity", "dough.position", "dough.affine", "dough.deformation"] {
         let slice = mpm.layout().state.slice(name).unwrap();
         assert!(x_bar[slice.range.clone()].iter().any(|x| *x != 0.0), "{name}");
@@ -176,7 +183,12 @@ fn rollout_of(model: Model, steps: usize, seed: u64) -> Report {
     let loss = FinalState { weights: (0..state.len()).map(|i| (i as f64 * 0.7).sin()).collect() };
     // Contacts of nodes come and go on the way; differences step over these kinks.
     let options = Options { difference_tolerance: 0.3, ..options() };
-    check_rollout_along(&rollout, &state, &control.repeat(steps), &params, &loss, &options)
+    check_rollout_along(
+        &rollout,
+        &Inputs { state: state.to_vec(), controls: &control.repeat(steps).to_vec(), params: params.to_vec() },
+        &loss,
+        &options,
+    )
 }
 
 #[test]
@@ -207,7 +219,7 @@ fn momentum_of_material_and_body_is_kept_to_round_off() {
     let mut ws = System::<f64>::workspace(&mpm);
     let mut next = state.clone();
     for _ in 0..400 {
-        mpm.step(&mut ws, &params, &state, &[], &mut next).unwrap();
+        mpm.step(&mut ws, Point { params: &params, state: &state, control: &[] }, &mut next).unwrap();
         std::mem::swap(&mut state, &mut next);
     }
     let (material, body) = momentum(&state);
@@ -236,7 +248,7 @@ fn light_bodies_are_not_thrown_back() {
     let mut ws = System::<f64>::workspace(&mpm);
     let (mut next, mut fastest) = (state.clone(), 0.0f64);
     for _ in 0..300 {
-        mpm.step(&mut ws, &params, &state, &[], &mut next).unwrap();
+        mpm.step(&mut ws, Point { params: &params, state: &state, control: &[] }, &mut next).unwrap();
         std::mem::swap(&mut state, &mut next);
         fastest = fastest.max(mpm.split(&state).u[0].abs());
     }
@@ -285,7 +297,7 @@ fn height(mpm: &Mpm, steps: usize) -> f64 {
     let mut ws = System::<f64>::workspace(mpm);
     let (mut next, mut sum) = (state.clone(), 0.0);
     for k in 0..steps {
-        mpm.step(&mut ws, &params, &state, &[], &mut next).unwrap();
+        mpm.step(&mut ws, Point { params: &params, state: &state, control: &[] }, &mut next).unwrap();
         std::mem::swap(&mut state, &mut next);
         if k >= steps / 2 {
             let view = mpm.split(&state);

@@ -8,7 +8,7 @@ use pullback_core::gradcheck::{Differentiable, Options, Report, gradcheck};
 use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout_along, check_step};
-use pullback_core::{Described, Rollout, Schedule, check_vjp};
+use pullback_core::{Described, Inputs, Point, Rollout, Schedule, check_vjp};
 use pullback_math::{Dual, Mat3, Motion, Scalar, Vec3};
 use pullback_physics::articulated::Shape;
 use pullback_physics::mpm::cloud::{Cloud, Grid, Part, Stuff, random_box};
@@ -385,7 +385,7 @@ fn on_floor(floor: Floor, stuff: &[Stuff], flat: bool, each: usize) -> Mpm {
 fn step_of(mpm: &Mpm, seed: u64) -> Report {
     let (state, control, params) = shaken(mpm, seed);
     let options = Options { difference_tolerance: 1e-4, probes: 1, ..exact() };
-    check_step(mpm, &state, &control, &params, &options)
+    check_step(mpm, Point { params: &params, state: &state, control: &control }, &options)
 }
 
 #[test]
@@ -432,7 +432,7 @@ fn equal_singular_values_and_inverted_deformations_in_the_plane() {
         state[affine].fill(0.0);
         // Differences cannot be trusted where a singular value is held at a bound.
         let options = Options { difference_tolerance: 1e-2, probes: 1, ..exact() };
-        let report = check_step(&mpm, &state, &control, &params, &options);
+        let report = check_step(&mpm, Point { params: &params, state: &state, control: &control }, &options);
         println!("{stuff:?}: {:.1e}", report.worst_forward());
         report.assert_passed();
     }
@@ -447,7 +447,12 @@ fn rollout_of(mpm: &Mpm, steps: usize, seed: u64) -> Report {
     let elastic = |p: &Part| matches!(p.stuff, Stuff::FixedCorotated(..) | Stuff::NeoHookean(..));
     let smooth = mpm.cloud().parts.iter().all(elastic);
     let options = Options { difference_tolerance: if smooth { 1e-3 } else { 0.3 }, probes: 1, ..exact() };
-    check_rollout_along(&rollout, &state, &control.repeat(steps), &params, &loss, &options)
+    check_rollout_along(
+        &rollout,
+        &Inputs { state: state.to_vec(), controls: &control.repeat(steps).to_vec(), params: params.to_vec() },
+        &loss,
+        &options,
+    )
 }
 
 #[test]

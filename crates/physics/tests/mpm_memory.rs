@@ -7,7 +7,7 @@
 use std::alloc::{GlobalAlloc, Layout, System as SystemAllocator};
 use std::cell::Cell;
 
-use pullback_core::{Described, System, Workspace};
+use pullback_core::{Bars, Described, Point, System, Workspace};
 use pullback_math::{Scalar, Vec3};
 use pullback_physics::articulated::Model;
 use pullback_physics::mpm::cloud::random_box;
@@ -71,8 +71,14 @@ fn bursts_within_its_memory<T: Scalar>() {
     let (mut state_bar, mut params_bar) = (vec![T::zero(); state.len()], vec![T::zero(); params.len()]);
     let before = COUNT.with(Cell::get);
     for _ in 0..100 {
-        mpm.step(&mut ws, &params, &state, &[], &mut next).unwrap();
-        mpm.step_vjp(&mut ws, &params, &state, &[], &next, &mut state_bar, &mut [], &mut params_bar).unwrap();
+        mpm.step(&mut ws, Point { params: &params, state: &state, control: &[] }, &mut next).unwrap();
+        mpm.step_vjp(
+            &mut ws,
+            Point { params: &params, state: &state, control: &[] },
+            &next,
+            Bars { params: &mut params_bar, state: &mut state_bar, control: &mut [] },
+        )
+        .unwrap();
         std::mem::swap(&mut state, &mut next);
     }
     assert_eq!(COUNT.with(Cell::get) - before, 0);

@@ -4,7 +4,7 @@ mod mpm_common;
 
 use mpm_common::{STUFF, sliding, v3};
 use pullback_core::random::Random;
-use pullback_core::{Described, System};
+use pullback_core::{Bars, Described, Point, System};
 use pullback_math::{Mat3, Quat, Scalar, Vec3};
 use pullback_physics::articulated::Shape;
 use pullback_physics::mpm::cloud::{Cloud, Grid, random_box};
@@ -106,10 +106,17 @@ impl<'m, T: Scalar> Trial<'m, T> {
             inputs.each_ref().map(|x| x.iter().map(|x| T::lit(*x)).collect::<Vec<T>>());
         let mut next = state.clone();
         let (ws, params) = (&mut self.ws, &self.params);
-        self.mpm.step(ws, params, &state, &control, &mut next).unwrap();
+        self.mpm.step(ws, Point { params, state: &state, control: &control }, &mut next).unwrap();
         let zeros = |n: usize| vec![T::zero(); n];
         let (mut s, mut c, mut p) = (zeros(state.len()), zeros(control.len()), zeros(params.len()));
-        self.mpm.step_vjp(ws, params, &state, &control, &bar, &mut s, &mut c, &mut p).unwrap();
+        self.mpm
+            .step_vjp(
+                ws,
+                Point { params, state: &state, control: &control },
+                &bar,
+                Bars { params: &mut p, state: &mut s, control: &mut c },
+            )
+            .unwrap();
         [next, s, c, p].iter().flatten().all(|x| x.lane(0).is_finite())
     }
 }

@@ -1,7 +1,7 @@
 //! The double pendulum against MuJoCo; `reference/double_pendulum.py` made the golden file.
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
-use pullback_core::{Described, Rollout, Schedule, VectorField};
+use pullback_core::{Described, Inputs, Point, Rollout, Schedule, VectorField};
 use pullback_physics::pendulum::DoublePendulum;
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ fn double_pendulum_accelerations_are_those_of_mujoco() {
         let (params, state, torque) =
             (numbers(&case["params"]), numbers(&case["state"]), numbers(&case["torque"]));
         let mut rate = [0.0; 4];
-        field.eval(&mut (), &params, 0.0, &state, &torque, &mut rate);
+        field.eval(&mut (), Point { params: &params, state: &state, control: &torque }, 0.0, &mut rate);
         assert_eq!(rate[..2], state[2..]);
         worst = worst.max(disagreement(&rate[2..], &numbers(&case["acceleration"]), 0.0));
     }
@@ -62,13 +62,21 @@ fn double_pendulum_trajectories_are_those_of_mujoco() {
         let mut ws = rollout.workspace::<f64>();
         let controls = numbers(&case["torque"]).repeat(steps);
         let mut worst: f64 = 0.0;
-        let visit = |at: pullback_core::rollout::Moment<'_, f64>| {
+        let visit = |at: pullback_core::rollout::Sample<'_, f64>| {
             if at.step > 0 && at.step.is_multiple_of(every) {
                 worst = worst.max(disagreement(at.state, &samples[at.step / every - 1], 1.0));
             }
         };
         rollout
-            .simulate(&mut ws, &numbers(&case["params"]), &numbers(&case["state"]), &controls, visit)
+            .simulate(
+                &mut ws,
+                &Inputs {
+                    state: &numbers(&case["state"]).to_vec(),
+                    controls: controls.to_vec(),
+                    params: &numbers(&case["params"]).to_vec(),
+                },
+                visit,
+            )
             .unwrap();
         println!("trajectory {i}: {worst:.1e}");
         assert!(worst < 1e-7, "trajectory {i} differs by {worst:e}");

@@ -7,7 +7,7 @@ use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout, check_step};
-use pullback_core::{Described, FieldShape, Rollout, Schedule, VectorField, Workspace};
+use pullback_core::{Bars, Described, FieldShape, Inputs, Point, Rollout, Schedule, VectorField, Workspace};
 use pullback_math::{Quat, Real, SymMat3, Vec3, f64x4};
 use pullback_physics::articulated::contact::PENALTY_DEFAULTS;
 use pullback_physics::articulated::restitution::{Impact, damping_for_restitution};
@@ -48,7 +48,13 @@ fn after(model: Model, seconds: f64, start: Option<&[f64]>) -> Vec<f64> {
     let rollout = Rollout::new(&system, steps, Schedule::Revolve { slots: 1 }).unwrap();
     let mut ws = rollout.workspace::<f64>();
     let mut end = start.clone();
-    rollout.simulate(&mut ws, &params, &start, &[], |at| end.copy_from_slice(at.state)).unwrap();
+    rollout
+        .simulate(
+            &mut ws,
+            &Inputs { state: start.to_vec(), controls: vec![], params: params.to_vec() },
+            |at| end.copy_from_slice(at.state),
+        )
+        .unwrap();
     end
 }
 
@@ -188,7 +194,11 @@ fn every_step_through_contact_has_the_exact_pullback() {
         robot.for_each_contact(&ws, &params, |_, contact| touched += usize::from(contact.distance < 0.0));
         let system = Integrated::new(robot, 1e-3, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
         let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-4, ..Options::default() };
-        let report = check_step(&system, &state, &[0.1, 0.2, -0.3], &params, &options);
+        let report = check_step(
+            &system,
+            Point { params: &params, state: &state, control: &[0.1, 0.2, -0.3] },
+            &options,
+        );
         assert!(report.passed(), "{report}");
     }
     assert!(touched >= 4, "only {touched} contacts");
@@ -205,7 +215,12 @@ fn a_bounce_has_the_exact_pullback() {
     let rollout = Rollout::new(&system, 60, Schedule::StoreAll).unwrap();
     let loss = FinalState { weights: (0..13).map(|i| 0.2 + 0.1 * i as f64).collect() };
     let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-3, ..Options::default() };
-    let report = check_rollout(&rollout, &state, &[], &params, &loss, &options);
+    let report = check_rollout(
+        &rollout,
+        &Inputs { state: state.to_vec(), controls: vec![], params: params.to_vec() },
+        &loss,
+        &options,
+    );
     assert!(report.passed(), "{report}");
 }
 
@@ -226,7 +241,13 @@ fn a_ball_bounces_with_the_restitution_its_damping_was_made_for() {
             let rollout = Rollout::new(&system, 10_000, Schedule::Revolve { slots: 1 }).unwrap();
             let mut end = start.clone();
             let mut ws = rollout.workspace::<f64>();
-            rollout.simulate(&mut ws, &params, &start, &[], |at| end.copy_from_slice(at.state)).unwrap();
+            rollout
+                .simulate(
+                    &mut ws,
+                    &Inputs { state: start.to_vec(), controls: vec![], params: params.to_vec() },
+                    |at| end.copy_from_slice(at.state),
+                )
+                .unwrap();
             assert!(end[2] > 0.1, "{form:?}: still touches");
             let seen = end[9] / impact.speed;
             assert!((seen - wanted).abs() < 0.01 * wanted, "{form:?}: {seen}, wanted {wanted}");
@@ -272,10 +293,16 @@ fn rates_and_cotangents<T: Real>(robot: &Articulated, states: &[Vec<f64>]) -> (V
     let zeros = |n: usize| vec![T::zero(); n];
     let rates = robot.rate_len();
     let mut rate = zeros(rates);
-    robot.eval(&mut ws, &params, T::zero(), &state, &[], &mut rate);
+    robot.eval(&mut ws, Point { params: &params, state: &state, control: &[] }, T::zero(), &mut rate);
     let bar: Vec<T> = (0..rates).map(|i| T::lit((i as f64).sin())).collect();
     let (mut state_bar, mut params_bar) = (zeros(n), zeros(params.len()));
-    robot.eval_vjp(&mut ws, &params, T::zero(), &state, &[], &bar, &mut state_bar, &mut [], &mut params_bar);
+    robot.eval_vjp(
+        &mut ws,
+        Point { params: &params, state: &state, control: &[] },
+        T::zero(),
+        &bar,
+        Bars { params: &mut params_bar, state: &mut state_bar, control: &mut [] },
+    );
     (rate.into_iter().chain(state_bar).chain(params_bar).collect(), before, ws.heap_bytes())
 }
 
@@ -332,6 +359,6 @@ fn a_pair_brings_its_own_friction() {
     let sliding: Vec<f64> =
         start.iter().enumerate().map(|(i, x)| x + if i == 7 { 0.7 } else { 0.0 }).collect();
     let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-4, ..Options::default() };
-    let report = check_step(&system, &sliding, &[], &params, &options);
+    let report = check_step(&system, Point { params: &params, state: &sliding, control: &[] }, &options);
     assert!(report.passed(), "{report}");
 }

@@ -6,7 +6,7 @@ use pullback_core::gradcheck::{Options, Report};
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::rollout::{FinalState, Inputs};
 use pullback_core::step_check::{check_rollout, check_step};
-use pullback_core::{Rollout, Schedule};
+use pullback_core::{Point, Rollout, Schedule};
 use pullback_math::{Quat, Vec3};
 use pullback_physics::articulated::Shape;
 use pullback_physics::soft::{Attachment, Placement, SoftBody, SoftContact, SolidLaw, SpringMaterial};
@@ -21,7 +21,7 @@ fn options() -> Options {
 fn step_of(world: &World, seed: u64, by: f64) -> Report {
     let (state, control, params) = shaken(world, seed, by);
     let system = Integrated::new(world.clone(), 1e-3, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
-    check_step(&system, &state, &control, &params, &options())
+    check_step(&system, Point { params: &params, state: &state, control: &control }, &options())
 }
 
 fn rollout_of(world: &World, seed: u64, steps: usize) -> Report {
@@ -32,7 +32,12 @@ fn rollout_of(world: &World, seed: u64, steps: usize) -> Report {
     let loss = FinalState { weights: (0..state.len()).map(|i| (i as f64 * 0.7).sin()).collect() };
     // Differences step over the kinks of particles that touch down or begin to slide on the way.
     let options = Options { difference_tolerance: 2e-2, ..options() };
-    check_rollout(&rollout, &state, &control.repeat(steps), &params, &loss, &options)
+    check_rollout(
+        &rollout,
+        &Inputs { state: state.to_vec(), controls: control.repeat(steps), params: params.to_vec() },
+        &loss,
+        &options,
+    )
 }
 
 #[test]
@@ -72,7 +77,7 @@ fn the_placement_of_a_part_has_the_pullback_that_differences_see() {
         let inputs = Inputs::<f64>::defaults(&system, 20);
         let mut ws = rollout.workspace::<f64>();
         let loss = FinalState { weights: weights(inputs.state.len()) };
-        rollout.gradient(&mut ws, &inputs.params, &inputs.state, &inputs.controls, &loss).unwrap();
+        rollout.gradient(&mut ws, &inputs, &loss).unwrap();
         let (x_bar, v_bar) = ws.gradient.state.split_at(inputs.state.len() / 2);
         let body = system.field().soft().body();
         (ws.gradient.loss, body.placement_vjp(0, x_bar.as_chunks().0, v_bar.as_chunks().0))

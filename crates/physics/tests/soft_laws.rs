@@ -3,7 +3,7 @@
 mod soft;
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
-use pullback_core::{Described, System, VectorField};
+use pullback_core::{Described, Point, System, VectorField};
 use pullback_math::{Dual, Mat3, Real, Vec3};
 use pullback_physics::soft::mesh::{Split, beam, box_grid, solid_icosphere};
 use pullback_physics::soft::{Placement, SoftBody, Solid, SolidLaw, SpringMaterial};
@@ -29,7 +29,7 @@ fn worlds() -> Vec<World> {
 fn forces<T: Real>(world: &World, params: &[T], state: &[T], control: &[T]) -> Vec<[T; 3]> {
     let mut ws = world.workspace();
     let mut rate = vec![T::zero(); state.len()];
-    world.eval(&mut ws, params, T::zero(), state, control, &mut rate);
+    world.eval(&mut ws, Point { params, state, control }, T::zero(), &mut rate);
     ws.force
 }
 
@@ -131,7 +131,7 @@ fn energy_drift(dt: f64) -> f64 {
     let mut next = state.clone();
     let mut drift = 0.0f64;
     for _ in 0..(1.0 / dt).round() as usize {
-        system.step(&mut ws, &params, &state, &[], &mut next).unwrap();
+        system.step(&mut ws, Point { params: &params, state: &state, control: &[] }, &mut next).unwrap();
         std::mem::swap(&mut state, &mut next);
         drift = drift.max((world.particle_energy(&params, &state, &[]).total() - start).abs() / start);
     }
@@ -169,7 +169,7 @@ fn an_element_turned_inside_out_comes_back() {
         let mut ws = system.workspace();
         let mut next = state.clone();
         for _ in 0..20_000 {
-            system.step(&mut ws, &params, &state, &[], &mut next).unwrap();
+            system.step(&mut ws, Point { params: &params, state: &state, control: &[] }, &mut next).unwrap();
             std::mem::swap(&mut state, &mut next);
         }
         let x = world.particle_positions(&state);
@@ -210,7 +210,12 @@ fn deflection_ratio(n: usize) -> f64 {
     let mut stiffness_times = |p: &[f64]| -> Vec<f64> {
         let tangent = |i: usize| if i < dofs { p[i] } else { 0.0 };
         let moved: Vec<_> = state.iter().enumerate().map(|(i, x)| Dual::new(*x, tangent(i))).collect();
-        world.eval(&mut ws, &dual_params, Dual::fixed(0.0), &moved, &[], &mut rate);
+        world.eval(
+            &mut ws,
+            Point { params: &dual_params, state: &moved, control: &[] },
+            Dual::fixed(0.0),
+            &mut rate,
+        );
         let force = ws.force.iter().flatten().enumerate();
         force.map(|(i, f)| if fixed[i / 3] { 0.0 } else { -f.tangent }).collect()
     };

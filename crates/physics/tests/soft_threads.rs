@@ -53,13 +53,13 @@ fn outcome<T: Real>(world: World) -> Vec<T> {
         FinalState { weights: (0..system.layout().state.len()).map(|i| (i as f64 * 0.7).sin()).collect() };
     let mut ws = rollout.workspace::<T>();
     let mut all = Vec::new();
-    let keep = |moment: pullback_core::rollout::Moment<'_, T>| {
+    let keep = |moment: pullback_core::rollout::Sample<'_, T>| {
         if moment.last() {
             all.extend_from_slice(moment.state);
         }
     };
-    rollout.simulate(&mut ws, &at.params, &at.state, &at.controls, keep).unwrap();
-    rollout.gradient(&mut ws, &at.params, &at.state, &at.controls, &loss).unwrap();
+    rollout.simulate(&mut ws, &at, keep).unwrap();
+    rollout.gradient(&mut ws, &at, &loss).unwrap();
     let g = &ws.gradient;
     all.push(g.loss);
     [&g.state, &g.control, &g.params].iter().for_each(|part| all.extend_from_slice(part));

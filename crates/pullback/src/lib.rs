@@ -15,9 +15,10 @@ pub mod prelude {
     pub use pullback_core::gradcheck::{Options as GradcheckOptions, gradcheck};
     pub use pullback_core::integrator::{Adjoint, Method, PidController, StepControl};
     pub use pullback_core::layout::{Layout, Slice};
-    pub use pullback_core::rollout::{FinalState, Inputs, Loss, Moment};
+    pub use pullback_core::rollout::{FinalState, Inputs, Loss, Sample};
     pub use pullback_core::{
-        Batch, Described, FieldShape, Integrated, Integrator, Rollout, Schedule, System, VectorField,
+        Bars, Batch, Described, FieldShape, Integrated, Integrator, Point, Rollout, Schedule, System,
+        VectorField,
     };
     pub use pullback_math::{Cotangent, Dual, Flat, Mat3, Quat, Real, Vec3, differentiable, select};
     pub use pullback_optim::{BfgsConfig, Objective, RolloutObjective, bfgs};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
-use pullback_core::{Described, Rollout, Schedule, VectorField};
+use pullback_core::{Described, Inputs, Rollout, Schedule, VectorField};
 use pullback_physics::articulated::Articulated;
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use serde_json::Value;
@@ -97,11 +97,15 @@ fn one_second_by_euler_and_rk4_is_mujocos() {
             let controls = numbers(&start["ctrl"]).repeat(count);
             let mut worst = 0.0f64;
             rollout
-                .simulate(&mut ws, &params, &state, &controls, |at| {
-                    if let Some(i) = steps.iter().position(|s| *s as usize == at.step) {
-                        worst = worst.max(error(at.state, &numbers(&golden[key]["states"][i])));
-                    }
-                })
+                .simulate(
+                    &mut ws,
+                    &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                    |at| {
+                        if let Some(i) = steps.iter().position(|s| *s as usize == at.step) {
+                            worst = worst.max(error(at.state, &numbers(&golden[key]["states"][i])));
+                        }
+                    },
+                )
                 .unwrap();
             assert!(worst < 1e-7, "{name}, {key}: off by {worst:e} after one second");
         }

@@ -1,6 +1,6 @@
 //! Mimic joints of URDF models against Pinocchio, through golden files made by `reference/urdf_mimic.py`.
 
-use pullback_core::{Described, VectorField};
+use pullback_core::{Described, Point, VectorField};
 use pullback_physics::articulated::Articulated;
 use pullback_scene::urdf::{UrdfOptions, load};
 use serde_json::Value;
@@ -45,7 +45,7 @@ fn mass_matrix_bias_and_acceleration_are_pinocchios() {
             let x = [theirs(numbers(&state["q"])), theirs(numbers(&state["v"]))].concat();
             let mut ws = VectorField::<f64>::workspace(&robot);
             let mut rate = vec![0.0; 2 * n];
-            robot.eval(&mut ws, &params, 0.0, &x, &[], &mut rate);
+            robot.eval(&mut ws, Point { params: &params, state: &x, control: &[] }, 0.0, &mut rate);
             let mass = robot.mass_matrix(&ws, &params);
             let rows = state["mass_matrix"].as_array().unwrap().iter().map(numbers).map(theirs);
             let mut expected = vec![0.0; n * n];

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
-use pullback_core::rollout::{Inputs, Loss, Moment, Rollout};
+use pullback_core::rollout::{Inputs, Loss, Rollout, Sample};
 use pullback_core::{ConfigError, Schedule};
 use pullback_math::Real;
 use pullback_optim::{Objective, RolloutObjective};
@@ -123,7 +123,7 @@ fn pendulum_identify() -> Built {
     let mut recorded = Vec::new();
     let mut ws = rollout.workspace::<f64>();
     rollout
-        .simulate(&mut ws, &base.params, &base.state, &base.controls, |at| recorded.push(at.state[0]))
+        .simulate(&mut ws, &base, |at| recorded.push(at.state[0]))
         .map_err(|e| ConfigError::new(e.to_string()))?;
     bounded(
         RolloutObjective::new(rollout, FollowAngle { recorded }, base, "params.length, params.damping")?,
@@ -180,10 +180,10 @@ impl<O: Objective> Objective for Bounded<O> {
 pub struct EndHeight;
 
 impl<T: Real> Loss<T> for EndHeight {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         if at.last() { (at.state[0] - T::one()).abs() } else { T::zero() }
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if at.last() {
             state_bar[0] += (at.state[0] - T::one()).abs_vjp(T::one());
         }
@@ -198,11 +198,11 @@ pub struct FollowAngle {
 }
 
 impl<T: Real> Loss<T> for FollowAngle {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         let error = at.state[0] - T::lit(self.recorded[at.step]);
         error * error * T::lit(1.0 / self.recorded.len() as f64)
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         let error = at.state[0] - T::lit(self.recorded[at.step]);
         state_bar[0] += error * T::lit(2.0 / self.recorded.len() as f64);
     }
@@ -224,14 +224,14 @@ impl TipAt {
 }
 
 impl<T: Real> Loss<T> for TipAt {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         if !at.last() {
             return T::zero();
         }
         let (x, z) = self.error(at.state);
         x * x + z * z
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if at.last() {
             let (x, z) = self.error(at.state);
             for i in 0..2 {

@@ -3,9 +3,9 @@
 use pullback_core::gradcheck::{Options, Report};
 use pullback_core::layout::Layout;
 use pullback_core::random::Random;
-use pullback_core::rollout::{FinalState, Inputs, Moment, Rollout};
+use pullback_core::rollout::{FinalState, Inputs, Rollout, Sample};
 use pullback_core::step_check::{check_rollout, check_rollout_along, check_step, check_step_along};
-use pullback_core::{ConfigError, Described, Info, Schedule, StepError, System};
+use pullback_core::{ConfigError, Described, Info, Point, Schedule, StepError, System};
 use pullback_math::Dual;
 use pullback_physics::articulated::Keyframe;
 use pullback_replay::Replay;
@@ -35,7 +35,7 @@ pub trait Scene: Sync {
         &self,
         inputs: &Inputs<f64>,
         steps: usize,
-        visit: &mut dyn FnMut(Moment<'_, f64>),
+        visit: &mut dyn FnMut(Sample<'_, f64>),
     ) -> Result<Info, StepError>;
     /// The motion as a page that plays in a browser, for scenes that have bodies to show; `rows` are times and states.
     fn replay(&self, rows: &[(f64, Vec<f64>)]) -> Option<Replay>;
@@ -115,13 +115,13 @@ impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
         &self,
         inputs: &Inputs<f64>,
         steps: usize,
-        visit: &mut dyn FnMut(Moment<'_, f64>),
+        visit: &mut dyn FnMut(Sample<'_, f64>),
     ) -> Result<Info, StepError> {
         // Nothing is kept for a way back: one slot is always enough.
         let rollout = Rollout::new(&self.system, steps, Schedule::Revolve { slots: 1 })
             .unwrap_or_else(|_| unreachable!("one slot"));
         let mut ws = rollout.workspace::<f64>();
-        rollout.simulate(&mut ws, &inputs.params, &inputs.state, &inputs.controls, visit)?;
+        rollout.simulate(&mut ws, &inputs, visit)?;
         Ok(ws.info)
     }
 
@@ -172,7 +172,11 @@ impl<S: System<f64> + System<Dual<f64>>> BuiltIn<S> {
         for (what, state) in &self.probes {
             let at = self.perturbed(state, 1, random);
             let check = if how.every_entry { check_step } else { check_step_along };
-            let report = check(&self.system, &at.state, &at.controls, &at.params, options);
+            let report = check(
+                &self.system,
+                Point { params: &at.params, state: &at.state, control: &at.controls },
+                options,
+            );
             reports.push((format!("one step, {what}{manner}"), report));
         }
         // A loss that sees every entry of the final state.
@@ -183,7 +187,7 @@ impl<S: System<f64> + System<Dual<f64>>> BuiltIn<S> {
         let rollout = Rollout::new(&self.system, steps, Schedule::Revolve { slots: 3 })?;
         let loss = FinalState { weights };
         let check = if how.every_entry { check_rollout } else { check_rollout_along };
-        let report = check(&rollout, &at.state, &at.controls, &at.params, &loss, options);
+        let report = check(&rollout, &at, &loss, options);
         reports.push((format!("{steps} steps, from {}{manner}", self.rollout_from.0), report));
         Ok(reports)
     }

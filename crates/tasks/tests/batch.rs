@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use pullback_core::batch::{Batch, BatchGradients, BatchInputs};
 use pullback_core::integrator::Integrated;
 use pullback_core::random::Random;
-use pullback_core::rollout::{FinalState, Loss, Moment};
-use pullback_core::{Described, Rollout, Schedule, VectorField};
+use pullback_core::rollout::{FinalState, Loss, Sample};
+use pullback_core::{Described, Inputs, Rollout, Schedule, VectorField};
 use pullback_math::{Real, f64x8};
 use pullback_physics::articulated::Articulated;
 use pullback_tasks::files::{random_state, read_model, system};
@@ -80,7 +80,7 @@ struct Watching<'a> {
 }
 
 impl<T: Real> Loss<T> for Watching<'_> {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         if at.last() {
             let mut ends = self.ends.lock().unwrap();
             for lane in 0..T::LANES.min(ENVS - self.first) {
@@ -91,7 +91,7 @@ impl<T: Real> Loss<T> for Watching<'_> {
         }
         self.sum.value(at)
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], control_bar: &mut [T]) {
         self.sum.vjp(at, state_bar, control_bar);
     }
 }
@@ -179,7 +179,13 @@ fn environments_with_masses_of_their_own_get_gradients_of_their_own() {
         for env in 0..ENVS {
             let (p, x, u) = (env * np..(env + 1) * np, env * nx..(env + 1) * nx, env * nu..(env + 1) * nu);
             let of = (&data.params[p.clone()], &data.states[x.clone()], &data.controls[u.clone()]);
-            rollout.gradient(&mut ws, of.0, of.1, of.2, &loss).unwrap();
+            rollout
+                .gradient(
+                    &mut ws,
+                    &Inputs { state: of.1.to_vec(), controls: of.2.to_vec(), params: of.0.to_vec() },
+                    &loss,
+                )
+                .unwrap();
             let single = &ws.gradient;
             for (batch, alone) in [
                 (&g.params[p], &single.params),

@@ -4,6 +4,9 @@
 
 use pullback::core::step_check::check_step;
 use pullback::prelude::*;
+use pullback_core::Bars;
+use pullback_core::Inputs;
+use pullback_core::Point;
 
 /// What pulls the planet: gravity μ/r² towards the sun, and drag.
 #[derive(Clone, Copy, Debug, Cotangent)]
@@ -50,23 +53,15 @@ impl<T: Real> VectorField<T> for Planet {
     type Workspace = ();
     fn workspace(&self) {}
 
-    fn eval(&self, _ws: &mut (), params: &[T], _time: T, state: &[T], _control: &[T], rate: &mut [T]) {
+    fn eval(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate: &mut [T]) {
+        let Point { params, state, .. } = at;
         let (position, velocity) = <(Vec3<T>, Vec3<T>)>::read(state);
         (velocity, acceleration(position, velocity, Law::read(params))).write(rate);
     }
 
-    fn eval_vjp(
-        &self,
-        _ws: &mut (),
-        params: &[T],
-        _time: T,
-        state: &[T],
-        _control: &[T],
-        rate_bar: &[T],
-        state_bar: &mut [T],
-        _control_bar: &mut [T],
-        params_bar: &mut [T],
-    ) -> T {
+    fn eval_vjp(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate_bar: &[T], bars: Bars<'_, T>) -> T {
+        let Point { params, state, .. } = at;
+        let Bars { params: params_bar, state: state_bar, .. } = bars;
         let (position, velocity) = <(Vec3<T>, Vec3<T>)>::read(state);
         let (velocity_bar, acceleration_bar) = <(Vec3<T>, Vec3<T>)>::read(rate_bar);
         let (position, velocity, law) =
@@ -83,16 +78,16 @@ pub struct Follow {
 }
 
 impl Follow {
-    fn miss<T: Real>(&self, at: Moment<'_, T>) -> Vec3<T> {
+    fn miss<T: Real>(&self, at: Sample<'_, T>) -> Vec3<T> {
         Vec3::read(at.state) - self.track[at.step].map(T::lit)
     }
 }
 
 impl<T: Real> Loss<T> for Follow {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         self.miss(at).norm_squared()
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         self.miss(at).norm_squared_vjp(T::one()).add_to(state_bar);
     }
 }
@@ -104,13 +99,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Check the gradients first.
     let state = system.layout().state.defaults();
     let options = GradcheckOptions { difference_tolerance: 1e-4, ..GradcheckOptions::default() };
-    println!("{}\n", check_step(&system, &state, &[], &[1.2, 0.03], &options));
+    println!(
+        "{}\n",
+        check_step(&system, Point { params: &[1.2, 0.03], state: &state, control: &[] }, &options)
+    );
 
     // Watch a planet with μ = 1.2 and c = 0.03 for 10 s, then find both from its track.
     let rollout = Rollout::new(system, 20, Schedule::StoreAll)?;
     let mut ws = rollout.workspace::<f64>();
     let mut track = Vec::new();
-    rollout.simulate(&mut ws, &[1.2, 0.03], &state, &[], |at| track.push(Vec3::read(at.state)))?;
+    rollout.simulate(
+        &mut ws,
+        &Inputs { state: state.to_vec(), controls: vec![], params: vec![1.2, 0.03] },
+        |at| track.push(Vec3::read(at.state)),
+    )?;
     let base = Inputs::defaults(&rollout.system, 20);
     let objective = RolloutObjective::new(rollout, Follow { track }, base, "params.*")?;
     let found =
@@ -130,6 +132,11 @@ mod tests {
     fn the_gradient_of_a_users_system_is_exact() {
         let system = Integrated::new(Planet::new().unwrap(), 0.05, Integrator::fixed(Method::Rk4)).unwrap();
         let state = system.layout().state.defaults();
-        check_step(&system, &state, &[], &[1.2, 0.03], &GradcheckOptions::default()).assert_passed();
+        check_step(
+            &system,
+            Point { params: &[1.2, 0.03], state: &state, control: &[] },
+            &GradcheckOptions::default(),
+        )
+        .assert_passed();
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::hint::black_box;
 
-use pullback_core::{Described, VectorField};
+use pullback_core::{Bars, Described, Point, VectorField};
 use pullback_math::{Real, f32x16, f64x8};
 use pullback_physics::articulated::{Articulated, JointKind, Model};
 use pullback_tasks::files::random_state;
@@ -90,7 +90,12 @@ fn add<'a, T: Real>(contenders: &mut Vec<Contender<'a>>, scalar: &str, robot: &'
     let mut rate = vec![T::zero(); 2 * nv];
     contenders.push(Contender::new(format!("{scalar} forward dynamics"), move |calls| {
         for _ in 0..calls {
-            robot.eval(&mut ws, &p, T::zero(), black_box(&x), &u, &mut rate);
+            robot.eval(
+                &mut ws,
+                Point { params: &p, state: black_box(&x), control: &u },
+                T::zero(),
+                &mut rate,
+            );
             black_box(&mut rate);
         }
     }));
@@ -103,14 +108,10 @@ fn add<'a, T: Real>(contenders: &mut Vec<Contender<'a>>, scalar: &str, robot: &'
         for _ in 0..calls {
             robot.eval_vjp(
                 &mut ws,
-                &params,
+                Point { params: &params, state: black_box(&state), control: &control },
                 T::zero(),
-                black_box(&state),
-                &control,
                 black_box(&rate_bar),
-                &mut state_bar,
-                &mut control_bar,
-                &mut params_bar,
+                Bars { params: &mut params_bar, state: &mut state_bar, control: &mut control_bar },
             );
             black_box(&mut state_bar);
         }

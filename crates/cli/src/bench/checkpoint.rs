@@ -42,7 +42,7 @@ pub fn measure(steps: usize, mut tick: impl FnMut()) -> Result<Vec<Measured>, Cl
         let start = Instant::now();
         let (done, measured_bytes) = peak_of(|| {
             let mut ws = rollout.workspace::<f64>();
-            rollout.gradient(&mut ws, &inputs.params, &inputs.state, &inputs.controls, &loss).map(|()| ws)
+            rollout.gradient(&mut ws, &inputs, &loss).map(|()| ws)
         });
         let ws = done?;
         all.push(Measured {

@@ -5,7 +5,7 @@ use std::hint::black_box;
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::rollout::Inputs;
-use pullback_core::{System, VectorField};
+use pullback_core::{Bars, Point, System, VectorField};
 use pullback_math::{Real, f32x8, f32x16, f64x4, f64x8};
 use pullback_physics::pendulum::{DoublePendulum, DoublePendulumByHand};
 use pullback_tasks::{Goal, Results};
@@ -66,7 +66,11 @@ fn forward<T: Real, S: System<T>>(system: &S) -> impl FnMut(usize) {
     move |calls| {
         for _ in 0..calls {
             let state = black_box(&inputs.state[..]);
-            let _ = black_box(system.step(&mut ws, &inputs.params, state, &inputs.controls, &mut next));
+            let _ = black_box(system.step(
+                &mut ws,
+                Point { params: &inputs.params, state, control: &inputs.controls },
+                &mut next,
+            ));
             black_box(&mut next);
         }
     }
@@ -86,13 +90,9 @@ fn backward<T: Real, S: System<T>>(system: &S) -> impl FnMut(usize) {
             state_bar.fill(T::zero());
             let done = system.step_vjp(
                 &mut ws,
-                &inputs.params,
-                state,
-                &inputs.controls,
+                Point { params: &inputs.params, state, control: &inputs.controls },
                 &next_bar,
-                &mut state_bar,
-                &mut control_bar,
-                &mut params_bar,
+                Bars { params: &mut params_bar, state: &mut state_bar, control: &mut control_bar },
             );
             let _ = black_box(done);
             black_box(&mut state_bar);

@@ -202,13 +202,19 @@ fn add<'a, T: Real>(
         let mut ws = rollout.workspace::<T>();
         // Once, so that a body that blows up is an error and not a figure.
         let (l, Inputs { state, controls, params }) = (loss(case), inputs.clone());
-        on(threads, pool, || rollout.gradient(&mut ws, &params, &state, &controls, &l))?;
+        on(threads, pool, || {
+            rollout.gradient(
+                &mut ws,
+                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                &l,
+            )
+        })?;
 
         let (at, mut own) = (inputs.clone(), rollout.workspace::<T>());
         contenders.push(Contender::new(label(case, scalar, threads, "forward"), move |calls| {
             on(threads, pool, || {
                 for _ in 0..calls {
-                    let _ = rollout.simulate(&mut own, &at.params, &at.state, &at.controls, |_| {});
+                    let _ = rollout.simulate(&mut own, &at, |_| {});
                 }
             });
         }));
@@ -216,7 +222,7 @@ fn add<'a, T: Real>(
         contenders.push(Contender::new(label(case, scalar, threads, "gradient"), move |calls| {
             on(threads, pool, || {
                 for _ in 0..calls {
-                    let _ = rollout.gradient(&mut ws, &inputs.params, &inputs.state, &inputs.controls, &l);
+                    let _ = rollout.gradient(&mut ws, &inputs, &l);
                 }
             });
         }));

@@ -6,7 +6,7 @@ mod peer;
 
 use pullback_core::batch::{BatchGradients, BatchInputs};
 use pullback_core::random::Random;
-use pullback_core::rollout::{Inputs, Loss, Moment};
+use pullback_core::rollout::{Inputs, Loss, Sample};
 use pullback_core::{Batch, ConfigError, Described, Repeated, Rollout, Schedule};
 use pullback_math::{Real, Scalar, Vec3};
 use pullback_physics::articulated::Model;
@@ -103,7 +103,7 @@ struct Distance {
 }
 
 impl<T: Real> Loss<T> for Distance {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         let mut sum = T::zero();
         if at.last() {
             for x in at.state[self.first..].as_chunks::<3>().0.iter().take(self.particles) {
@@ -115,7 +115,7 @@ impl<T: Real> Loss<T> for Distance {
         }
         sum * T::lit(1.0 / self.particles as f64)
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if at.last() {
             let target = [self.target.x, self.target.y, self.target.z];
             for i in 0..3 * self.particles {
@@ -208,16 +208,16 @@ fn single<'a, T: Scalar>(
     let (at, loss) = (case.inputs::<T>(SUBSTEPS), case.loss());
     let mut ws = rollout.workspace::<T>();
     // Once, so that a cloud that blows up is an error and not a figure.
-    rollout.gradient(&mut ws, &at.params, &at.state, &at.controls, &loss)?;
+    rollout.gradient(&mut ws, &at, &loss)?;
     let (start, mut own) = (at.clone(), rollout.workspace::<T>());
     let forward = Contender::new(label(&name, "forward"), move |calls| {
         for _ in 0..calls {
-            let _ = rollout.simulate(&mut own, &start.params, &start.state, &start.controls, |_| {});
+            let _ = rollout.simulate(&mut own, &start, |_| {});
         }
     });
     let gradient = Contender::new(label(&name, "gradient"), move |calls| {
         for _ in 0..calls {
-            let _ = rollout.gradient(&mut ws, &at.params, &at.state, &at.controls, &loss);
+            let _ = rollout.gradient(&mut ws, &at, &loss);
         }
     });
     contenders.extend([forward, gradient].map(|c| c.per_call(SUBSTEPS)));
@@ -280,6 +280,6 @@ fn bytes<T: Scalar>(case: &Case) -> Result<(usize, usize), CliError> {
     let predicted = whole.predict_bytes::<T>();
     let mut ws = whole.workspace::<T>();
     let at = case.inputs::<T>(HORIZON);
-    whole.gradient(&mut ws, &at.params, &at.state, &at.controls, &case.loss())?;
+    whole.gradient(&mut ws, &at, &case.loss())?;
     Ok((predicted, ws.heap_bytes()))
 }

@@ -105,11 +105,31 @@ fn alone(rollout: &Rollout<&Integrated<Articulated>>, start: &Inputs<f64>) -> Re
     let loss = loss(state.len());
     let (ws, bytes) = peak_of(|| {
         let mut ws = rollout.workspace::<f64>();
-        rollout.gradient(&mut ws, params, state, controls, &loss).map(|()| ws)
+        rollout
+            .gradient(
+                &mut ws,
+                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                &loss,
+            )
+            .map(|()| ws)
     });
     let mut ws = ws?;
-    let gradient = best(rollout.steps, || rollout.gradient(&mut ws, params, state, controls, &loss))?;
-    let forward = best(rollout.steps, || rollout.value(&mut ws, params, state, controls, &loss).map(drop))?;
+    let gradient = best(rollout.steps, || {
+        rollout.gradient(
+            &mut ws,
+            &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+            &loss,
+        )
+    })?;
+    let forward = best(rollout.steps, || {
+        rollout
+            .value(
+                &mut ws,
+                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                &loss,
+            )
+            .map(drop)
+    })?;
     Ok(Measured { forward, gradient, bytes })
 }
 

@@ -1,6 +1,6 @@
 //! `pullback inspect`: what was loaded, and the dynamics at a state.
 
-use pullback_core::{ConfigError, Described, VectorField};
+use pullback_core::{ConfigError, Described, Point, VectorField};
 use pullback_math::Quat;
 use pullback_physics::articulated::{Articulated, JointKind, Keyframe};
 use pullback_tasks::files::{find_keyframe, read_model_ignoring};
@@ -95,7 +95,7 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     let mut ws = VectorField::<f64>::workspace(&robot);
     let state = [&qpos[..], &qvel].concat();
     let mut rate = vec![0.0; 2 * nv];
-    robot.eval(&mut ws, &params, 0.0, &state, &ctrl, &mut rate);
+    robot.eval(&mut ws, Point { params: &params, state: &state, control: &ctrl }, 0.0, &mut rate);
 
     let mut contacts = Vec::new();
     robot.for_each_contact(&ws, &params, |(a, b), contact| {
@@ -113,7 +113,12 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     let mut without = VectorField::<f64>::workspace(&untouched);
     let mut untouched_rate = vec![0.0; 2 * nv];
     let untouched_params = untouched.layout().params.defaults();
-    untouched.eval(&mut without, &untouched_params, 0.0, &state, &ctrl, &mut untouched_rate);
+    untouched.eval(
+        &mut without,
+        Point { params: &untouched_params, state: &state, control: &ctrl },
+        0.0,
+        &mut untouched_rate,
+    );
 
     let body_name = |b: usize| model.bodies[b].name.clone();
     let poses = &ws.kinematics.world_from_body;

@@ -9,15 +9,16 @@ use pullback_math::Real;
 
 use super::adaptive::{self, InnerStep};
 use super::controller::PidController;
-use super::discrete_adjoint::{Point, record};
+use super::discrete_adjoint::record;
 use super::events::Events;
 use super::explicit::{self, Stages};
 use super::integrated::{IntegratedWorkspace, Stepper};
-use super::rhs::{Bars, Bound, Rhs};
+use super::rhs::{Bound, InputBars, Rhs};
 use super::tableau::Tableau;
 use crate::error::StepError;
 use crate::field::VectorField;
 use crate::layout::Layout;
+use crate::point::Point;
 
 /// Scratch of the backward solve: (x, a, ū, θ̄, t̄) in one vector.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl<T: Real> AdjointScratch<T> {
         let len = 2 * n + layout.control.len() + layout.params.len() + 1;
         let zeros = |len| vec![T::zero(); len];
         AdjointScratch {
-            stages: Stages::new(tableau, len, len, true),
+            stages: Stages::new(tableau, (len, len), true, false),
             current: zeros(len),
             next: zeros(len),
             rate: zeros(n),
@@ -78,17 +79,9 @@ impl<T: Real, F: VectorField<T>> Rhs<T> for AdjointRhs<'_, T, F> {
         self.state_bar.fill(T::zero());
         control_part.fill(T::zero());
         params_part.fill(T::zero());
-        time_part[0] = self.bound.field.eval_vjp(
-            self.bound.workspace,
-            self.bound.params,
-            time,
-            x,
-            self.bound.control,
-            a,
-            self.state_bar,
-            control_part,
-            params_part,
-        );
+        time_part[0] = T::zero();
+        let mut bars = InputBars { params: params_part, control: control_part, time: &mut time_part[0] };
+        self.bound.eval_vjp(time, x, a, self.state_bar, &mut bars);
         state_part[n..].copy_from_slice(self.state_bar);
     }
 
@@ -106,11 +99,12 @@ pub(super) fn solve<T: Real, F: VectorField<T>>(
     controllers: (&PidController, &PidController),
     dt: f64,
     at: Point<'_, T>,
+    time: T,
     next_bar: &[T],
     state_bar: &mut [T],
-    bars: &mut Bars<'_, T>,
+    bars: &mut InputBars<'_, T>,
 ) -> Result<(), StepError> {
-    let steps = record(field, ws, controllers.0, dt, at, usize::MAX)?;
+    let steps = record(field, ws, controllers.0, dt, at, time, usize::MAX)?;
     let n = at.state.len();
     let IntegratedWorkspace {
         field: workspace,
@@ -129,7 +123,7 @@ pub(super) fn solve<T: Real, F: VectorField<T>>(
     };
     let mut rhs = AdjointRhs {
         bound: Bound { field, workspace, params: at.params, control: at.control },
-        end: at.time,
+        end: time,
         n,
         rate: &mut scratch.rate,
         state_bar: &mut scratch.state_bar,
@@ -141,15 +135,15 @@ pub(super) fn solve<T: Real, F: VectorField<T>>(
     let mut no_events = Events::new(0, 0, 0, 0, 0);
     for i in (0..steps).rev() {
         let InnerStep { start, size, event } = inner[i];
-        let end = at.time + T::lit(start + size);
+        let end = time + T::lit(start + size);
         let sides_of = |i: usize| &sides[i * guards..(i + 1) * guards];
         rhs.bound.freeze((guards > 0).then(|| sides_of(i)));
         let state_after = if i + 1 == steps { &current[..] } else { &kept[(i + 1) * n..(i + 2) * n] };
         if event {
             // The state before the correction, and the adjoint pulled back through it.
             let state_before = &kept[i * n..(i + 1) * n];
-            let time = at.time + T::lit(start);
-            explicit::step(tableau, &mut rhs.bound, stages, time, size, state_before, next, false);
+            let start = time + T::lit(start);
+            explicit::step(tableau, &mut rhs.bound, stages, start, size, state_before, next, false);
             let pair = (sides_of(i), sides_of(i + 1));
             events.cross_vjp(&mut rhs.bound, end, next, pair, &mut y[n..2 * n], bars);
             rhs.bound.freeze(Some(sides_of(i)));
@@ -178,11 +172,11 @@ pub(super) fn solve<T: Real, F: VectorField<T>>(
     rhs.bound.freeze(None);
     let integrals = &y[2 * n..];
     let (control, rest) = integrals.split_at(at.control.len());
-    let (params, time) = rest.split_at(at.params.len());
+    let (params, time_bar) = rest.split_at(at.params.len());
     add(state_bar, &y[n..2 * n]);
     add(bars.control, control);
     add(bars.params, params);
-    *bars.time += time[0];
+    *bars.time += time_bar[0];
     Ok(())
 }
 

@@ -6,19 +6,11 @@ use super::adaptive::InnerStep;
 use super::controller::PidController;
 use super::events::Events;
 use super::integrated::{IntegratedWorkspace, Stepper};
-use super::rhs::{Bars, Bound, Rhs};
+use super::rhs::{Bound, InputBars, Rhs};
 use crate::checkpoint::{Chain, Plan, Reversal, Schedule};
 use crate::error::StepError;
 use crate::field::VectorField;
-
-/// Where the step is pulled back.
-#[derive(Clone, Copy)]
-pub(super) struct Point<'a, T> {
-    pub params: &'a [T],
-    pub control: &'a [T],
-    pub time: T,
-    pub state: &'a [T],
-}
+use crate::point::Point;
 
 /// Equal substeps: all inner states are kept.
 pub(super) fn fixed<T: Real, F: VectorField<T>>(
@@ -27,33 +19,34 @@ pub(super) fn fixed<T: Real, F: VectorField<T>>(
     dt: f64,
     substeps: usize,
     at: Point<'_, T>,
+    time: T,
     next_bar: &[T],
     state_bar: &mut [T],
-    bars: &mut Bars<'_, T>,
+    bars: &mut InputBars<'_, T>,
 ) {
     let mut bound = Bound { field, workspace: &mut ws.field, params: at.params, control: at.control };
     if substeps == 1 {
-        ws.stepper.step_vjp(&mut bound, at.time, dt, at.state, next_bar, state_bar, bars);
+        ws.stepper.step_vjp(&mut bound, time, dt, at.state, next_bar, state_bar, bars);
         return;
     }
     let n = at.state.len();
     let h = dt / substeps as f64;
-    let time = |i: usize| at.time + T::lit(i as f64 * h);
+    let start = |i: usize| time + T::lit(i as f64 * h);
 
     // kept[i − 1] is the state before substep i; substep 0 starts from `at.state`.
     for i in 0..substeps - 1 {
         let (done, todo) = ws.kept.split_at_mut(i * n);
         let from = if i == 0 { at.state } else { &done[(i - 1) * n..] };
-        ws.stepper.step(&mut bound, time(i), h, from, &mut todo[..n]);
+        ws.stepper.step(&mut bound, start(i), h, from, &mut todo[..n]);
     }
     ws.next_bar.copy_from_slice(next_bar);
     for i in (1..substeps).rev() {
         ws.state_bar.fill(T::zero());
         let from = &ws.kept[(i - 1) * n..i * n];
-        ws.stepper.step_vjp(&mut bound, time(i), h, from, &ws.next_bar, &mut ws.state_bar, bars);
+        ws.stepper.step_vjp(&mut bound, start(i), h, from, &ws.next_bar, &mut ws.state_bar, bars);
         std::mem::swap(&mut ws.next_bar, &mut ws.state_bar);
     }
-    ws.stepper.step_vjp(&mut bound, at.time, h, at.state, &ws.next_bar, state_bar, bars);
+    ws.stepper.step_vjp(&mut bound, time, h, at.state, &ws.next_bar, state_bar, bars);
 }
 
 /// Solves forward again and leaves the accepted steps and the first `limit` states in the workspace; returns the number of steps.
@@ -63,6 +56,7 @@ pub(super) fn record<T: Real, F: VectorField<T>>(
     controller: &PidController,
     dt: f64,
     at: Point<'_, T>,
+    time: T,
     limit: usize,
 ) -> Result<usize, StepError> {
     let Stepper::RungeKutta { stages, tableau } = &mut ws.stepper else {
@@ -80,7 +74,7 @@ pub(super) fn record<T: Real, F: VectorField<T>>(
         &mut bound,
         stages,
         &mut ws.events,
-        at.time,
+        time,
         dt,
         &mut ws.current,
         &mut ws.next,
@@ -104,11 +98,12 @@ pub(super) fn adaptive<T: Real, F: VectorField<T>>(
     checkpoints: usize,
     dt: f64,
     at: Point<'_, T>,
+    time: T,
     next_bar: &[T],
     state_bar: &mut [T],
-    bars: &mut Bars<'_, T>,
+    bars: &mut InputBars<'_, T>,
 ) -> Result<(), StepError> {
-    let steps = record(field, ws, controller, dt, at, checkpoints)?;
+    let steps = record(field, ws, controller, dt, at, time, checkpoints)?;
     let n = at.state.len();
     ws.next_bar.copy_from_slice(next_bar);
     let IntegratedWorkspace {
@@ -126,7 +121,7 @@ pub(super) fn adaptive<T: Real, F: VectorField<T>>(
     let mut chain = InnerChain {
         bound: Bound { field, workspace, params: at.params, control: at.control },
         stepper,
-        start: at.time,
+        start: time,
         steps: inner,
         sides,
         events,
@@ -167,7 +162,7 @@ struct InnerChain<'a, 'b, T: Real, F: VectorField<T>> {
     end: &'a mut Vec<T>,
     next_bar: &'a mut Vec<T>,
     state_bar: &'a mut Vec<T>,
-    bars: &'a mut Bars<'b, T>,
+    bars: &'a mut InputBars<'b, T>,
 }
 
 impl<'a, T: Real, F: VectorField<T>> InnerChain<'a, '_, T, F> {

@@ -16,7 +16,7 @@
 
 use pullback_math::{Mask, Real};
 
-use super::rhs::{Bars, Bound, Rhs};
+use super::rhs::{Bound, InputBars, Rhs};
 use crate::field::VectorField;
 
 /// The sides of the guards along one solve, with scratch.
@@ -204,7 +204,7 @@ impl<T: Real> Events<T> {
         state: &[T],
         sides: (&[T], &[T]),
         state_bar: &mut [T],
-        bars: &mut Bars<'_, T>,
+        bars: &mut InputBars<'_, T>,
     ) {
         bound.freeze(Some(sides.0));
         bound.eval(time, state, &mut self.before);
@@ -225,16 +225,7 @@ impl<T: Real> Events<T> {
                 let guard_rate = self.guard_rate(bound, time, state, j);
                 self.guard_bars.fill(T::zero());
                 self.guard_bars[j] = -safe_quotient(flipped, delay_bar, guard_rate);
-                *bars.time += bound.field.guard_vjp(
-                    bound.params,
-                    time,
-                    state,
-                    bound.control,
-                    &self.guard_bars,
-                    state_bar,
-                    bars.control,
-                    bars.params,
-                );
+                bound.guard_vjp(time, state, &self.guard_bars, state_bar, bars);
             }
         }
     }
@@ -258,16 +249,12 @@ impl<T: Real> Events<T> {
         self.guard_bars.fill(T::zero());
         self.guard_bars[j] = T::one();
         self.state_bar.fill(T::zero());
-        bound.field.guard_vjp(
-            bound.params,
-            time,
-            state,
-            bound.control,
-            &self.guard_bars,
-            &mut self.state_bar,
-            &mut self.unused_control_bar,
-            &mut self.unused_params_bar,
-        );
+        let mut unused = InputBars {
+            params: &mut self.unused_params_bar,
+            control: &mut self.unused_control_bar,
+            time: &mut T::zero(),
+        };
+        bound.guard_vjp(time, state, &self.guard_bars, &mut self.state_bar, &mut unused);
         self.pair_with_rates(bound.field, state);
         let mut rate = T::zero();
         for (bar, f) in self.rate_bar.iter().zip(&self.before) {

@@ -2,7 +2,7 @@
 
 use pullback_math::Real;
 
-use super::rhs::{Bars, Bound, Rhs};
+use super::rhs::{Bound, InputBars, Rhs};
 use super::tableau::Tableau;
 use crate::field::VectorField;
 
@@ -13,7 +13,7 @@ pub(super) struct Stages<T> {
     states: Vec<T>,
     /// Rates kᵢ, of the coordinates around x.
     pub rates: Vec<T>,
-    /// Rates at the stage states, before they are straightened; empty in flat spaces, where both are the same.
+    /// Rates at the stage states, before the inverse of dexp; empty in flat spaces, where both are the same.
     raw_rates: Vec<T>,
     /// Increments Σⱼ aᵢⱼ kⱼ, and one more for the result.
     increments: Vec<T>,
@@ -23,13 +23,15 @@ pub(super) struct Stages<T> {
     state_bar: Vec<T>,
     /// Cotangent of one increment.
     increment_bar: Vec<T>,
+    /// Rate of an evaluation made for its pullback alone; empty where pullbacks do not follow evaluations.
+    rate: Vec<T>,
     n: usize,
     m: usize,
 }
 
 impl<T: Real> Stages<T> {
-    /// For states of `n` and rates of `m` entries.
-    pub fn new(tableau: &Tableau, n: usize, m: usize, flat: bool) -> Self {
+    /// For states of `n` and rates of `m` entries; `flat` and `vjp_follows_eval` as the field says.
+    pub fn new(tableau: &Tableau, (n, m): (usize, usize), flat: bool, vjp_follows_eval: bool) -> Self {
         let s = tableau.stages();
         let zeros = |len| vec![T::zero(); len];
         Stages {
@@ -40,6 +42,7 @@ impl<T: Real> Stages<T> {
             rate_bars: zeros(s * m),
             state_bar: zeros(n),
             increment_bar: zeros(m),
+            rate: zeros(if vjp_follows_eval { m } else { 0 }),
             n,
             m,
         }
@@ -54,6 +57,7 @@ impl<T: Real> Stages<T> {
             &self.rate_bars,
             &self.state_bar,
             &self.increment_bar,
+            &self.rate,
         ];
         all.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
     }
@@ -86,7 +90,7 @@ fn evaluate_stages<T: Real>(
         rhs.eval(stage_time, stage, &mut todo[..m]);
         if !rhs.flat() {
             stages.raw_rates[i * m..(i + 1) * m].copy_from_slice(&todo[..m]);
-            rhs.straighten(increment, T::lit(h), &mut todo[..m]);
+            rhs.dexp_inverse(increment, T::lit(h), &mut todo[..m]);
         }
     }
 }
@@ -149,7 +153,7 @@ pub(super) fn last_stage<T: Real>(
     rhs.eval(time + T::lit(h), next, rate);
     if !rhs.flat() {
         stages.raw_rates[last * m..].copy_from_slice(rate);
-        rhs.straighten(&stages.increments[(last + 1) * m..], T::lit(h), rate);
+        rhs.dexp_inverse(&stages.increments[(last + 1) * m..], T::lit(h), rate);
     }
 }
 
@@ -196,7 +200,7 @@ pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
     state: &[T],
     next_bar: &[T],
     state_bar: &mut [T],
-    bars: &mut Bars<'_, T>,
+    bars: &mut InputBars<'_, T>,
 ) {
     let (n, m) = (stages.n, stages.m);
     let (s, used) = (tableau.stages(), tableau.stages_of_result());
@@ -230,11 +234,11 @@ pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
     }
 
     for i in (0..used).rev() {
-        // kᵢ = straightened f(t + cᵢ h, X₍ᵢ₎)
+        // kᵢ = dexp⁻¹ f(t + cᵢ h, X₍ᵢ₎)
         let stage_time = time + T::lit(tableau.c[i] * h);
         stages.increment_bar.fill(T::zero());
         if i > 0 && !bound.field.flat() {
-            bound.field.straighten_vjp(
+            bound.field.dexp_inverse_vjp(
                 &stages.increments[i * m..(i + 1) * m],
                 h_lit,
                 &stages.raw_rates[i * m..(i + 1) * m],
@@ -249,17 +253,11 @@ pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
             stages.state_bar.fill(T::zero());
             (&stages.states[i * n..(i + 1) * n], &mut stages.state_bar[..])
         };
-        *bars.time += bound.field.eval_vjp(
-            bound.workspace,
-            bound.params,
-            stage_time,
-            stage,
-            bound.control,
-            rate_bar,
-            stage_bar,
-            bars.control,
-            bars.params,
-        );
+        // The last stage was evaluated last, unless its rate was not needed.
+        if bound.field.vjp_follows_eval() && (i + 1 < used || last_rate < used) {
+            bound.eval(stage_time, stage, &mut stages.rate);
+        }
+        bound.eval_vjp(stage_time, stage, rate_bar, stage_bar, bars);
         if i == 0 {
             break;
         }

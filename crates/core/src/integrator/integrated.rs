@@ -7,12 +7,13 @@ use super::continuous_adjoint::{self, AdjointScratch};
 use super::discrete_adjoint;
 use super::events::Events;
 use super::explicit::{self, Stages};
-use super::rhs::{Bars, Bound};
+use super::rhs::{Bound, InputBars};
 use super::semi_implicit_euler::{self as euler, Scratch};
 use super::{Adjoint, Integrator, StepControl, adaptive};
 use crate::error::{ConfigError, StepError};
 use crate::field::{FieldShape, VectorField};
 use crate::layout::{Layout, LayoutBuilder, Slice};
+use crate::point::{Bars, Point};
 use crate::system::{Described, Info, System, Workspace};
 
 /// A vector field stepped by `dt` seconds. If the field depends on time, the last state entry is `time`.
@@ -146,7 +147,7 @@ impl<T: Real> Stepper<T> {
         state: &[T],
         next_bar: &[T],
         state_bar: &mut [T],
-        bars: &mut Bars<'_, T>,
+        bars: &mut InputBars<'_, T>,
     ) {
         match self {
             Stepper::Euler { scratch, velocities } => {
@@ -166,9 +167,10 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
         let (n, m) = (self.field.layout().state.len(), self.field.rate_len());
         let zeros = |len| vec![T::zero(); len];
         let stepper = match self.integrator.method.tableau() {
-            Some(tableau) => {
-                Stepper::RungeKutta { stages: Stages::new(tableau, n, m, self.field.flat()), tableau }
-            }
+            Some(tableau) => Stepper::RungeKutta {
+                stages: Stages::new(tableau, (n, m), self.field.flat(), self.field.vjp_follows_eval()),
+                tableau,
+            },
             None => {
                 let velocities = self.field.velocities().unwrap_or_default();
                 Stepper::Euler { scratch: Scratch::new(m), velocities }
@@ -197,14 +199,8 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
         }
     }
 
-    fn step(
-        &self,
-        ws: &mut Self::Workspace,
-        params: &[T],
-        state: &[T],
-        control: &[T],
-        next: &mut [T],
-    ) -> Result<Info, StepError> {
+    fn step(&self, ws: &mut Self::Workspace, at: Point<'_, T>, next: &mut [T]) -> Result<Info, StepError> {
+        let Point { params, state, control } = at;
         let n = self.field.layout().state.len();
         let time = self.time_of(state);
         let mut bound = Bound { field: &self.field, workspace: &mut ws.field, params, control };
@@ -253,19 +249,16 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
     fn step_vjp(
         &self,
         ws: &mut Self::Workspace,
-        params: &[T],
-        state: &[T],
-        control: &[T],
+        at: Point<'_, T>,
         next_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
+        bars: Bars<'_, T>,
     ) -> Result<(), StepError> {
         let n = self.field.layout().state.len();
-        let time = self.time_of(state);
+        let time = self.time_of(at.state);
         let mut time_bar = T::zero();
-        let mut bars = Bars { control: control_bar, params: params_bar, time: &mut time_bar };
-        let at = discrete_adjoint::Point { params, control, time, state: &state[..n] };
+        let Bars { params, state: state_bar, control } = bars;
+        let mut bars = InputBars { params, control, time: &mut time_bar };
+        let at = at.with_state(&at.state[..n]);
         let (next_bar_x, state_bar_x) = (&next_bar[..n], &mut state_bar[..n]);
         match (self.integrator.control, self.integrator.adjoint) {
             (StepControl::Fixed { substeps }, _) => {
@@ -275,6 +268,7 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
                     self.dt,
                     substeps,
                     at,
+                    time,
                     next_bar_x,
                     state_bar_x,
                     &mut bars,
@@ -288,6 +282,7 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
                     checkpoints,
                     self.dt,
                     at,
+                    time,
                     next_bar_x,
                     state_bar_x,
                     &mut bars,
@@ -300,6 +295,7 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
                     (&controller, &adjoint_controller),
                     self.dt,
                     at,
+                    time,
                     next_bar_x,
                     state_bar_x,
                     &mut bars,

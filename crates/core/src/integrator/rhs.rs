@@ -4,17 +4,18 @@ use pullback_math::Real;
 
 use super::events::Events;
 use crate::field::VectorField;
+use crate::point::{Bars, Point};
 
 /// ẋ = f(t, x) with everything else fixed.
 pub(super) trait Rhs<T> {
     fn eval(&mut self, time: T, state: &[T], rate: &mut [T]);
     fn advance(&self, state: &[T], rate: &[T], h: T, next: &mut [T]);
-    /// Whether `straighten` does nothing.
+    /// Whether `dexp_inverse` does nothing.
     fn flat(&self) -> bool {
         true
     }
-    /// See [`VectorField::straighten`].
-    fn straighten(&self, _increment: &[T], _h: T, _rate: &mut [T]) {}
+    /// See [`VectorField::dexp_inverse`].
+    fn dexp_inverse(&self, _increment: &[T], _h: T, _rate: &mut [T]) {}
     /// Guard values; see [`VectorField::guard`].
     fn guard(&mut self, _time: T, _state: &[T], _guards: &mut [T]) {}
     /// Holds the sides of the guards; see [`VectorField::freeze`].
@@ -35,10 +36,51 @@ pub(super) struct Bound<'a, T: Real, F: VectorField<T>> {
     pub control: &'a [T],
 }
 
+impl<'a, T: Real, F: VectorField<T>> Bound<'a, T, F> {
+    /// Where the field is evaluated at a state.
+    #[inline(always)]
+    pub fn at<'s>(&self, state: &'s [T]) -> Point<'s, T>
+    where
+        'a: 's,
+    {
+        Point { params: self.params, state, control: self.control }
+    }
+
+    /// The pullback of [`Rhs::eval`]: *adds* to `state_bar` and `bars`. Where the field's pullback follows its
+    /// evaluation, the last one was at `time` and `state`.
+    #[inline(always)]
+    pub fn eval_vjp(
+        &mut self,
+        time: T,
+        state: &[T],
+        rate_bar: &[T],
+        state_bar: &mut [T],
+        bars: &mut InputBars<'_, T>,
+    ) {
+        let at = self.at(state);
+        let time_bar = self.field.eval_vjp(self.workspace, at, time, rate_bar, bars.with_state(state_bar));
+        *bars.time += time_bar;
+    }
+
+    /// The pullback of [`Rhs::guard`]: *adds* to `state_bar` and `bars`.
+    pub fn guard_vjp(
+        &self,
+        time: T,
+        state: &[T],
+        guards_bar: &[T],
+        state_bar: &mut [T],
+        bars: &mut InputBars<'_, T>,
+    ) {
+        let time_bar = self.field.guard_vjp(self.at(state), time, guards_bar, bars.with_state(state_bar));
+        *bars.time += time_bar;
+    }
+}
+
 impl<T: Real, F: VectorField<T>> Rhs<T> for Bound<'_, T, F> {
     #[inline(always)]
     fn eval(&mut self, time: T, state: &[T], rate: &mut [T]) {
-        self.field.eval(self.workspace, self.params, time, state, self.control, rate);
+        let at = self.at(state);
+        self.field.eval(self.workspace, at, time, rate);
     }
     #[inline(always)]
     fn advance(&self, state: &[T], rate: &[T], h: T, next: &mut [T]) {
@@ -49,11 +91,11 @@ impl<T: Real, F: VectorField<T>> Rhs<T> for Bound<'_, T, F> {
         self.field.flat()
     }
     #[inline(always)]
-    fn straighten(&self, increment: &[T], h: T, rate: &mut [T]) {
-        self.field.straighten(increment, h, rate);
+    fn dexp_inverse(&self, increment: &[T], h: T, rate: &mut [T]) {
+        self.field.dexp_inverse(increment, h, rate);
     }
     fn guard(&mut self, time: T, state: &[T], guards: &mut [T]) {
-        self.field.guard(self.params, time, state, self.control, guards);
+        self.field.guard(self.at(state), time, guards);
     }
     fn freeze(&mut self, sides: Option<&[T]>) {
         self.field.freeze(self.workspace, sides);
@@ -63,9 +105,17 @@ impl<T: Real, F: VectorField<T>> Rhs<T> for Bound<'_, T, F> {
     }
 }
 
-/// The cotangents that a step adds to, beside that of its state.
-pub(super) struct Bars<'a, T> {
-    pub control: &'a mut [T],
+/// Cotangents of what is constant during a step: parameters, control, and the time at its start.
+pub(super) struct InputBars<'a, T> {
     pub params: &'a mut [T],
+    pub control: &'a mut [T],
     pub time: &'a mut T,
+}
+
+impl<T> InputBars<'_, T> {
+    /// With the cotangent of a state.
+    #[inline(always)]
+    pub fn with_state<'b>(&'b mut self, state: &'b mut [T]) -> Bars<'b, T> {
+        Bars { params: self.params, state, control: self.control }
+    }
 }

@@ -2,7 +2,7 @@
 
 use pullback_math::Real;
 
-use super::rhs::{Bars, Bound};
+use super::rhs::{Bound, InputBars, Rhs};
 use crate::field::VectorField;
 
 /// Scratch of one step.
@@ -32,10 +32,9 @@ pub(super) fn step<T: Real, F: VectorField<T>>(
     state: &[T],
     next: &mut [T],
 ) {
-    let Bound { field, workspace, params, control } = bound;
-    field.eval(workspace, params, time, state, control, &mut scratch.rate);
+    bound.eval(time, state, &mut scratch.rate);
     use_new_velocity(&mut scratch.rate, velocities, h, state);
-    field.advance(state, &scratch.rate, T::lit(h), next);
+    bound.advance(state, &scratch.rate, T::lit(h), next);
 }
 
 /// The pullback of [`step`]: *adds* to `state_bar` and `bars`.
@@ -49,12 +48,14 @@ pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
     state: &[T],
     next_bar: &[T],
     state_bar: &mut [T],
-    bars: &mut Bars<'_, T>,
+    bars: &mut InputBars<'_, T>,
 ) {
-    let Bound { field, workspace, params, control } = bound;
     let Scratch { rate, rate_bar } = scratch;
     let (h_lit, first_velocity) = (T::lit(h), state.len() - velocities);
-    if field.flat() {
+    if !bound.flat() || bound.field.vjp_follows_eval() {
+        bound.eval(time, state, rate);
+    }
+    if bound.flat() {
         // v̄′ += h q̄′;  q̄ += q̄′, v̄ += v̄′, ā = h v̄′
         let (position_next_bar, velocity_next_bar) = next_bar.split_at(velocities);
         let (position_bar, velocity_bar) = state_bar.split_at_mut(velocities);
@@ -67,10 +68,9 @@ pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
             acceleration_bar[i] = h_lit * v_bar;
         }
     } else {
-        field.eval(workspace, params, time, state, control, rate);
         use_new_velocity(rate, velocities, h, state);
         rate_bar.fill(T::zero());
-        field.advance_vjp(state, rate, h_lit, next_bar, state_bar, rate_bar);
+        bound.field.advance_vjp(state, rate, h_lit, next_bar, state_bar, rate_bar);
         // v′ = v + h a:  v̄ += v̄′, ā += h v̄′
         let (velocity_bar, acceleration_bar) = rate_bar.split_at_mut(velocities);
         for i in 0..velocities {
@@ -79,17 +79,7 @@ pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
             velocity_bar[i] = T::zero();
         }
     }
-    *bars.time += field.eval_vjp(
-        workspace,
-        params,
-        time,
-        state,
-        control,
-        rate_bar,
-        state_bar,
-        bars.control,
-        bars.params,
-    );
+    bound.eval_vjp(time, state, rate_bar, state_bar, bars);
 }
 
 /// Replaces q̇ by v′ = v + h a in a rate (q̇, a).

@@ -1,7 +1,7 @@
 //! A field with everything an integrator must handle: nonlinear, damped, driven in time, controlled.
 
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{Described, FieldShape, VectorField};
+use pullback_core::{Bars, Described, FieldShape, Point, VectorField};
 use pullback_math::Real;
 
 /// Duffing's oscillator ẍ = u + A cos(ω t) − c ẋ − x − k x³.
@@ -44,22 +44,14 @@ impl FieldShape for Duffing {
 impl<T: Real> VectorField<T> for Duffing {
     type Workspace = ();
     fn workspace(&self) {}
-    fn eval(&self, _ws: &mut (), p: &[T], time: T, s: &[T], u: &[T], rate: &mut [T]) {
+    fn eval(&self, _ws: &mut (), at: Point<'_, T>, time: T, rate: &mut [T]) {
+        let Point { params: p, state: s, control: u } = at;
         rate[0] = s[1];
         rate[1] = u[0] + p[2] * (p[3] * time).cos() - p[1] * s[1] - s[0] - p[0] * s[0] * s[0] * s[0];
     }
-    fn eval_vjp(
-        &self,
-        _ws: &mut (),
-        p: &[T],
-        time: T,
-        s: &[T],
-        _u: &[T],
-        rate_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
-    ) -> T {
+    fn eval_vjp(&self, _ws: &mut (), at: Point<'_, T>, time: T, rate_bar: &[T], bars: Bars<'_, T>) -> T {
+        let Point { params: p, state: s, .. } = at;
+        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let a_bar = rate_bar[1];
         let (sin, cos) = (p[3] * time).sin_cos();
         state_bar[0] -= a_bar * (T::one() + T::lit(3.0) * p[0] * s[0] * s[0]);

@@ -4,7 +4,7 @@
 //! others are left out of the state; see [`super::coupling`].
 
 use pullback_core::layout::{Layout, LayoutBuilder, Slice};
-use pullback_core::{ConfigError, Described, FieldShape, VectorField};
+use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, VectorField};
 use pullback_math::{Flat, Real, Vec3, rotation_vector_rate, rotation_vector_rate_vjp};
 
 use super::contact::MANY_PAIRS;
@@ -155,15 +155,8 @@ impl<T: Real> VectorField<T> for Articulated {
         ArticulatedWorkspace::new(self)
     }
 
-    fn eval(
-        &self,
-        ws: &mut Self::Workspace,
-        params: &[T],
-        _time: T,
-        state: &[T],
-        control: &[T],
-        rate: &mut [T],
-    ) {
+    fn eval(&self, ws: &mut Self::Workspace, at: Point<'_, T>, _time: T, rate: &mut [T]) {
+        let Point { params, state, control } = at;
         self.accelerations(ws, params, state, control);
         let (velocity, acceleration) = rate.split_at_mut(self.coordinates.nv);
         velocity.copy_from_slice(&state[self.coordinates.nq..]);
@@ -176,15 +169,13 @@ impl<T: Real> VectorField<T> for Articulated {
     fn eval_vjp(
         &self,
         ws: &mut Self::Workspace,
-        params: &[T],
+        at: Point<'_, T>,
         _time: T,
-        state: &[T],
-        control: &[T],
         rate_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
+        bars: Bars<'_, T>,
     ) -> T {
+        let Point { params, state, control } = at;
+        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         self.accelerations(ws, params, state, control);
         let Coordinates { nq, nv, .. } = self.coordinates;
         for (bar, x) in state_bar[nq..].iter_mut().zip(rate_bar) {
@@ -229,14 +220,21 @@ impl<T: Real> VectorField<T> for Articulated {
         self.coordinates.advance_vjp(state, rate, h, next_bar, state_bar, rate_bar);
     }
 
-    fn straighten(&self, increment: &[T], h: T, rate: &mut [T]) {
+    fn dexp_inverse(&self, increment: &[T], h: T, rate: &mut [T]) {
         self.for_each_rotation(|v| {
             let u = Vec3::read(&increment[v..]) * h;
             rotation_vector_rate(u, Vec3::read(&rate[v..])).write(&mut rate[v..]);
         });
     }
 
-    fn straighten_vjp(&self, increment: &[T], h: T, rate: &[T], rate_bar: &mut [T], increment_bar: &mut [T]) {
+    fn dexp_inverse_vjp(
+        &self,
+        increment: &[T],
+        h: T,
+        rate: &[T],
+        rate_bar: &mut [T],
+        increment_bar: &mut [T],
+    ) {
         self.for_each_rotation(|v| {
             let u = Vec3::read(&increment[v..]) * h;
             let bar = Vec3::read(&rate_bar[v..]);

@@ -15,7 +15,7 @@
 //! flow would carry it centimetres. Linear momentum is kept to round-off; angular momentum of a spinning free body is not, its
 //! spin takes explicit Euler steps.
 
-use pullback_core::{ConfigError, VectorField};
+use pullback_core::{Bars, ConfigError, Point, VectorField};
 use pullback_math::{Flat, Mask, Real, Scalar, Vec3};
 
 use super::system::Mpm;
@@ -142,7 +142,12 @@ impl Mpm {
             return coordinates.advance_positions(q, v, dt, next.q);
         }
         robot_control[..control.len()].copy_from_slice(control);
-        self.robot.eval(robot, params, T::zero(), robot_state, robot_control, robot_rate);
+        self.robot.eval(
+            robot,
+            Point { params, state: robot_state, control: robot_control },
+            T::zero(),
+            robot_rate,
+        );
         // v′ = v + Δt q̈, q′ = q ⊕ Δt v′
         for ((next, v), a) in next.u.iter_mut().zip(v).zip(&robot_rate[coordinates.nv..]) {
             *next = *v + dt * *a;
@@ -172,7 +177,12 @@ impl Mpm {
 
         // v′ = v + Δt q̈, with q̈ and v′ computed anew
         robot_control[..control.len()].copy_from_slice(control);
-        self.robot.eval(robot, params, T::zero(), robot_state, robot_control, robot_rate);
+        self.robot.eval(
+            robot,
+            Point { params, state: robot_state, control: robot_control },
+            T::zero(),
+            robot_rate,
+        );
         let MpmWorkspace { u_next, rate_bar, robot_control_bar, reactions, .. } = ws;
         for ((next, v), a) in u_next.iter_mut().zip(v).zip(&robot_rate[nv..]) {
             *next = *v + dt * *a;
@@ -186,14 +196,10 @@ impl Mpm {
         robot_control_bar.fill(T::zero());
         self.robot.eval_vjp(
             robot,
-            params,
+            Point { params, state: robot_state, control: robot_control },
             T::zero(),
-            robot_state,
-            robot_control,
             rate_bar,
-            robot_bar,
-            robot_control_bar,
-            params_bar,
+            Bars { params: params_bar, state: robot_bar, control: robot_control_bar },
         );
         let (own_bar, push_bars) = robot_control_bar.split_at(control.len());
         add(control_bar, own_bar);

@@ -11,7 +11,7 @@
 //! O(Δt).
 
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{ConfigError, Described, Info, StepError, System};
+use pullback_core::{Bars, ConfigError, Described, Info, Point, StepError, System};
 use pullback_math::{Scalar, Vec3};
 
 use super::cloud::{Cloud, Grid, Part, Stuff};
@@ -256,14 +256,8 @@ impl<T: Scalar> System<T> for Mpm {
         MpmWorkspace::new(self)
     }
 
-    fn step(
-        &self,
-        ws: &mut Self::Workspace,
-        params: &[T],
-        state: &[T],
-        control: &[T],
-        next: &mut [T],
-    ) -> Result<Info, StepError> {
+    fn step(&self, ws: &mut Self::Workspace, at: Point<'_, T>, next: &mut [T]) -> Result<Info, StepError> {
+        let Point { params, state, control } = at;
         let (at, mut out) = (self.split(state), self.split_mut(next));
         self.forward(ws, params, &at, control, Some(out.f));
         self.to_particles(ws, &at, &mut out);
@@ -274,14 +268,12 @@ impl<T: Scalar> System<T> for Mpm {
     fn step_vjp(
         &self,
         ws: &mut Self::Workspace,
-        params: &[T],
-        state: &[T],
-        control: &[T],
+        at: Point<'_, T>,
         next_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
+        bars: Bars<'_, T>,
     ) -> Result<(), StepError> {
+        let Point { params, state, control } = at;
+        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let (at, next_bar, mut out) = (self.split(state), self.split(next_bar), self.split_mut(state_bar));
         self.forward(ws, params, &at, control, None);
         self.to_particles_vjp(ws, &at, &next_bar, &mut out);

@@ -1,7 +1,7 @@
 //! The double pendulum.
 
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{Described, FieldShape, VectorField};
+use pullback_core::{Bars, Described, FieldShape, Point, VectorField};
 use pullback_math::{Cotangent, Flat, Real, differentiable};
 
 /// One rod with a point mass at its end.
@@ -110,25 +110,17 @@ impl<T: Real> VectorField<T> for DoublePendulum {
     fn workspace(&self) {}
 
     #[inline(always)]
-    fn eval(&self, _ws: &mut (), params: &[T], _time: T, state: &[T], control: &[T], rate: &mut [T]) {
+    fn eval(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate: &mut [T]) {
+        let Point { params, state, control } = at;
         let (angle, omega) = <([T; 2], [T; 2])>::read(state);
         let (upper, lower, gravity) = <(Link<T>, Link<T>, T)>::read(params);
         (omega, acceleration(angle, omega, <[T; 2]>::read(control), upper, lower, gravity)).write(rate);
     }
 
     #[inline(always)]
-    fn eval_vjp(
-        &self,
-        _ws: &mut (),
-        params: &[T],
-        _time: T,
-        state: &[T],
-        control: &[T],
-        rate_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
-    ) -> T {
+    fn eval_vjp(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate_bar: &[T], bars: Bars<'_, T>) -> T {
+        let Point { params, state, control } = at;
+        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         // All slices are cut to size first, so that no check stands between the computations.
         let (state_bar, control_bar) = (&mut state_bar[..4], &mut control_bar[..2]);
         let params_bar = &mut params_bar[..7];

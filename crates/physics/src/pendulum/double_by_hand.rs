@@ -3,7 +3,7 @@
 //! With M θ̈ = r: λ = M⁻¹ θ̈_bar, then r̄ = λ and M̄ = −λ θ̈ᵀ; the rest is the product rule.
 
 use pullback_core::layout::Layout;
-use pullback_core::{Described, FieldShape, VectorField};
+use pullback_core::{Bars, Described, FieldShape, Point, VectorField};
 use pullback_math::Real;
 
 use super::double::DoublePendulum;
@@ -29,23 +29,15 @@ impl<T: Real> VectorField<T> for DoublePendulumByHand {
     fn workspace(&self) {}
 
     #[inline(always)]
-    fn eval(&self, _ws: &mut (), params: &[T], _time: T, state: &[T], control: &[T], rate: &mut [T]) {
-        self.0.eval(&mut (), params, T::zero(), state, control, rate);
+    fn eval(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate: &mut [T]) {
+        let Point { params, state, control } = at;
+        self.0.eval(&mut (), Point { params, state, control }, T::zero(), rate);
     }
 
     #[inline(always)]
-    fn eval_vjp(
-        &self,
-        _ws: &mut (),
-        params: &[T],
-        _time: T,
-        state: &[T],
-        control: &[T],
-        rate_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
-    ) -> T {
+    fn eval_vjp(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate_bar: &[T], bars: Bars<'_, T>) -> T {
+        let Point { params, state, control } = at;
+        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let (l1, m1, c1, l2, m2, c2, g) =
             (params[0], params[1], params[2], params[3], params[4], params[5], params[6]);
         let (w1, w2) = (state[2], state[3]);

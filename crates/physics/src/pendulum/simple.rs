@@ -1,7 +1,7 @@
 //! The simple pendulum.
 
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{Described, FieldShape, VectorField};
+use pullback_core::{Bars, Described, FieldShape, Point, VectorField};
 use pullback_math::{Real, differentiable};
 
 /// m l² θ̈ = τ − c θ̇ − m g l sin θ
@@ -63,24 +63,16 @@ impl<T: Real> VectorField<T> for SimplePendulum {
     fn workspace(&self) {}
 
     #[inline(always)]
-    fn eval(&self, _ws: &mut (), p: &[T], _time: T, state: &[T], control: &[T], rate: &mut [T]) {
+    fn eval(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate: &mut [T]) {
+        let Point { params: p, state, control } = at;
         rate[0] = state[1];
         rate[1] = acceleration(state[0], state[1], control[0], p[0], p[1], p[2], p[3]);
     }
 
     #[inline(always)]
-    fn eval_vjp(
-        &self,
-        _ws: &mut (),
-        p: &[T],
-        _time: T,
-        state: &[T],
-        control: &[T],
-        rate_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
-    ) -> T {
+    fn eval_vjp(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate_bar: &[T], bars: Bars<'_, T>) -> T {
+        let Point { params: p, state, control } = at;
+        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let (angle, rate, torque, length, mass, damping, gravity) =
             acceleration_vjp(state[0], state[1], control[0], p[0], p[1], p[2], p[3], rate_bar[1]);
         state_bar[0] += angle;

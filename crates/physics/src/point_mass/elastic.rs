@@ -2,7 +2,7 @@
 
 use pullback_core::error::StepError;
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{ConfigError, Described, Info, System};
+use pullback_core::{Bars, ConfigError, Described, Info, Point, System};
 use pullback_math::{Real, constant, differentiable, select};
 
 /// One step of (height, velocity). Where the point would end below the surface, the velocity flips.
@@ -70,14 +70,8 @@ impl<T: Real> System<T> for ElasticPointMass {
     fn workspace(&self) {}
 
     #[inline(always)]
-    fn step(
-        &self,
-        _ws: &mut (),
-        p: &[T],
-        state: &[T],
-        _control: &[T],
-        next: &mut [T],
-    ) -> Result<Info, StepError> {
+    fn step(&self, _ws: &mut (), at: Point<'_, T>, next: &mut [T]) -> Result<Info, StepError> {
+        let Point { params: p, state, .. } = at;
         (next[0], next[1]) =
             elastic_step(state[0], state[1], p[0], p[1], T::lit(self.dt), self.time_of_impact);
         Ok(Info::ONE)
@@ -87,14 +81,12 @@ impl<T: Real> System<T> for ElasticPointMass {
     fn step_vjp(
         &self,
         _ws: &mut (),
-        p: &[T],
-        state: &[T],
-        _control: &[T],
+        at: Point<'_, T>,
         next_bar: &[T],
-        state_bar: &mut [T],
-        _control_bar: &mut [T],
-        params_bar: &mut [T],
+        bars: Bars<'_, T>,
     ) -> Result<(), StepError> {
+        let Point { params: p, state, .. } = at;
+        let Bars { params: params_bar, state: state_bar, .. } = bars;
         let (height, velocity, restitution, gravity, (), ()) = elastic_step_vjp(
             state[0],
             state[1],

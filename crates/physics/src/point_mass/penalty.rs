@@ -1,7 +1,7 @@
 //! Penalty contact: the surface pushes back like a damped spring.
 
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{Described, FieldShape, VectorField};
+use pullback_core::{Bars, Described, FieldShape, Point, VectorField};
 use pullback_math::{Real, differentiable, select};
 
 /// How the damping sets in when the point touches the surface.
@@ -90,20 +90,12 @@ impl<T: Real> VectorField<T> for PenaltyPointMass {
     }
 
     // The force is smooth while the height keeps its sign.
-    fn guard(&self, _params: &[T], _time: T, state: &[T], _control: &[T], guards: &mut [T]) {
+    fn guard(&self, at: Point<'_, T>, _time: T, guards: &mut [T]) {
+        let Point { state, .. } = at;
         guards[0] = state[0];
     }
-    fn guard_vjp(
-        &self,
-        _params: &[T],
-        _time: T,
-        _state: &[T],
-        _control: &[T],
-        guards_bar: &[T],
-        state_bar: &mut [T],
-        _control_bar: &mut [T],
-        _params_bar: &mut [T],
-    ) -> T {
+    fn guard_vjp(&self, _at: Point<'_, T>, _time: T, guards_bar: &[T], bars: Bars<'_, T>) -> T {
+        let Bars { state: state_bar, .. } = bars;
         state_bar[0] += guards_bar[0];
         T::zero()
     }
@@ -112,7 +104,8 @@ impl<T: Real> VectorField<T> for PenaltyPointMass {
     }
 
     #[inline(always)]
-    fn eval(&self, ws: &mut Option<T>, p: &[T], _time: T, state: &[T], _control: &[T], rate: &mut [T]) {
+    fn eval(&self, ws: &mut Option<T>, at: Point<'_, T>, _time: T, rate: &mut [T]) {
+        let Point { params: p, state, .. } = at;
         rate[0] = state[1];
         let touching = touching(ws, state[0]);
         rate[1] = penalty_acceleration(state[0], state[1], p[0], p[1], p[2], touching, self.onset);
@@ -122,15 +115,13 @@ impl<T: Real> VectorField<T> for PenaltyPointMass {
     fn eval_vjp(
         &self,
         ws: &mut Option<T>,
-        p: &[T],
+        at: Point<'_, T>,
         _time: T,
-        state: &[T],
-        _control: &[T],
         rate_bar: &[T],
-        state_bar: &mut [T],
-        _control_bar: &mut [T],
-        params_bar: &mut [T],
+        bars: Bars<'_, T>,
     ) -> T {
+        let Point { params: p, state, .. } = at;
+        let Bars { params: params_bar, state: state_bar, .. } = bars;
         let touching = touching(ws, state[0]);
         let (height, velocity, stiffness, damping, gravity, (), ()) =
             penalty_acceleration_vjp(state[0], state[1], p[0], p[1], p[2], touching, self.onset, rate_bar[1]);

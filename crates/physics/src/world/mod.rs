@@ -11,7 +11,7 @@ mod touch;
 mod workspace;
 
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{ConfigError, Described, FieldShape, VectorField};
+use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, VectorField};
 use pullback_math::{Flat, Force, RECORD, Real, Vec3};
 
 use crate::articulated::contact::{PenaltyLaw, pose_wrench};
@@ -306,15 +306,8 @@ impl<T: Real> VectorField<T> for World {
         }
     }
 
-    fn eval(
-        &self,
-        ws: &mut Self::Workspace,
-        params: &[T],
-        time: T,
-        state: &[T],
-        control: &[T],
-        rate: &mut [T],
-    ) {
+    fn eval(&self, ws: &mut Self::Workspace, at: Point<'_, T>, time: T, rate: &mut [T]) {
+        let Point { params, state, control } = at;
         let mut records = std::mem::take(&mut ws.records);
         let at = self.particles(params, state, control, &mut records);
         self.motion(ws, params, state);
@@ -323,7 +316,12 @@ impl<T: Real> VectorField<T> for World {
         self.robot_control(ws, control);
         ws.records = records;
         let WorldWorkspace { robot, robot_state, robot_control, robot_rate, force, .. } = ws;
-        self.robot.eval(robot, params, time, robot_state, robot_control, robot_rate);
+        self.robot.eval(
+            robot,
+            Point { params, state: robot_state, control: robot_control },
+            time,
+            robot_rate,
+        );
 
         let (_, _, v, w) = self.split(state);
         let nv = v.len();
@@ -345,15 +343,13 @@ impl<T: Real> VectorField<T> for World {
     fn eval_vjp(
         &self,
         ws: &mut Self::Workspace,
-        params: &[T],
+        at: Point<'_, T>,
         time: T,
-        state: &[T],
-        control: &[T],
         rate_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
+        bars: Bars<'_, T>,
     ) -> T {
+        let Point { params, state, control } = at;
+        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let (_, _, v, w) = self.split(state);
         let (nv, n) = (v.len(), w.len() / 3);
         let (velocity_bar, acceleration_bar) = rate_bar.split_at(nv + w.len());
@@ -387,14 +383,10 @@ impl<T: Real> VectorField<T> for World {
         robot_rate[nv..].copy_from_slice(&acceleration_bar[..nv]);
         self.robot.eval_vjp(
             robot,
-            params,
+            Point { params, state: robot_state, control: robot_control },
             time,
-            robot_state,
-            robot_control,
             robot_rate,
-            robot_state_bar,
-            robot_control_bar,
-            params_bar,
+            Bars { params: params_bar, state: robot_state_bar, control: robot_control_bar },
         );
         for (bar, x) in control_bar.iter_mut().zip(&robot_control_bar[..self.robot_controls]) {
             *bar += *x;
@@ -537,11 +529,18 @@ impl<T: Real> VectorField<T> for World {
         }
     }
 
-    fn straighten(&self, increment: &[T], h: T, rate: &mut [T]) {
-        self.robot.straighten(increment, h, rate);
+    fn dexp_inverse(&self, increment: &[T], h: T, rate: &mut [T]) {
+        self.robot.dexp_inverse(increment, h, rate);
     }
 
-    fn straighten_vjp(&self, increment: &[T], h: T, rate: &[T], rate_bar: &mut [T], increment_bar: &mut [T]) {
-        self.robot.straighten_vjp(increment, h, rate, rate_bar, increment_bar);
+    fn dexp_inverse_vjp(
+        &self,
+        increment: &[T],
+        h: T,
+        rate: &[T],
+        rate_bar: &mut [T],
+        increment_bar: &mut [T],
+    ) {
+        self.robot.dexp_inverse_vjp(increment, h, rate, rate_bar, increment_bar);
     }
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
-use pullback_core::{FieldShape, Rollout, Schedule, System, VectorField};
+use pullback_core::{FieldShape, Inputs, Rollout, Schedule, System, VectorField};
 
 /// All states of a rollout under a constant control, the first included.
 pub fn states(
@@ -16,7 +16,15 @@ pub fn states(
     let mut ws = rollout.workspace::<f64>();
     let mut states = Vec::with_capacity(steps + 1);
     rollout
-        .simulate(&mut ws, params, state, &control.repeat(steps), |at| states.push(at.state.to_vec()))
+        .simulate(
+            &mut ws,
+            &Inputs {
+                state: state.to_vec(),
+                controls: &control.repeat(steps).to_vec(),
+                params: params.to_vec(),
+            },
+            |at| states.push(at.state.to_vec()),
+        )
         .unwrap();
     states
 }

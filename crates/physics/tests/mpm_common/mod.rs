@@ -2,7 +2,7 @@
 #![allow(dead_code)]
 
 use pullback_core::random::Random;
-use pullback_core::{Described, System};
+use pullback_core::{Described, Point, System};
 use pullback_math::{Quat, SymMat3, Vec3};
 use pullback_physics::articulated::{Body, Geom, Joint, JointKind, Model, Shape};
 use pullback_physics::mpm::cloud::{Cloud, Grid, Stuff};
@@ -146,7 +146,13 @@ impl<'m> Run<'m> {
 
     pub fn steps(&mut self, count: usize) {
         for _ in 0..count {
-            self.mpm.step(&mut self.ws, &self.params, &self.state, &self.control, &mut self.next).unwrap();
+            self.mpm
+                .step(
+                    &mut self.ws,
+                    Point { params: &self.params, state: &self.state, control: &self.control },
+                    &mut self.next,
+                )
+                .unwrap();
             std::mem::swap(&mut self.state, &mut self.next);
         }
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::common::{arm, options, scene};
 use pullback_core::gradcheck::Options;
 use pullback_core::random::Random;
-use pullback_core::rollout::{Loss, Moment};
+use pullback_core::rollout::{Loss, Sample};
 use pullback_core::step_check::check_rollout_along;
-use pullback_core::{Described, Repeated, Rollout, Schedule};
+use pullback_core::{Described, Inputs, Repeated, Rollout, Schedule};
 use pullback_math::Vec3;
 use pullback_physics::articulated::{Model, Shape};
 use pullback_physics::mpm::Mpm;
@@ -38,7 +38,12 @@ fn rollouts_of_the_shape_loss_have_the_exact_pullback() {
         let controls: Vec<f64> = (0..9).map(|_| random.normal()).collect();
         let rollout = Rollout::new(Repeated::new(mpm, 5).unwrap(), 3, Schedule::StoreAll).unwrap();
         let options = Options { difference_tolerance: 1e-5, ..options() };
-        let report = check_rollout_along(&rollout, &state, &controls, &params, &loss, &options);
+        let report = check_rollout_along(
+            &rollout,
+            &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+            &loss,
+            &options,
+        );
         report.assert_passed();
     }
 }
@@ -51,7 +56,7 @@ fn the_shape_loss_is_the_weighted_sum_of_its_terms_at_the_frames_it_counts() {
     let terms = loss.terms(&state);
     let sum = 10.0 * terms.density + 10.0 * terms.distance + terms.contact + 0.5 * terms.centre;
     assert!((loss.at(&state) - sum).abs() < 1e-15 && terms.contact > 0.0 && terms.centre > 0.0);
-    let at = |step: usize| Moment { step, steps: 2, state: &state[..], control: &[] };
+    let at = |step: usize| Sample { step, steps: 2, state: &state[..], control: &[] };
     assert_eq!([0, 1, 2].map(|s| Loss::<f64>::value(&loss, at(s))), [0.0, loss.at(&state), loss.at(&state)]);
     let end = loss.clone().with_when(When::End);
     assert_eq!([0, 1, 2].map(|s| Loss::<f64>::value(&end, at(s))), [0.0, 0.0, loss.at(&state)]);
@@ -112,7 +117,13 @@ fn descent_on_the_initial_velocity_reaches_the_target() {
     // The target is where a throw at (1.5, 1.0, 0.8) m/s comes to be.
     let wanted = Vec3::new(1.5, 1.0, 0.8);
     let mut reached = Vec::new();
-    rollout.simulate(&mut ws, &params, &thrown(wanted), &[], |at| reached = at.state.to_vec()).unwrap();
+    rollout
+        .simulate(
+            &mut ws,
+            &Inputs { state: &thrown(wanted).to_vec(), controls: vec![], params: params.to_vec() },
+            |at| reached = at.state.to_vec(),
+        )
+        .unwrap();
     let x: Vec<Vec3<f64>> = mpm.split(&reached).x.iter().map(|[x, y, z]| Vec3::new(*x, *y, *z)).collect();
     let target = Target::from_particles(Cells::cube(16), &x, &[0.008 / 120.0; 120], 1e-5).unwrap();
     let loss = ShapeLoss::new(mpm.clone(), target).unwrap().with_when(When::End);
@@ -122,7 +133,13 @@ fn descent_on_the_initial_velocity_reaches_the_target() {
     let (mut v, mut mean, mut square) = (Vec3::zero(), [0.0; 3], [0.0; 3]);
     let mut losses = Vec::new();
     for step in 0..80 {
-        rollout.gradient(&mut ws, &params, &thrown(v), &[], &loss).unwrap();
+        rollout
+            .gradient(
+                &mut ws,
+                &Inputs { state: &thrown(v).to_vec(), controls: vec![], params: params.to_vec() },
+                &loss,
+            )
+            .unwrap();
         losses.push(ws.gradient.loss);
         let rate = 0.15 * 0.95f64.powi(step);
         for axis in 0..3 {
@@ -138,7 +155,13 @@ fn descent_on_the_initial_velocity_reaches_the_target() {
     // Seen: 2400.
     assert!(first > 500.0 * last, "{first} {last} {v:?}");
     assert!((v - wanted).norm() < 0.005, "{v:?}");
-    rollout.simulate(&mut ws, &params, &thrown(v), &[], |at| reached = at.state.to_vec()).unwrap();
+    rollout
+        .simulate(
+            &mut ws,
+            &Inputs { state: &thrown(v).to_vec(), controls: vec![], params: params.to_vec() },
+            |at| reached = at.state.to_vec(),
+        )
+        .unwrap();
     let score = loss.score(&rest, &reached);
     assert!(score > 0.95, "{score}");
 }

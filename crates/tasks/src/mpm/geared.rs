@@ -4,7 +4,7 @@
 //! units, rates of what they move, and carry the bounds within which the source lets them act.
 
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{ConfigError, Described, Info, StepError, System, Workspace};
+use pullback_core::{Bars, ConfigError, Described, Info, Point, StepError, System, Workspace};
 use pullback_math::Scalar;
 use pullback_physics::mpm::Mpm;
 
@@ -152,33 +152,30 @@ impl<T: Scalar> System<T> for Geared {
         GearedWorkspace { inner: self.mpm.workspace(), speeds: zeros.clone(), speeds_bar: zeros }
     }
 
-    fn step(
-        &self,
-        ws: &mut Self::Workspace,
-        params: &[T],
-        state: &[T],
-        control: &[T],
-        next: &mut [T],
-    ) -> Result<Info, StepError> {
+    fn step(&self, ws: &mut Self::Workspace, at: Point<'_, T>, next: &mut [T]) -> Result<Info, StepError> {
+        let Point { params, state, control } = at;
         self.speeds(state, control, &mut ws.speeds);
-        self.mpm.step(&mut ws.inner, params, state, &ws.speeds, next)
+        self.mpm.step(&mut ws.inner, Point { params, state, control: &ws.speeds }, next)
     }
 
     fn step_vjp(
         &self,
         ws: &mut Self::Workspace,
-        params: &[T],
-        state: &[T],
-        control: &[T],
+        at: Point<'_, T>,
         next_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
+        bars: Bars<'_, T>,
     ) -> Result<(), StepError> {
+        let Point { params, state, control } = at;
+        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let GearedWorkspace { inner, speeds, speeds_bar } = ws;
         self.speeds(state, control, speeds);
         speeds_bar.fill(T::zero());
-        self.mpm.step_vjp(inner, params, state, speeds, next_bar, state_bar, speeds_bar, params_bar)?;
+        self.mpm.step_vjp(
+            inner,
+            Point { params, state, control: speeds },
+            next_bar,
+            Bars { params: params_bar, state: state_bar, control: speeds_bar },
+        )?;
         self.speeds_vjp(state, control, speeds_bar, state_bar, control_bar);
         Ok(())
     }

@@ -21,7 +21,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use pullback_core::rollout::{Framed, Inputs, Loss, Moment, Rollout, RolloutWorkspace};
+use pullback_core::rollout::{Framed, Inputs, Loss, Rollout, RolloutWorkspace, Sample};
 use pullback_core::{ConfigError, Described, Schedule, StepError, System};
 use pullback_math::{Real, Scalar};
 use pullback_optim::Objective;
@@ -162,14 +162,23 @@ impl<T: Scalar, L: Loss<T>> Objective for Segmented<T, L> {
     }
     fn value(&self, x: &[f64]) -> Result<f64, StepError> {
         let Inputs { params, state, .. } = &self.base;
-        let value =
-            |ws: &mut Scratch<T>, controls: &[T]| self.rollout.value(ws, params, state, controls, &self.loss);
+        let value = |ws: &mut Scratch<T>, controls: &[T]| {
+            self.rollout.value(
+                ws,
+                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                &self.loss,
+            )
+        };
         self.run(x, value).map(|loss| loss.lane(0))
     }
     fn value_grad(&self, x: &[f64], grad: &mut [f64]) -> Result<f64, StepError> {
         let Inputs { params, state, .. } = &self.base;
         self.run(x, |ws, controls| {
-            self.rollout.gradient(ws, params, state, controls, &self.loss)?;
+            self.rollout.gradient(
+                ws,
+                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
+                &self.loss,
+            )?;
             grad.fill(0.0);
             for (i, bar) in ws.gradient.control.iter().enumerate() {
                 grad[self.variable(i)] += bar.lane(0);
@@ -225,7 +234,7 @@ fn length<T: Real>([x, y]: [T; 2]) -> T {
 }
 
 impl<T: Real> Loss<T> for Scooped {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         if !at.last() {
             return T::zero();
         }
@@ -234,7 +243,7 @@ impl<T: Real> Loss<T> for Scooped {
         pulls.fold(depth.max(T::zero()), |sum, (d, weight)| sum + length(d) * T::lit(weight))
     }
 
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if !at.last() {
             return;
         }

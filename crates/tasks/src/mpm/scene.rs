@@ -3,7 +3,7 @@
 use pullback_core::gradcheck::Report;
 use pullback_core::layout::Layout;
 use pullback_core::random::Random;
-use pullback_core::rollout::{Inputs, Moment};
+use pullback_core::rollout::{Inputs, Sample};
 use pullback_core::{ConfigError, Described, Info, Repeated, StepError};
 use pullback_physics::articulated::Keyframe;
 use pullback_replay::Replay;
@@ -114,7 +114,7 @@ impl Scene for MpmScene {
         &self,
         inputs: &Inputs<f64>,
         steps: usize,
-        visit: &mut dyn FnMut(Moment<'_, f64>),
+        visit: &mut dyn FnMut(Sample<'_, f64>),
     ) -> Result<Info, StepError> {
         self.shown.simulate(inputs, steps, visit)
     }

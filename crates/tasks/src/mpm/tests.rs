@@ -3,7 +3,7 @@
 use pullback_core::gradcheck::{Options, Report};
 use pullback_core::random::Random;
 use pullback_core::step_check::{check_step, check_step_along};
-use pullback_core::{Described, System};
+use pullback_core::{Bars, Described, Point, System};
 use pullback_math::Vec3;
 use pullback_physics::articulated::{Model, Shape};
 use pullback_physics::mpm::cloud::random_box;
@@ -58,7 +58,7 @@ fn works_from(mpm: &Mpm, start: &[f64], seed: u64, check: Check) {
     let params: Vec<f64> = layout.params.defaults().iter().map(|p| p * random.uniform(0.97, 1.03)).collect();
     let options =
         Options { forward_tolerance: 1e-8, difference_tolerance: 1e-4, probes: 1, ..Options::default() };
-    check(mpm, &state, &control, &params, &options).assert_passed();
+    check(mpm, Point { params: &params, state: &state, control: &control }, &options).assert_passed();
 
     // Of the material alone: coordinates follow their controls in any case.
     let mut material_bar: Vec<f64> = (0..state.len()).map(|i| (0.7 * i as f64).sin()).collect();
@@ -66,8 +66,13 @@ fn works_from(mpm: &Mpm, start: &[f64], seed: u64, check: Check) {
     let mut ws = System::<f64>::workspace(mpm);
     let zeros = |x: &[f64]| vec![0.0; x.len()];
     let (mut x_bar, mut u_bar, mut p_bar) = (zeros(&state), zeros(&control), zeros(&params));
-    mpm.step_vjp(&mut ws, &params, &state, &control, &material_bar, &mut x_bar, &mut u_bar, &mut p_bar)
-        .unwrap();
+    mpm.step_vjp(
+        &mut ws,
+        Point { params: &params, state: &state, control: &control },
+        &material_bar,
+        Bars { params: &mut p_bar, state: &mut x_bar, control: &mut u_bar },
+    )
+    .unwrap();
     assert!(u_bar.iter().all(|u| *u != 0.0), "{u_bar:?}");
     for geom in mpm.robot().model().geoms.iter().filter(|g| g.collision_bits != 0) {
         for what in ["size", "position", "orientation", "friction"] {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{ConfigError, Described, FieldShape, VectorField, Workspace};
+use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, VectorField, Workspace};
 use pullback_math::Real;
 
 /// What stands in for controls.
@@ -117,35 +117,26 @@ impl<T: Real, F: VectorField<T>, D: Drive> VectorField<T> for Driven<F, D> {
         DrivenWorkspace { field: self.field.workspace(), control: zeros.clone(), control_bar: zeros }
     }
 
-    fn eval(
-        &self,
-        ws: &mut Self::Workspace,
-        params: &[T],
-        time: T,
-        state: &[T],
-        control: &[T],
-        rate: &mut [T],
-    ) {
+    fn eval(&self, ws: &mut Self::Workspace, at: Point<'_, T>, time: T, rate: &mut [T]) {
+        let Point { params, state, control } = at;
         let Range { start, end } = self.driven;
         let (inner, own) = self.split(params);
         ws.control[..start].copy_from_slice(&control[..start]);
         self.drive.eval(own, time, &mut ws.control[start..end]);
         ws.control[end..].copy_from_slice(&control[start..]);
-        self.field.eval(&mut ws.field, inner, time, state, &ws.control, rate);
+        self.field.eval(&mut ws.field, Point { params: inner, state, control: &ws.control }, time, rate);
     }
 
     fn eval_vjp(
         &self,
         ws: &mut Self::Workspace,
-        params: &[T],
+        at: Point<'_, T>,
         time: T,
-        state: &[T],
-        control: &[T],
         rate_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
+        bars: Bars<'_, T>,
     ) -> T {
+        let Point { params, state, control } = at;
+        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let Range { start, end } = self.driven;
         let (inner, own) = self.split(params);
         let (inner_bar, own_bar) = params_bar.split_at_mut(inner.len());
@@ -155,8 +146,13 @@ impl<T: Real, F: VectorField<T>, D: Drive> VectorField<T> for Driven<F, D> {
 
         let DrivenWorkspace { field, control: all, control_bar: all_bar } = ws;
         all_bar.fill(T::zero());
-        let by_field =
-            self.field.eval_vjp(field, inner, time, state, all, rate_bar, state_bar, all_bar, inner_bar);
+        let by_field = self.field.eval_vjp(
+            field,
+            Point { params: inner, state, control: all },
+            time,
+            rate_bar,
+            Bars { params: inner_bar, state: state_bar, control: all_bar },
+        );
         let kept = all_bar[..start].iter().chain(&all_bar[end..]);
         control_bar.iter_mut().zip(kept).for_each(|(bar, x)| *bar += *x);
         by_field + self.drive.eval_vjp(own, time, &all_bar[start..end], own_bar)
@@ -176,10 +172,17 @@ impl<T: Real, F: VectorField<T>, D: Drive> VectorField<T> for Driven<F, D> {
     ) {
         self.field.advance_vjp(state, rate, h, next_bar, state_bar, rate_bar);
     }
-    fn straighten(&self, increment: &[T], h: T, rate: &mut [T]) {
-        self.field.straighten(increment, h, rate);
+    fn dexp_inverse(&self, increment: &[T], h: T, rate: &mut [T]) {
+        self.field.dexp_inverse(increment, h, rate);
     }
-    fn straighten_vjp(&self, increment: &[T], h: T, rate: &[T], rate_bar: &mut [T], increment_bar: &mut [T]) {
-        self.field.straighten_vjp(increment, h, rate, rate_bar, increment_bar);
+    fn dexp_inverse_vjp(
+        &self,
+        increment: &[T],
+        h: T,
+        rate: &[T],
+        rate_bar: &mut [T],
+        increment_bar: &mut [T],
+    ) {
+        self.field.dexp_inverse_vjp(increment, h, rate, rate_bar, increment_bar);
     }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use pullback_core::integrator::Integrated;
 use pullback_core::random::Random;
-use pullback_core::rollout::{Inputs, Loss, Moment, Rollout};
+use pullback_core::rollout::{Inputs, Loss, Rollout, Sample};
 use pullback_core::{ConfigError, Described, Schedule};
 use pullback_math::Real;
 use pullback_optim::{Objective, RolloutObjective};
@@ -60,7 +60,7 @@ pub fn ball_mass(size: Size) -> Result<impl Objective + 'static, ConfigError> {
     let mut recorded = Vec::new();
     let mut ws = rollout.workspace::<f64>();
     rollout
-        .simulate(&mut ws, &base.params, &base.state, &base.controls, |at| {
+        .simulate(&mut ws, &base, |at| {
             recorded.push(at.state[particles.clone()].to_vec());
         })
         .map_err(|e| ConfigError::new(e.to_string()))?;
@@ -92,14 +92,14 @@ impl CentreAt {
 }
 
 impl<T: Real> Loss<T> for CentreAt {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         if !at.last() {
             return T::zero();
         }
         let [x, y, z] = self.error(at.state);
         x * x + y * y + z * z
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if at.last() {
             let slope = T::lit(6.0 / self.particles.len() as f64);
             let error = self.error(at.state);
@@ -126,7 +126,7 @@ impl FollowParticles {
 }
 
 impl<T: Real> Loss<T> for FollowParticles {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         let mut sum = T::zero();
         for (x, recorded) in at.state[self.particles.clone()].iter().zip(&self.recorded[at.step]) {
             let error = *x - T::lit(*recorded);
@@ -134,7 +134,7 @@ impl<T: Real> Loss<T> for FollowParticles {
         }
         sum * T::lit(self.weight())
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         let particles = at.state[self.particles.clone()].iter().zip(&self.recorded[at.step]);
         for (bar, (x, recorded)) in state_bar[self.particles.clone()].iter_mut().zip(particles) {
             *bar += (*x - T::lit(*recorded)) * T::lit(2.0 * self.weight());

@@ -13,7 +13,7 @@
 //! What is hit is decided by branches, so lanes are refused at compile time.
 
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{ConfigError, Described, Info, StepError, System};
+use pullback_core::{Bars, ConfigError, Described, Info, Point, StepError, System};
 use pullback_math::{Real, Vec3, differentiable, select};
 
 /// Gravity, m/s².
@@ -259,14 +259,8 @@ impl<T: Real> System<T> for Board {
     type Workspace = ();
     fn workspace(&self) {}
 
-    fn step(
-        &self,
-        _ws: &mut (),
-        params: &[T],
-        state: &[T],
-        _control: &[T],
-        next: &mut [T],
-    ) -> Result<Info, StepError> {
+    fn step(&self, _ws: &mut (), at: Point<'_, T>, next: &mut [T]) -> Result<Info, StepError> {
+        let Point { params, state, .. } = at;
         let (p, v) = ball(state);
         let impact = self.impact(params, state);
         let t0 = T::lit(impact.map_or(0.0, |i| i.time));
@@ -292,14 +286,12 @@ impl<T: Real> System<T> for Board {
     fn step_vjp(
         &self,
         _ws: &mut (),
-        params: &[T],
-        state: &[T],
-        _control: &[T],
+        at: Point<'_, T>,
         next_bar: &[T],
-        state_bar: &mut [T],
-        _control_bar: &mut [T],
-        params_bar: &mut [T],
+        bars: Bars<'_, T>,
     ) -> Result<(), StepError> {
+        let Point { params, state, .. } = at;
+        let Bars { params: params_bar, state: state_bar, .. } = bars;
         let (p, v) = ball(state);
         let out_bar = ball(next_bar);
         let impact = self.impact(params, state);

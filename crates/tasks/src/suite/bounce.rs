@@ -10,7 +10,7 @@
 //! the discrete steps taken.
 
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{Described, Info, Rollout, Schedule, StepError, System};
+use pullback_core::{Bars, Described, Info, Point, Rollout, Schedule, StepError, System};
 use pullback_math::{Flat, Real, Vec3, constant, differentiable, select};
 
 use super::losses::PointAt;
@@ -67,14 +67,8 @@ impl<T: Real> System<T> for Ball {
     type Workspace = ();
     fn workspace(&self) {}
 
-    fn step(
-        &self,
-        _ws: &mut (),
-        _params: &[T],
-        state: &[T],
-        _control: &[T],
-        next: &mut [T],
-    ) -> Result<Info, StepError> {
+    fn step(&self, _ws: &mut (), at: Point<'_, T>, next: &mut [T]) -> Result<Info, StepError> {
+        let Point { state, .. } = at;
         let (x, v) = bounce_step(Vec3::read(state), Vec3::read(&state[3..]));
         x.write(next);
         v.write(&mut next[3..]);
@@ -84,14 +78,12 @@ impl<T: Real> System<T> for Ball {
     fn step_vjp(
         &self,
         _ws: &mut (),
-        _params: &[T],
-        state: &[T],
-        _control: &[T],
+        at: Point<'_, T>,
         next_bar: &[T],
-        state_bar: &mut [T],
-        _control_bar: &mut [T],
-        _params_bar: &mut [T],
+        bars: Bars<'_, T>,
     ) -> Result<(), StepError> {
+        let Point { state, .. } = at;
+        let Bars { state: state_bar, .. } = bars;
         let bars = (Vec3::read(next_bar), Vec3::read(&next_bar[3..]));
         let (x_bar, v_bar) = bounce_step_vjp(Vec3::read(state), Vec3::read(&state[3..]), bars);
         x_bar.add_to(state_bar);

@@ -8,7 +8,7 @@
 //! stable at once. Loss: distance of the tip from the target at the end. Links do not touch anything: the loss is smooth.
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
-use pullback_core::rollout::{Loss, Moment};
+use pullback_core::rollout::{Loss, Sample};
 use pullback_core::{ConfigError, Rollout, Schedule};
 use pullback_math::{Quat, Real, SymMat3, Vec3};
 use pullback_physics::articulated::{Actuator, ActuatorTarget, Articulated, Body, Joint, JointKind, Model};
@@ -162,14 +162,14 @@ impl<const N: usize> TipAt<N> {
 }
 
 impl<T: Real, const N: usize> Loss<T> for TipAt<N> {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         if !at.last() {
             return T::zero();
         }
         let (x, z, _) = self.error(at.state);
         (x * x + z * z).sqrt()
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if at.last() {
             let (x, z, turns) = self.error(at.state);
             let squared_bar = (x * x + z * z).sqrt_vjp(T::lit(2.0));

@@ -2,7 +2,7 @@
 //!
 //! A distance has a kink at the target; there its derivative is taken as 0.
 
-use pullback_core::rollout::{Loss, Moment};
+use pullback_core::rollout::{Loss, Sample};
 use pullback_math::{Real, Vec3};
 
 /// L = |x_N − target| of N neighbouring state entries, m.
@@ -27,10 +27,10 @@ impl<const N: usize> PointAt<N> {
 }
 
 impl<T: Real, const N: usize> Loss<T> for PointAt<N> {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         if at.last() { self.error(at.state).1.sqrt() } else { T::zero() }
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if at.last() {
             let (error, squared) = self.error(at.state);
             let squared_bar = squared.sqrt_vjp(T::lit(2.0));
@@ -49,7 +49,7 @@ pub struct ParticlesAt {
 }
 
 impl<T: Real> Loss<T> for ParticlesAt {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         let mut sum = T::zero();
         if at.last() {
             for (particle, target) in &self.targets {
@@ -58,7 +58,7 @@ impl<T: Real> Loss<T> for ParticlesAt {
         }
         sum * T::lit(1.0 / self.targets.len() as f64)
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if at.last() {
             let share = T::lit(1.0 / self.targets.len() as f64);
             for (particle, target) in &self.targets {
@@ -88,10 +88,10 @@ impl MeanAt {
 }
 
 impl<T: Real> Loss<T> for MeanAt {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         if at.last() { self.error(at.state).norm() } else { T::zero() }
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if at.last() {
             let bar = self.error(at.state).norm_vjp(T::lit(1.0 / self.particles as f64));
             (0..self.particles).for_each(|particle| add_at(state_bar, particle, bar));
@@ -125,14 +125,14 @@ impl FollowTracks {
 }
 
 impl<T: Real> Loss<T> for FollowTracks {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         let mut sum = T::zero();
         for (particle, target) in self.particles.iter().zip(self.row(at.step).unwrap_or_default()) {
             sum += offset(at.state, *particle, *target).norm();
         }
         sum * T::lit(self.share())
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         for (particle, target) in self.particles.iter().zip(self.row(at.step).unwrap_or_default()) {
             let bar = offset(at.state, *particle, *target).norm_vjp(T::lit(self.share()));
             add_at(state_bar, *particle, bar);

@@ -8,7 +8,9 @@
 //! control. The pullback of a step evaluates the forces again only where something is near a surface.
 
 use pullback_core::layout::{LayoutBuilder, Slice};
-use pullback_core::{ConfigError, Described, Info, Layout, StepError, System, VectorField, Workspace};
+use pullback_core::{
+    Bars, ConfigError, Described, Info, Layout, Point, StepError, System, VectorField, Workspace,
+};
 use pullback_math::{Flat, Real, Vec3};
 use pullback_physics::world::{World, WorldWorkspace};
 
@@ -94,7 +96,12 @@ impl<C: Surface> Tangential<C> {
         control: &[T],
     ) {
         let n = 3 * self.particles;
-        self.world.eval(&mut ws.world, &params[..self.world_params], T::zero(), state, &[], &mut ws.rate);
+        self.world.eval(
+            &mut ws.world,
+            Point { params: &params[..self.world_params], state, control: &[] },
+            T::zero(),
+            &mut ws.rate,
+        );
         for ((v, start), a) in ws.velocity.iter_mut().zip(&state[n..]).zip(&ws.rate[n..]) {
             *v = *start + *a * T::lit(self.dt);
         }
@@ -142,14 +149,8 @@ impl<T: Real, C: Surface> System<T> for Tangential<C> {
         }
     }
 
-    fn step(
-        &self,
-        ws: &mut Self::Workspace,
-        params: &[T],
-        state: &[T],
-        control: &[T],
-        next: &mut [T],
-    ) -> Result<Info, StepError> {
+    fn step(&self, ws: &mut Self::Workspace, at: Point<'_, T>, next: &mut [T]) -> Result<Info, StepError> {
+        let Point { params, state, control } = at;
         self.free_velocities(ws, params, state, control);
         let (x_next, v_next) = next.split_at_mut(3 * self.particles);
         let own = &params[self.world_params..];
@@ -167,14 +168,12 @@ impl<T: Real, C: Surface> System<T> for Tangential<C> {
     fn step_vjp(
         &self,
         ws: &mut Self::Workspace,
-        params: &[T],
-        state: &[T],
-        control: &[T],
+        at: Point<'_, T>,
         next_bar: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
+        bars: Bars<'_, T>,
     ) -> Result<(), StepError> {
+        let Point { params, state, control } = at;
+        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let n = 3 * self.particles;
         let (inner_bar, own_bar) = params_bar.split_at_mut(self.world_params);
         let own = &params[self.world_params..];
@@ -209,7 +208,13 @@ impl<T: Real, C: Surface> System<T> for Tangential<C> {
         }
         let TangentialWorkspace { world, rate_bar, .. } = ws;
         let (params, zero) = (&params[..self.world_params], T::zero());
-        self.world.eval_vjp(world, params, zero, state, &[], rate_bar, state_bar, &mut [], inner_bar);
+        self.world.eval_vjp(
+            world,
+            Point { params, state, control: &[] },
+            zero,
+            rate_bar,
+            Bars { params: inner_bar, state: state_bar, control: &mut [] },
+        );
         Ok(())
     }
 }

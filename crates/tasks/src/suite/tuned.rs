@@ -160,7 +160,7 @@ impl<S: System<f64>, L: Loss<f64>, K: Knobs> Tuned<S, L, K> {
         let inputs = self.inputs(x);
         let mut ws = self.rollout.workspace::<f64>();
         let mut states = Vec::with_capacity(self.rollout.steps + 1);
-        self.rollout.simulate(&mut ws, &inputs.params, &inputs.state, &inputs.controls, |at| {
+        self.rollout.simulate(&mut ws, &inputs, |at| {
             states.push(at.state.to_vec());
         })?;
         Ok(states)
@@ -195,13 +195,13 @@ impl<S: System<f64>, L: Loss<f64>, K: Knobs> Objective for Tuned<S, L, K> {
     fn value(&self, x: &[f64]) -> Result<f64, StepError> {
         self.with_memory(|(inputs, ws)| {
             self.knobs.apply(x, inputs);
-            self.rollout.value(ws, &inputs.params, &inputs.state, &inputs.controls, &self.loss)
+            self.rollout.value(ws, &inputs, &self.loss)
         })
     }
     fn value_grad(&self, x: &[f64], grad: &mut [f64]) -> Result<f64, StepError> {
         self.with_memory(|(inputs, ws)| {
             self.knobs.apply(x, inputs);
-            self.rollout.gradient(ws, &inputs.params, &inputs.state, &inputs.controls, &self.loss)?;
+            self.rollout.gradient(ws, &inputs, &self.loss)?;
             grad.fill(0.0);
             self.knobs.apply_vjp(x, &ws.gradient, grad);
             Ok(ws.gradient.loss)
@@ -246,10 +246,7 @@ pub(super) mod check {
             let x: Vec<Dual<f64>> = x.iter().zip(x_dot).map(|(x, d)| Dual::new(*x, *d)).collect();
             self.knobs.apply(&x, &mut inputs);
             let mut ws = self.rollout.workspace::<Dual<f64>>();
-            let loss = self
-                .rollout
-                .value(&mut ws, &inputs.params, &inputs.state, &inputs.controls, &self.loss)
-                .map_err(|e| e.to_string())?;
+            let loss = self.rollout.value(&mut ws, &inputs, &self.loss).map_err(|e| e.to_string())?;
             (y[0], y_dot[0]) = (loss.primal(), loss.tangent());
             Ok(())
         }

@@ -83,12 +83,12 @@ fn ours(case: &Case) -> Result<(Vec<f64>, Gradient<f64>), CliError> {
     let rollout = Rollout::new(&case.serial, STEPS, Schedule::StoreAll)?;
     let mut ws = rollout.workspace::<f32>();
     let mut end = Vec::new();
-    rollout.simulate(&mut ws, &at.params, &at.state, &at.controls, |moment| {
+    rollout.simulate(&mut ws, &at, |moment| {
         if moment.last() {
             end = wide(&moment.state[..3 * case.body().particles()]);
         }
     })?;
-    rollout.gradient(&mut ws, &at.params, &at.state, &at.controls, &loss(case))?;
+    rollout.gradient(&mut ws, &at, &loss(case))?;
     let g = &ws.gradient;
     let gradient = Gradient {
         loss: f64::from(g.loss),

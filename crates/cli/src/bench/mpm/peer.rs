@@ -1,6 +1,6 @@
 //! Taichi and Warp on the same clouds: run `bench/taichi` and `bench/warp_mpm`, and say how far their gradients are from ours.
 
-use pullback_core::{Rollout, Schedule};
+use pullback_core::{Inputs, Rollout, Schedule};
 use pullback_tasks::{Goal, Results};
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ impl Peer {
     fn difference(&self, case: &Case) -> Result<f64, CliError> {
         let rollout = Rollout::new(&case.mpm, SUBSTEPS, Schedule::StoreAll)?;
         let (at, mut ws) = (case.inputs::<f64>(SUBSTEPS), rollout.workspace::<f64>());
-        rollout.gradient(&mut ws, &at.params, &at.state, &at.controls, &case.loss())?;
+        rollout.gradient(&mut ws, &at, &case.loss())?;
         let n = 3 * case.particles();
         let ours = &ws.gradient.state[n..2 * n];
         let theirs = self.said["clouds"][&case.name]["gradient"].as_array();

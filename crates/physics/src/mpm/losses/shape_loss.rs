@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use pullback_core::rollout::{Loss, Moment};
+use pullback_core::rollout::{Loss, Sample};
 use pullback_core::{ConfigError, Described};
 use pullback_math::Scalar;
 
@@ -243,7 +243,7 @@ impl ShapeLoss {
         self.pool.with(make, work)
     }
 
-    fn counts<T>(&self, at: &Moment<'_, T>) -> bool {
+    fn counts<T>(&self, at: &Sample<'_, T>) -> bool {
         match self.when {
             When::EveryFrame => at.step > 0,
             When::End => at.last(),
@@ -252,10 +252,10 @@ impl ShapeLoss {
 }
 
 impl<T: Scalar> Loss<T> for ShapeLoss {
-    fn value(&self, at: Moment<'_, T>) -> T {
+    fn value(&self, at: Sample<'_, T>) -> T {
         if self.counts(&at) { self.at(at.state) } else { T::zero() }
     }
-    fn vjp(&self, at: Moment<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
+    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if self.counts(&at) {
             self.at_vjp(at.state, T::one(), state_bar);
         }
