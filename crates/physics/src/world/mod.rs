@@ -10,15 +10,15 @@ mod attach;
 mod touch;
 mod workspace;
 
+use pullback_articulated::contact::{PenaltyLaw, pose_wrench};
+use pullback_articulated::rnea::Push;
+use pullback_articulated::{Articulated, Model};
 use pullback_core::layout::{Layout, Slice};
 use pullback_core::{ConfigError, Described, FieldShape, VectorField};
 use pullback_math::{Flat, Force, RECORD, Real, Vec3};
+use pullback_soft::element::{ParticleBars, Particles, record as side_by_side};
+use pullback_soft::{Soft, SoftBody};
 
-use crate::articulated::contact::{PenaltyLaw, pose_wrench};
-use crate::articulated::rnea::Push;
-use crate::articulated::{Articulated, Model};
-use crate::soft::element::{ParticleBars, Particles, record as side_by_side};
-use crate::soft::{Soft, SoftBody};
 use attach::{attachment, attachment_vjp};
 use touch::{TouchBars, Touching};
 

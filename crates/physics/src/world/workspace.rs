@@ -1,11 +1,10 @@
 //! What a [`World`](super::World) computes with, and the energy of its particles.
 
+use pullback_articulated::ArticulatedWorkspace;
+use pullback_articulated::rnea::Push;
 use pullback_core::Workspace;
 use pullback_math::{Force, RECORD, Real};
-
-use crate::articulated::ArticulatedWorkspace;
-use crate::articulated::rnea::Push;
-use crate::soft::SoftScratch;
+use pullback_soft::SoftScratch;
 
 /// Energy of particles, J.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
