@@ -14,7 +14,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-GOLDEN = Path(__file__).resolve().parent.parent / "crates/physics/tests/golden/collision.json"
+GOLDEN = Path(__file__).resolve().parent.parent / "crates/collision/tests/golden/collision.json"
 TYPES = ["plane", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh"]
 SIZES = {"sphere": 1, "capsule": 2, "ellipsoid": 3, "cylinder": 2, "box": 3}
 TERRAIN = GOLDEN.with_name("heightfield.json")

@@ -10,10 +10,11 @@
 //! | [`soft`] | particles: springs, elastic solids, cloth | 1, 2 |
 //! | [`world`] | robots and soft bodies together | 1, 2 |
 
-pub mod articulated;
-pub mod collision;
-pub mod mpm;
 pub mod pendulum;
 pub mod point_mass;
-pub mod soft;
 pub mod world;
+
+pub use pullback_articulated as articulated;
+pub use pullback_collision as collision;
+pub use pullback_mpm as mpm;
+pub use pullback_soft as soft;

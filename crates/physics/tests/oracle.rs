@@ -71,9 +71,9 @@ fn double_pendulum_trajectories_are_those_of_mujoco() {
             .simulate(
                 &mut ws,
                 &Inputs {
-                    state: &numbers(&case["state"]).to_vec(),
+                    state: numbers(&case["state"]),
                     controls: controls.to_vec(),
-                    params: &numbers(&case["params"]).to_vec(),
+                    params: numbers(&case["params"]),
                 },
                 visit,
             )

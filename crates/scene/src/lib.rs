@@ -1,8 +1,9 @@
-//! Readers of robots and meshes.
+//! Readers of robots, meshes and targets.
 
 mod error;
 pub mod mesh;
 pub mod mjcf;
+pub mod npy;
 pub mod urdf;
 mod xml;
 

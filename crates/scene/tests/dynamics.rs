@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use pullback_articulated::Articulated;
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::{Described, Inputs, Rollout, Schedule, VectorField};
-use pullback_physics::articulated::Articulated;
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use serde_json::Value;
 

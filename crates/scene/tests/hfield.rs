@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use pullback_articulated::{Model, Shape};
 use pullback_math::Vec3;
-use pullback_physics::articulated::{Model, Shape};
 use pullback_scene::ImportError;
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf, read_mjcf};
 

@@ -1,7 +1,7 @@
 //! Mimic joints of URDF models against Pinocchio, through golden files made by `reference/urdf_mimic.py`.
 
+use pullback_articulated::Articulated;
 use pullback_core::{Described, Point, VectorField};
-use pullback_physics::articulated::Articulated;
 use pullback_scene::urdf::{UrdfOptions, load};
 use serde_json::Value;
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pullback_articulated::{Integrator, JointKind, Mesh, Model, Shape};
 use pullback_math::{SymMat3, Vec3};
-use pullback_physics::articulated::{Integrator, JointKind, Mesh, Model, Shape};
 use pullback_scene::ImportError;
 use pullback_scene::mjcf::{
     ImportOptions, LoadedMesh, MeshLoader, MeshSource, SolidProperties, parse_mjcf, read_mjcf,

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use pullback_articulated::{ActuatorTarget, JointKind, Model, Shape};
 use pullback_math::{Quat, Vec3};
-use pullback_physics::articulated::{ActuatorTarget, JointKind, Model, Shape};
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use serde_json::Value;
 

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use pullback_math::Vec3;
-use pullback_physics::soft::mesh::{
-    Diagonals, Gear, Split, TetMesh, TriangleMesh, beam, box_grid, cloth_grid, disk, gear, icosphere,
-    solid_icosphere, table, walker_2d,
-};
 use pullback_scene::mesh::{
     SoftMesh, parse_gmsh, parse_msh, parse_soft, read, read_soft, write_gmsh, write_obj,
+};
+use pullback_soft::mesh::{
+    Diagonals, Gear, Split, TetMesh, TriangleMesh, beam, box_grid, cloth_grid, disk, gear, icosphere,
+    solid_icosphere, table, walker_2d,
 };
 use serde_json::Value;
 

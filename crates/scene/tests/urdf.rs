@@ -2,8 +2,8 @@
 
 mod support;
 
+use pullback_articulated::model::Model;
 use pullback_math::{Mat3, SymMat3, Vec3};
-use pullback_physics::articulated::model::Model;
 use pullback_scene::urdf::{UrdfOptions, load};
 use serde_json::Value;
 use support::kinematics::{Placement, mass_matrix, placements};

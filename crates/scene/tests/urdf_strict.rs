@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use proptest::prelude::*;
+use pullback_articulated::model::{JointKind, Model, Shape};
 use pullback_math::Vec3;
-use pullback_physics::articulated::model::{JointKind, Model, Shape};
 use pullback_scene::ImportError;
 use pullback_scene::urdf::{UrdfOptions, load, parse};
 

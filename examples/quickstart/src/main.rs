@@ -4,9 +4,6 @@
 
 use pullback::core::step_check::check_step;
 use pullback::prelude::*;
-use pullback_core::Bars;
-use pullback_core::Inputs;
-use pullback_core::Point;
 
 /// What pulls the planet: gravity μ/r² towards the sun, and drag.
 #[derive(Clone, Copy, Debug, Cotangent)]
@@ -54,20 +51,17 @@ impl<T: Real> VectorField<T> for Planet {
     fn workspace(&self) {}
 
     fn eval(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate: &mut [T]) {
-        let Point { params, state, .. } = at;
-        let (position, velocity) = <(Vec3<T>, Vec3<T>)>::read(state);
-        (velocity, acceleration(position, velocity, Law::read(params))).write(rate);
+        let (position, velocity) = <(Vec3<T>, Vec3<T>)>::read(at.state);
+        (velocity, acceleration(position, velocity, Law::read(at.params))).write(rate);
     }
 
     fn eval_vjp(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate_bar: &[T], bars: Bars<'_, T>) -> T {
-        let Point { params, state, .. } = at;
-        let Bars { params: params_bar, state: state_bar, .. } = bars;
-        let (position, velocity) = <(Vec3<T>, Vec3<T>)>::read(state);
+        let (position, velocity) = <(Vec3<T>, Vec3<T>)>::read(at.state);
         let (velocity_bar, acceleration_bar) = <(Vec3<T>, Vec3<T>)>::read(rate_bar);
         let (position, velocity, law) =
-            acceleration_vjp(position, velocity, Law::read(params), acceleration_bar);
-        (position, velocity_bar + velocity).add_to(state_bar);
-        law.add_to(params_bar);
+            acceleration_vjp(position, velocity, Law::read(at.params), acceleration_bar);
+        (position, velocity_bar + velocity).add_to(bars.state);
+        law.add_to(bars.params);
         T::zero()
     }
 }
@@ -108,11 +102,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rollout = Rollout::new(system, 20, Schedule::StoreAll)?;
     let mut ws = rollout.workspace::<f64>();
     let mut track = Vec::new();
-    rollout.simulate(
-        &mut ws,
-        &Inputs { state: state.to_vec(), controls: vec![], params: vec![1.2, 0.03] },
-        |at| track.push(Vec3::read(at.state)),
-    )?;
+    rollout.simulate(&mut ws, &Inputs { state, controls: vec![], params: vec![1.2, 0.03] }, |at| {
+        track.push(Vec3::read(at.state))
+    })?;
     let base = Inputs::defaults(&rollout.system, 20);
     let objective = RolloutObjective::new(rollout, Follow { track }, base, "params.*")?;
     let found =

@@ -101,18 +101,15 @@ fn add<'a, T: Real>(contenders: &mut Vec<Contender<'a>>, scalar: &str, robot: &'
     }));
 
     let mut ws = VectorField::<T>::workspace(robot);
-    let rate_bar = vec![T::lit(0.3); 2 * nv];
+    let (mut rate, rate_bar) = (vec![T::zero(); 2 * nv], vec![T::lit(0.3); 2 * nv]);
     let (mut state_bar, mut control_bar) = (vec![T::zero(); state.len()], vec![T::zero(); control.len()]);
     let mut params_bar = vec![T::zero(); params.len()];
     contenders.push(Contender::new(format!("{scalar} pullback"), move |calls| {
         for _ in 0..calls {
-            robot.eval_vjp(
-                &mut ws,
-                Point { params: &params, state: black_box(&state), control: &control },
-                T::zero(),
-                black_box(&rate_bar),
-                Bars { params: &mut params_bar, state: &mut state_bar, control: &mut control_bar },
-            );
+            let at = Point { params: &params, state: black_box(&state), control: &control };
+            let bars = Bars { params: &mut params_bar, state: &mut state_bar, control: &mut control_bar };
+            robot.eval(&mut ws, at, T::zero(), &mut rate);
+            robot.eval_vjp(&mut ws, at, T::zero(), black_box(&rate_bar), bars);
             black_box(&mut state_bar);
         }
     }));

@@ -10,15 +10,15 @@ mod attach;
 mod touch;
 mod workspace;
 
+use pullback_articulated::contact::{PenaltyLaw, pose_wrench};
+use pullback_articulated::rnea::Push;
+use pullback_articulated::{Articulated, Model};
 use pullback_core::layout::{Layout, Slice};
 use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, VectorField};
 use pullback_math::{Flat, Force, RECORD, Real, Vec3};
+use pullback_soft::element::{ParticleBars, Particles, record as side_by_side};
+use pullback_soft::{Soft, SoftBody};
 
-use crate::articulated::contact::{PenaltyLaw, pose_wrench};
-use crate::articulated::rnea::Push;
-use crate::articulated::{Articulated, Model};
-use crate::soft::element::{ParticleBars, Particles, record as side_by_side};
-use crate::soft::{Soft, SoftBody};
 use attach::{attachment, attachment_vjp};
 use touch::{TouchBars, Touching};
 
@@ -295,6 +295,7 @@ impl<T: Real> VectorField<T> for World {
             robot_state: zeros(nq + nv),
             robot_control: zeros(controls),
             robot_rate: zeros(2 * nv),
+            robot_rate_bar: zeros(2 * nv),
             force: vec![[T::zero(); 3]; n],
             pushes: vec![Push::default(); model.bodies.len()],
             force_bar: vec![[T::zero(); 3]; n],
@@ -368,6 +369,7 @@ impl<T: Real> VectorField<T> for World {
             robot_state,
             robot_control,
             robot_rate,
+            robot_rate_bar,
             force_bar,
             work,
             pushes,
@@ -379,13 +381,15 @@ impl<T: Real> VectorField<T> for World {
         } = ws;
         robot_state_bar.fill(T::zero());
         robot_control_bar.fill(T::zero());
-        robot_rate[..nv].copy_from_slice(&velocity_bar[..nv]);
-        robot_rate[nv..].copy_from_slice(&acceleration_bar[..nv]);
+        robot_rate_bar[..nv].copy_from_slice(&velocity_bar[..nv]);
+        robot_rate_bar[nv..].copy_from_slice(&acceleration_bar[..nv]);
+        let robot_at = Point { params, state: robot_state, control: robot_control };
+        self.robot.eval(robot, robot_at, time, robot_rate);
         self.robot.eval_vjp(
             robot,
-            Point { params, state: robot_state, control: robot_control },
+            robot_at,
             time,
-            robot_rate,
+            robot_rate_bar,
             Bars { params: params_bar, state: robot_state_bar, control: robot_control_bar },
         );
         for (bar, x) in control_bar.iter_mut().zip(&robot_control_bar[..self.robot_controls]) {

@@ -2,14 +2,13 @@
 //!
 //! Particles are taken a pack at a time. A pack that is surely away from a geom costs one distance test.
 
+use pullback_articulated::ContactDamping;
+use pullback_articulated::contact::{PenaltyLaw, Scene, penalty_force, penalty_force_vjp};
+use pullback_articulated::rnea::{Push, Sweep};
+use pullback_articulated::wide_geom::WideGeomBar;
+use pullback_collision::{Collider, Contact, INACTIVE, MAX_CONTACTS, collide, collide_vjp};
 use pullback_math::{Flat, Force, Mat3, Motion, Real, Transform, Vec3, differentiable};
-
-use crate::articulated::ContactDamping;
-use crate::articulated::contact::{PenaltyLaw, Scene, penalty_force, penalty_force_vjp};
-use crate::articulated::rnea::{Push, Sweep};
-use crate::articulated::wide_geom::WideGeomBar;
-use crate::collision::{Collider, Contact, INACTIVE, MAX_CONTACTS, collide, collide_vjp};
-use crate::soft::element::Particles;
+use pullback_soft::element::Particles;
 
 /// Force on a particle, and torque of its reaction about the origin of the body's frame.
 #[differentiable]

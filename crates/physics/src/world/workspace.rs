@@ -1,11 +1,10 @@
 //! What a [`World`](super::World) computes with, and the energy of its particles.
 
+use pullback_articulated::ArticulatedWorkspace;
+use pullback_articulated::rnea::Push;
 use pullback_core::Workspace;
 use pullback_math::{Force, RECORD, Real};
-
-use crate::articulated::ArticulatedWorkspace;
-use crate::articulated::rnea::Push;
-use crate::soft::SoftScratch;
+use pullback_soft::SoftScratch;
 
 /// Energy of particles, J.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -36,6 +35,7 @@ pub struct WorldWorkspace<T: Real> {
     pub(super) robot_state: Vec<T>,
     pub(super) robot_control: Vec<T>,
     pub(super) robot_rate: Vec<T>,
+    pub(super) robot_rate_bar: Vec<T>,
     /// Force on each particle, gravity aside, N.
     pub force: Vec<[T; 3]>,
     /// Push on each body.
@@ -54,6 +54,7 @@ impl<T: Real> Workspace for WorldWorkspace<T> {
             &self.robot_state,
             &self.robot_control,
             &self.robot_rate,
+            &self.robot_rate_bar,
             &self.work,
             &self.robot_state_bar,
             &self.robot_control_bar,

@@ -18,11 +18,7 @@ pub fn states(
     rollout
         .simulate(
             &mut ws,
-            &Inputs {
-                state: state.to_vec(),
-                controls: &control.repeat(steps).to_vec(),
-                params: params.to_vec(),
-            },
+            &Inputs { state: state.to_vec(), controls: control.repeat(steps), params: params.to_vec() },
             |at| states.push(at.state.to_vec()),
         )
         .unwrap();

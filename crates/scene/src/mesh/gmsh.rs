@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use pullback_math::Vec3;
-use pullback_physics::soft::mesh::{TetMesh, TriangleMesh};
+use pullback_soft::mesh::{TetMesh, TriangleMesh};
 
 use super::MeshError;
 use super::gmsh_cursor::Cursor;

@@ -152,10 +152,10 @@ impl TriangleMesh {
     pub fn into_model_mesh(
         self,
         name: impl Into<String>,
-    ) -> Result<pullback_physics::articulated::model::Mesh, MeshError> {
+    ) -> Result<pullback_articulated::model::Mesh, MeshError> {
         let hull = convex_hull(&self.vertices)?;
         let triangles = if self.triangles.is_empty() { hull.triangles } else { self.triangles };
-        Ok(pullback_physics::articulated::model::Mesh {
+        Ok(pullback_articulated::model::Mesh {
             name: name.into(),
             vertices: self.vertices,
             triangles,

@@ -2,8 +2,8 @@
 
 use std::f64::consts::PI;
 
+use pullback_articulated::model::Shape;
 use pullback_math::{SymMat3, Vec3};
-use pullback_physics::articulated::model::Shape;
 
 use super::MassProperties;
 

@@ -12,7 +12,7 @@
 
 use std::path::Path;
 
-use pullback_physics::soft::mesh::{MeshError as Fault, TetMesh, TriangleMesh};
+use pullback_soft::mesh::{MeshError as Fault, TetMesh, TriangleMesh};
 
 use super::gmsh::{HEADER, parse_gmsh};
 use super::{MeshError, parse_msh, parse_obj, parse_stl, read_bytes};

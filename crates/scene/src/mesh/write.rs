@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use pullback_math::Vec3;
-use pullback_physics::soft::mesh::TriangleMesh;
+use pullback_soft::mesh::TriangleMesh;
 
 use super::SoftMesh;
 

@@ -6,8 +6,8 @@
 
 use std::collections::HashMap;
 
+use pullback_articulated::{Actuator, ActuatorTarget, Articulated, Joint, JointKind, Model};
 use pullback_core::{ConfigError, Described, VectorField};
-use pullback_physics::articulated::{Actuator, ActuatorTarget, Articulated, Joint, JointKind, Model};
 
 use super::ImportOptions;
 use super::joint::is_limited;

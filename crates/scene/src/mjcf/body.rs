@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
+use pullback_articulated::{Joint, JointKind, Site};
 use pullback_math::{Mat3, Quat, Vec3};
-use pullback_physics::articulated::{Joint, JointKind, Site};
 
 use super::ImportOptions;
 use super::assets::Assets;
@@ -276,7 +276,7 @@ pub(super) fn check_moving_mass(nodes: &[Node]) -> Result<(), ImportError> {
         if !node.joints.is_empty() && (mass[i] < LEAST || inertia[i] < LEAST) {
             return Err(node.error("it moves but has no mass or inertia; add a geom or `<inertial>`"));
         }
-        let plane = node.geoms.iter().find(|g| g.geom.shape == pullback_physics::articulated::Shape::Plane);
+        let plane = node.geoms.iter().find(|g| g.geom.shape == pullback_articulated::Shape::Plane);
         if let (Some(plane), true) = (plane, root[i] != 0) {
             return Err(ImportError::new(&plane.place, "<geom>: a plane cannot move; put it into the world"));
         }

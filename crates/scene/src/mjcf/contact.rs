@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use pullback_physics::articulated::Model;
+use pullback_articulated::Model;
 
 use super::ImportOptions;
 use super::defaults::Defaults;

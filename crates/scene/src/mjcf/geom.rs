@@ -3,8 +3,8 @@
 //! Friction, `condim`, `margin`, `gap`, `priority`, `solmix`, `solref` and `solimp` are stored for the contact models that
 //! use them. Colour is kept; material, fluid shape and user data do not change motion and are dropped.
 
+use pullback_articulated::{ContactSoftness, Geom, Shape, Site};
 use pullback_math::{Quat, Vec3};
-use pullback_physics::articulated::{ContactSoftness, Geom, Shape, Site};
 
 use super::ImportOptions;
 use super::assets::Assets;

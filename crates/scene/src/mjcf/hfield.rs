@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use pullback_articulated::Heightfield;
 use pullback_math::Vec3;
-use pullback_physics::articulated::Heightfield;
 
 use super::ImportOptions;
 use super::assets::locate;

@@ -5,8 +5,8 @@
 
 use std::f64::consts::PI;
 
+use pullback_articulated::Shape;
 use pullback_math::{Mat3, Quat, SymMat3, Vec3};
-use pullback_physics::articulated::Shape;
 
 use super::ImportOptions;
 use super::mesh::SolidProperties;

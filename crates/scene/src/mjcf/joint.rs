@@ -4,8 +4,8 @@
 //! `solimpfriction`) are accepted and left to later constraint models. Dry friction itself, force limits, springs given by a
 //! time constant and polynomial springs and dampers are refused.
 
+use pullback_articulated::{Joint, JointKind};
 use pullback_math::Vec3;
-use pullback_physics::articulated::{Joint, JointKind};
 
 use super::ImportOptions;
 use super::pose::Pose;

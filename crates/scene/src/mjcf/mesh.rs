@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use pullback_articulated::Mesh;
 use pullback_math::{Quat, SymMat3, Vec3};
-use pullback_physics::articulated::Mesh;
 
 use super::ImportOptions;
 use super::assets::locate;

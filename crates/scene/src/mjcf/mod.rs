@@ -38,7 +38,7 @@ mod shell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pullback_physics::articulated::Model;
+use pullback_articulated::Model;
 
 pub use mesh::{LoadedMesh, MeshLoader, MeshSource, SolidProperties};
 

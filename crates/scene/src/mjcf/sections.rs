@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
+use pullback_articulated::{Body, JointKind, Keyframe, Model, ModelOptions, Shape};
 use pullback_math::Quat;
-use pullback_physics::articulated::{Body, JointKind, Keyframe, Model, ModelOptions, Shape};
 
 use super::ImportOptions;
 use super::actuator::{Targets, settle_damping_ratios};

@@ -1,7 +1,7 @@
 //! `<compiler>` and `<option>`: how the rest is read, and settings of the whole model.
 
+use pullback_articulated::{FrictionCone, Integrator, ModelOptions};
 use pullback_math::Vec3;
-use pullback_physics::articulated::{FrictionCone, Integrator, ModelOptions};
 
 use super::ImportOptions;
 use crate::ImportError;

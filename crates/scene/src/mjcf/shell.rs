@@ -6,8 +6,8 @@
 
 use std::f64::consts::PI;
 
+use pullback_articulated::Shape;
 use pullback_math::Vec3;
-use pullback_physics::articulated::Shape;
 
 use super::inertia::{primitive_inertia, primitive_volume};
 

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use pullback_math::{SymMat3, Vec3, symmetric_eigenvalues};
-use pullback_physics::articulated::model::{
+use pullback_articulated::model::{
     Actuator, ActuatorTarget, Body, Joint as ModelJoint, JointKind, Mimic, Model, Site,
 };
+use pullback_math::{SymMat3, Vec3, symmetric_eigenvalues};
 
 use super::collide::Collider;
 use super::read::{Joint, Link, Motion, Pose, Robot};

@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use pullback_articulated::model::{Geom, Model, Shape};
 use pullback_math::Vec3;
-use pullback_physics::articulated::model::{Geom, Model, Shape};
 
 use super::UrdfOptions;
 use super::read::{Geometry, Link, Pose};

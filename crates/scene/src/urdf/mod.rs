@@ -25,7 +25,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pullback_physics::articulated::model::Model;
+use pullback_articulated::model::Model;
 
 use crate::ImportError;
 use crate::xml::{self, Lenient};

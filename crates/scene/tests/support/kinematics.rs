@@ -1,7 +1,7 @@
 //! Placements and mass matrix of a model in the plainest way: body by body, M = Σ m JᵀJ + JωᵀIJω.
 
+use pullback_articulated::model::{JointKind, Model};
 use pullback_math::{Quat, Vec3};
-use pullback_physics::articulated::model::{JointKind, Model};
 
 /// A placement in the frame of a parent.
 #[derive(Clone, Copy, Debug)]

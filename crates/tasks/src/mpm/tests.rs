@@ -12,7 +12,7 @@ use pullback_physics::mpm::{Cloud, Grid, Mpm, Stuff};
 
 use super::{Size, blueprint};
 
-type Check = fn(&Mpm, &[f64], &[f64], &[f64], &Options) -> Report;
+type Check = fn(&Mpm, Point<'_, f64>, &Options) -> Report;
 
 /// The tools of a scene, with the body that carries them all moved to `at`.
 fn tools(scene: &str, at: Vec3<f64>) -> Model {

@@ -107,6 +107,9 @@ impl<F: FieldShape, D: Drive> FieldShape for Driven<F, D> {
     fn flat(&self) -> bool {
         self.field.flat()
     }
+    fn vjp_follows_eval(&self) -> bool {
+        self.field.vjp_follows_eval()
+    }
 }
 
 impl<T: Real, F: VectorField<T>, D: Drive> VectorField<T> for Driven<F, D> {

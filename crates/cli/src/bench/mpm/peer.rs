@@ -1,6 +1,6 @@
 //! Taichi and Warp on the same clouds: run `bench/taichi` and `bench/warp_mpm`, and say how far their gradients are from ours.
 
-use pullback_core::{Inputs, Rollout, Schedule};
+use pullback_core::{Rollout, Schedule};
 use pullback_tasks::{Goal, Results};
 use serde_json::{Value, json};
 

@@ -1,0 +1,424 @@
+//! Accelerations of a robot, v̇ = M(q)⁻¹ (τ(q, v, u) − bias(q, v)), and their pullback.
+//!
+//! The pullback needs neither Jacobians nor a tape. With λ = M⁻¹ v̇_bar, by the factorisation at hand: τ̄ = λ, and
+//! (q̄, v̄, θ̄, f̄) come from the pullback of inverse dynamics with cotangent −λ.
+
+use pullback_collision::{BroadPhase, Contact};
+use pullback_core::Workspace;
+use pullback_math::{Flat, Force, Real, SpatialInertia, SymMat3, Transform, Vec3};
+
+use super::contact::Scene;
+use super::coupling::CoupledWorkspace;
+use super::field::Articulated;
+use super::joint_forces::{joint_forces, joint_forces_vjp};
+use super::kinematic_params::KinematicInputs;
+use super::kinematics::{Kinematics, body_inertia};
+use super::mass_matrix::MassMatrix;
+use super::rnea::{
+    InverseDynamicsBars, Push, Sweep, SweepInputs, body_velocities, body_velocities_vjp, inverse_dynamics,
+    inverse_dynamics_vjp,
+};
+
+/// Scratch, and what was computed last.
+#[derive(Clone, Debug)]
+pub struct ArticulatedWorkspace<T> {
+    /// Poses, axes and inertias.
+    pub kinematics: Kinematics<T>,
+    /// Velocities, accelerations and forces of the bodies.
+    pub sweep: Sweep<T>,
+    /// The mass matrix, armature included.
+    pub mass: MassMatrix<T>,
+    /// RNEA(q, v, 0).
+    pub bias: Vec<T>,
+    /// Forces of joints and actuators.
+    pub tau: Vec<T>,
+    /// v̇.
+    pub acceleration: Vec<T>,
+    pub(super) lambda: Vec<T>,
+    tau_bar: Vec<T>,
+    tangent_bar: Vec<T>,
+    inertia_bars: Vec<SpatialInertia<T>>,
+    /// Empty unless bodies are pushed.
+    pushes: Vec<Push<T>>,
+    push_bars: Vec<Push<T>>,
+    /// Empty unless geoms may touch.
+    velocity_bars: Vec<Force<T>>,
+    wrenches: Vec<Force<T>>,
+    /// Cotangents of joint axes; empty unless kinematic parameters were asked for.
+    axis_bars: Vec<Force<T>>,
+    pub(super) coupled: CoupledWorkspace<T>,
+    /// Nothing where pairs are few.
+    broad: Option<BroadPhase>,
+}
+
+impl<T: Real> ArticulatedWorkspace<T> {
+    /// Memory for a robot.
+    pub(super) fn new(robot: &Articulated) -> Self {
+        let zeros = || vec![T::zero(); robot.model.nv];
+        let pushed = if robot.pushed.is_empty() && robot.pairs.is_empty() { 0 } else { robot.tree.bodies() };
+        let touching = if robot.pairs.is_empty() { 0 } else { robot.tree.bodies() };
+        let axes = if robot.index.kinematics.is_some() { robot.model.nv } else { 0 };
+        ArticulatedWorkspace {
+            kinematics: Kinematics::new(&robot.tree),
+            sweep: Sweep::new(&robot.tree),
+            mass: MassMatrix::new(&robot.tree),
+            bias: zeros(),
+            tau: zeros(),
+            acceleration: zeros(),
+            lambda: zeros(),
+            tau_bar: zeros(),
+            tangent_bar: zeros(),
+            inertia_bars: vec![SpatialInertia::zero(); robot.tree.bodies()],
+            pushes: vec![Push::default(); pushed],
+            push_bars: vec![Push::default(); pushed],
+            velocity_bars: vec![Force::zero(); touching],
+            wrenches: vec![Force::zero(); touching],
+            axis_bars: vec![Force::zero(); axes],
+            coupled: robot.coupling.as_ref().map_or_else(CoupledWorkspace::default, |c| c.workspace()),
+            broad: (robot.pairs.len() >= robot.many)
+                .then(|| BroadPhase::new(robot.pairs.clone()).reserved(robot.model.geoms.len())),
+        }
+    }
+}
+
+impl<T: Real> Workspace for ArticulatedWorkspace<T> {
+    fn heap_bytes(&self) -> usize {
+        let scalars =
+            [&self.bias, &self.tau, &self.acceleration, &self.lambda, &self.tau_bar, &self.tangent_bar];
+        scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
+            + self.inertia_bars.capacity() * size_of::<SpatialInertia<T>>()
+            + (self.pushes.capacity() + self.push_bars.capacity()) * size_of::<Push<T>>()
+            + (self.velocity_bars.capacity() + self.wrenches.capacity() + self.axis_bars.capacity())
+                * size_of::<Force<T>>()
+            + self.coupled.heap_bytes()
+            + self.broad.as_ref().map_or(0, BroadPhase::heap_bytes)
+            + self.kinematics.heap_bytes()
+            + self.sweep.heap_bytes()
+            + self.mass.heap_bytes()
+    }
+}
+
+impl Articulated {
+    /// Poses, axes and inertias at a state.
+    pub fn update_kinematics<T: Real>(&self, ws: &mut ArticulatedWorkspace<T>, params: &[T], state: &[T]) {
+        let ArticulatedWorkspace { kinematics, coupled, .. } = ws;
+        let q = match &self.coupling {
+            None => state,
+            Some(coupling) => {
+                coupling.expand_state(params, state, &mut coupled.state);
+                &coupled.state
+            }
+        };
+        kinematics.update(&self.model, &self.tree, &self.index, params, &q[..self.model.nq]);
+    }
+
+    /// The mass matrix last computed, row by row.
+    pub fn mass_matrix<T: Real>(&self, ws: &ArticulatedWorkspace<T>, params: &[T]) -> Vec<T> {
+        match &self.coupling {
+            None => ws.mass.dense(&self.tree),
+            Some(coupling) => coupling.mass_matrix(&self.tree, params, &ws.mass),
+        }
+    }
+
+    /// A generalised force on the velocities of the state, from one on those of all joints.
+    pub fn generalised_force<T: Real>(&self, params: &[T], full: &[T]) -> Vec<T> {
+        match &self.coupling {
+            None => full.to_vec(),
+            Some(coupling) => coupling.reduce(params, full),
+        }
+    }
+
+    /// Accelerations at a state, leaving everything computed on the way in the workspace; what it holds per coordinate or
+    /// velocity is of all joints, those that follow others included.
+    pub fn accelerations<T: Real>(
+        &self,
+        ws: &mut ArticulatedWorkspace<T>,
+        params: &[T],
+        state: &[T],
+        control: &[T],
+    ) {
+        let Some(coupling) = &self.coupling else {
+            return self.full_accelerations(ws, params, state, control);
+        };
+        let mut full = std::mem::take(&mut ws.coupled.state);
+        coupling.expand_state(params, state, &mut full);
+        self.full_accelerations(ws, params, &full, control);
+        ws.coupled.state = full;
+    }
+
+    /// Accelerations at a state of all joints.
+    fn full_accelerations<T: Real>(
+        &self,
+        ws: &mut ArticulatedWorkspace<T>,
+        params: &[T],
+        state: &[T],
+        control: &[T],
+    ) {
+        let (q, v) = state.split_at(self.model.nq);
+        let ArticulatedWorkspace {
+            kinematics,
+            sweep,
+            mass,
+            bias,
+            tau,
+            acceleration,
+            pushes,
+            coupled,
+            broad,
+            ..
+        } = ws;
+        kinematics.update(&self.model, &self.tree, &self.index, params, q);
+
+        // bias = RNEA(q, v, 0), pushes from outside included
+        let (control, pushing) = control.split_at(self.model.actuators.len());
+        pushes.fill(Push::default());
+        for (i, body) in self.pushed.iter().enumerate() {
+            pushes[*body] = Push::read(&pushing[6 * i..]);
+        }
+        if !self.pairs.is_empty() {
+            body_velocities(&self.inputs(kinematics, params, v, &[]), sweep);
+            let mut contacts = self.contacts(kinematics, params);
+            if let Some(phase) = broad {
+                contacts.pairs = contacts.near(phase);
+            }
+            contacts.add_forces(sweep, pushes);
+        }
+        let at = self.inputs(kinematics, params, v, pushes);
+        inverse_dynamics(&at, None, sweep, bias);
+
+        // M = CRBA(q) + armature
+        mass.update(&self.tree, kinematics);
+        for (j, joint) in self.model.joints.iter().enumerate() {
+            let extra = self.diagonal(params, j);
+            for k in joint.v..joint.v + joint.kind.velocities() {
+                mass.add_diagonal(&self.tree, k, extra);
+            }
+        }
+
+        // v̇ = M⁻¹ (τ − bias)
+        tau.fill(T::zero());
+        joint_forces(&self.model, &self.index, params, (q, v, control), tau);
+        for ((a, tau), bias) in acceleration.iter_mut().zip(tau.iter()).zip(bias.iter()) {
+            *a = *tau - *bias;
+        }
+        match &self.coupling {
+            None => {
+                mass.factorize(&self.tree);
+                mass.solve(&self.tree, acceleration);
+            }
+            Some(coupling) => {
+                coupling.factorize(&self.tree, params, mass, coupled);
+                coupling.solve(coupled, acceleration);
+            }
+        }
+    }
+
+    /// What a joint adds to the diagonal of the mass matrix: armature, and dt·damping where that is implicit.
+    #[inline(always)]
+    pub(super) fn diagonal<T: Real>(&self, params: &[T], joint: usize) -> T {
+        let p = &params[self.index.joint[joint]..];
+        self.implicit_damping.map_or(p[2], |h| p[2] + p[0] * T::lit(h))
+    }
+
+    fn inputs<'a, T: Real>(
+        &'a self,
+        kinematics: &'a Kinematics<T>,
+        params: &[T],
+        v: &'a [T],
+        external: &'a [Push<T>],
+    ) -> SweepInputs<'a, T> {
+        let gravity = Vec3::read(&params[self.index.gravity..]);
+        SweepInputs { tree: &self.tree, kinematics, v, gravity, external }
+    }
+
+    /// What contact forces at these poses depend on.
+    pub fn contacts<'a, T: Real>(&'a self, kinematics: &'a Kinematics<T>, params: &'a [T]) -> Scene<'a, T> {
+        Scene { model: &self.model, pairs: &self.pairs, index: &self.index, params, kinematics }
+    }
+
+    /// Hands every candidate contact at the state last computed to `visit`: the two geoms, and the contact.
+    pub fn for_each_contact<T: Real>(
+        &self,
+        ws: &ArticulatedWorkspace<T>,
+        params: &[T],
+        visit: impl FnMut((usize, usize), &Contact<T>),
+    ) {
+        self.contacts(&ws.kinematics, params).for_each_contact(visit);
+    }
+
+    /// The pullback of [`Articulated::full_accelerations`] with M⁻¹ v̇_bar in the workspace: *adds* to all cotangents.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn full_pullback<T: Real>(
+        &self,
+        ws: &mut ArticulatedWorkspace<T>,
+        params: &[T],
+        state: &[T],
+        control: &[T],
+        state_bar: &mut [T],
+        control_bar: &mut [T],
+        params_bar: &mut [T],
+    ) {
+        let (q, v) = state.split_at(self.model.nq);
+        let (q_bar, v_bar) = state_bar.split_at_mut(self.model.nq);
+
+        // M v̇ + bias = τ:  armature (and implicit damping) on the diagonal
+        for (j, joint) in self.model.joints.iter().enumerate() {
+            let at = self.index.joint[j];
+            for k in joint.v..joint.v + joint.kind.velocities() {
+                let bar = ws.lambda[k] * ws.acceleration[k];
+                params_bar[at + 2] -= bar;
+                if let Some(h) = self.implicit_damping {
+                    params_bar[at] -= bar * T::lit(h);
+                }
+            }
+        }
+
+        // τ̄ = λ
+        let (control, _) = control.split_at(self.model.actuators.len());
+        let (control_bar, pushing_bar) = control_bar.split_at_mut(self.model.actuators.len());
+        let bars = (&mut *q_bar, &mut *v_bar, control_bar);
+        joint_forces_vjp(&self.model, &self.index, params, (q, v, control), &ws.lambda, bars, params_bar);
+
+        // (q̄, v̄, θ̄) by the pullback of RNEA with cotangent −λ
+        let ArticulatedWorkspace {
+            kinematics,
+            sweep,
+            acceleration,
+            lambda,
+            tau_bar,
+            tangent_bar,
+            inertia_bars,
+            bias,
+            pushes,
+            push_bars,
+            velocity_bars,
+            wrenches,
+            axis_bars,
+            broad,
+            ..
+        } = ws;
+        for (bar, λ) in tau_bar.iter_mut().zip(lambda.iter()) {
+            *bar = -*λ;
+        }
+        tangent_bar.fill(T::zero());
+        inertia_bars.fill(SpatialInertia::zero());
+        let mut gravity_bar = Vec3::zero();
+        push_bars.fill(Push::default());
+        axis_bars.fill(Force::zero());
+        let at = self.inputs(kinematics, params, v, pushes);
+        inverse_dynamics(&at, Some(acceleration), sweep, bias);
+        let mut bars = InverseDynamicsBars {
+            tangent: tangent_bar,
+            v: v_bar,
+            gravity: &mut gravity_bar,
+            inertias: inertia_bars,
+            external: push_bars,
+            axes: axis_bars,
+        };
+        inverse_dynamics_vjp(&at, acceleration, tau_bar, sweep, &mut bars);
+        for (i, body) in self.pushed.iter().enumerate() {
+            push_bars[*body].add_to(&mut pushing_bar[6 * i..]);
+        }
+        if !self.pairs.is_empty() {
+            velocity_bars.fill(Force::zero());
+            wrenches.fill(Force::zero());
+            let mut contacts = self.contacts(kinematics, params);
+            if let Some(phase) = broad {
+                contacts.pairs = phase.last();
+            }
+            contacts.add_forces_vjp(sweep, push_bars, velocity_bars, wrenches, params_bar);
+            body_velocities_vjp(&at, velocity_bars, wrenches, tangent_bar, v_bar, axis_bars);
+        }
+        gravity_bar.add_to(&mut params_bar[self.index.gravity..]);
+        self.all_coordinates.add_tangent(q, tangent_bar, q_bar);
+        if let Some(slots) = &self.index.kinematics {
+            let inputs = KinematicInputs {
+                model: &self.model,
+                tree: &self.tree,
+                index: &self.index,
+                params,
+                kinematics,
+                q,
+                axis_bars,
+            };
+            let touch = |b: usize| wrenches.get(b).copied().unwrap_or(Force::zero());
+            inputs.add_bars(slots, |b| sweep.wrench(b) + touch(b), params_bar);
+        }
+        self.body_params_vjp(ws, params, params_bar);
+    }
+
+    /// Poses and velocities of all bodies at a state, left in the workspace.
+    pub fn motion<T: Real>(&self, ws: &mut ArticulatedWorkspace<T>, params: &[T], state: &[T]) {
+        self.update_kinematics(ws, params, state);
+        let full = if self.coupling.is_some() { &ws.coupled.state } else { state };
+        let at = self.inputs(&ws.kinematics, params, &full[self.model.nq..], &[]);
+        body_velocities(&at, &mut ws.sweep);
+    }
+
+    /// The pullback of [`Articulated::motion`] at the state last computed: *adds* what cotangents of body velocities (forces
+    /// about the trees' points) and wrenches on displacements of the bodies give.
+    pub fn motion_vjp<T: Real>(
+        &self,
+        ws: &mut ArticulatedWorkspace<T>,
+        params: &[T],
+        state: &[T],
+        velocity_bars: &mut [Force<T>],
+        wrenches: &mut [Force<T>],
+        state_bar: &mut [T],
+        params_bar: &mut [T],
+    ) {
+        let Some(coupling) = &self.coupling else {
+            return self.full_motion_vjp(ws, params, state, velocity_bars, wrenches, state_bar, params_bar);
+        };
+        let full = std::mem::take(&mut ws.coupled.state);
+        let mut full_bar = std::mem::take(&mut ws.coupled.state_bar);
+        full_bar.fill(T::zero());
+        self.full_motion_vjp(ws, params, &full, velocity_bars, wrenches, &mut full_bar, params_bar);
+        (ws.coupled.state, ws.coupled.state_bar) = (full, full_bar);
+        coupling.expand_state_vjp(&ws.coupled, params, state, state_bar, params_bar);
+    }
+
+    fn full_motion_vjp<T: Real>(
+        &self,
+        ws: &mut ArticulatedWorkspace<T>,
+        params: &[T],
+        state: &[T],
+        velocity_bars: &mut [Force<T>],
+        wrenches: &mut [Force<T>],
+        state_bar: &mut [T],
+        params_bar: &mut [T],
+    ) {
+        let (q, v) = state.split_at(self.model.nq);
+        let (q_bar, v_bar) = state_bar.split_at_mut(self.model.nq);
+        let ArticulatedWorkspace { kinematics, tangent_bar, axis_bars, .. } = ws;
+        tangent_bar.fill(T::zero());
+        axis_bars.fill(Force::zero());
+        let at = self.inputs(kinematics, params, v, &[]);
+        body_velocities_vjp(&at, velocity_bars, wrenches, tangent_bar, v_bar, axis_bars);
+        self.all_coordinates.add_tangent(q, tangent_bar, q_bar);
+        if let Some(slots) = &self.index.kinematics {
+            let inputs = KinematicInputs {
+                model: &self.model,
+                tree: &self.tree,
+                index: &self.index,
+                params,
+                kinematics,
+                q,
+                axis_bars,
+            };
+            inputs.add_bars(slots, |b| wrenches[b], params_bar);
+        }
+    }
+
+    /// Cotangents of body parameters from those of the inertias in the world.
+    fn body_params_vjp<T: Real>(&self, ws: &ArticulatedWorkspace<T>, params: &[T], params_bar: &mut [T]) {
+        for b in 1..self.tree.bodies() {
+            let at = self.index.body[b];
+            let pose = ws.kinematics.world_from_body[b];
+            let about_origin = Transform::new(pose.rotation, pose.translation - ws.kinematics.origins[b]);
+            let (_, in_body) = about_origin.inertia_vjp(body_inertia(params, at), ws.inertia_bars[b]);
+            let (mass, com, inertia) = <(T, Vec3<T>, SymMat3<T>)>::read(&params[at..at + 10]);
+            SpatialInertia::from_com_vjp(mass, com, inertia, in_body).add_to(&mut params_bar[at..at + 10]);
+        }
+    }
+}

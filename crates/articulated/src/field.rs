@@ -1,0 +1,257 @@
+//! [`Articulated`]: a model as a vector field, v̇ = M(q)⁻¹ (τ(q, v, u) − bias(q, v)).
+//!
+//! What is computed and pulled back is in `dynamics.rs`; here it is built, named and put behind [`VectorField`]. Joints that follow
+//! others are left out of the state; see [`super::coupling`].
+
+use pullback_core::layout::{Layout, LayoutBuilder, Slice};
+use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, VectorField};
+use pullback_math::{Flat, Real, Vec3, rotation_vector_rate, rotation_vector_rate_vjp};
+
+use super::contact::MANY_PAIRS;
+use super::coordinates::Coordinates;
+use super::coupling::Coupling;
+use super::dynamics::ArticulatedWorkspace;
+use super::kinematic_params;
+use super::model::Model;
+use super::pairs::{candidate_pairs, check_tori};
+use super::tree::{ParamIndex, Tree, layout};
+
+/// A robot: state (q, v), control per actuator, parameters by name.
+#[derive(Clone, Debug)]
+pub struct Articulated {
+    pub(super) model: Model,
+    pub(super) tree: Tree,
+    layout: Layout,
+    pub(super) index: ParamIndex,
+    /// Of the state, and of the state with all joints.
+    coordinates: Coordinates,
+    pub(super) all_coordinates: Coordinates,
+    pub(super) coupling: Option<Coupling>,
+    pub(super) implicit_damping: Option<f64>,
+    straight: bool,
+    /// Bodies that controls push on.
+    pub(super) pushed: Vec<usize>,
+    /// Pairs of geoms that may touch.
+    pub(super) pairs: Vec<(usize, usize)>,
+    /// From how many pairs on they are culled by sort and sweep.
+    pub(super) many: usize,
+}
+
+impl Articulated {
+    /// Makes a compiled model move.
+    pub fn new(model: Model) -> Result<Self, ConfigError> {
+        let (layout, index) = layout(&model)?;
+        let pairs = if model.options.contact { candidate_pairs(&model) } else { Vec::new() };
+        check_tori(&model, &pairs)?;
+        let follows = |j: usize| model.mimics.iter().any(|m| m.joint == j);
+        let coordinates = Coordinates::new(&model, |j| !follows(j));
+        Ok(Articulated {
+            all_coordinates: Coordinates::new(&model, |_| true),
+            coupling: Coupling::new(&model, &coordinates, &index.mimic)?,
+            coordinates,
+            tree: Tree::new(&model),
+            model,
+            layout,
+            index,
+            implicit_damping: None,
+            straight: true,
+            pushed: Vec::new(),
+            pairs,
+            many: MANY_PAIRS,
+        })
+    }
+
+    /// Treats joint damping implicitly over Euler steps of `dt` seconds: (M + dt·C) v̇ = τ − bias. Stiff damping is then
+    /// stable. Only for semi-implicit Euler with this step.
+    pub fn with_implicit_damping(mut self, dt: f64) -> Self {
+        self.implicit_damping = Some(dt);
+        self
+    }
+
+    /// Advances orientations the way MuJoCo's RK4 does, without Munthe-Kaas' correction: second order, for comparison.
+    pub fn with_plain_rotations(mut self) -> Self {
+        self.straight = false;
+        self
+    }
+
+    /// Culls pairs of geoms by sort and sweep from this many on; [`MANY_PAIRS`] unless told. Results do not depend on it.
+    pub fn with_broad_phase_from(mut self, pairs: usize) -> Self {
+        self.many = pairs;
+        self
+    }
+
+    /// Adds how bodies and joints stand to the parameters: `BODY.position` and `BODY.orientation` in the parent, `JOINT.anchor`,
+    /// `JOINT.axis` and `JOINT.reference`; see [`kinematic_params`]. Pullbacks then cost a little more.
+    pub fn with_kinematic_params(mut self) -> Result<Self, ConfigError> {
+        if self.index.kinematics.is_none() {
+            let first = self.layout.params.len();
+            let (builder, index) =
+                kinematic_params::add_slices(&self.model, first, LayoutBuilder::from(self.layout))?;
+            self.layout = builder.build()?;
+            self.index.kinematics = Some(index);
+        }
+        Ok(self)
+    }
+
+    /// Adds controls that push on the bodies named: `BODY.force` (N) and `BODY.torque` (N m), at the origin of the body's
+    /// frame, in world axes.
+    pub fn with_pushes(mut self, bodies: &[&str]) -> Result<Self, ConfigError> {
+        let mut builder = LayoutBuilder::from(self.layout);
+        for name in bodies {
+            let found = self.model.bodies.iter().skip(1).position(|b| b.name == *name);
+            let body = found.ok_or_else(|| ConfigError::new(format!("no body is called `{name}`")))?;
+            self.pushed.push(body + 1);
+            builder = builder.control(Slice::new(format!("{name}.force"), 3, "N")).control(Slice::new(
+                format!("{name}.torque"),
+                3,
+                "N m",
+            ));
+        }
+        self.layout = builder.build()?;
+        Ok(self)
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+    /// Its structure.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+    /// Where its parameters lie.
+    pub fn index(&self) -> &ParamIndex {
+        &self.index
+    }
+
+    /// Where joints lie in the state.
+    pub fn coordinates(&self) -> &Coordinates {
+        &self.coordinates
+    }
+}
+
+impl Described for Articulated {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+
+impl FieldShape for Articulated {
+    fn rate_len(&self) -> usize {
+        2 * self.coordinates.nv
+    }
+    fn velocities(&self) -> Option<usize> {
+        Some(self.coordinates.nv)
+    }
+    fn flat(&self) -> bool {
+        self.coordinates.nq == self.coordinates.nv
+    }
+    fn vjp_follows_eval(&self) -> bool {
+        true
+    }
+}
+
+impl<T: Real> VectorField<T> for Articulated {
+    type Workspace = ArticulatedWorkspace<T>;
+
+    fn workspace(&self) -> Self::Workspace {
+        ArticulatedWorkspace::new(self)
+    }
+
+    fn eval(&self, ws: &mut Self::Workspace, at: Point<'_, T>, _time: T, rate: &mut [T]) {
+        let Point { params, state, control } = at;
+        self.accelerations(ws, params, state, control);
+        let (velocity, acceleration) = rate.split_at_mut(self.coordinates.nv);
+        velocity.copy_from_slice(&state[self.coordinates.nq..]);
+        match &self.coupling {
+            None => acceleration.copy_from_slice(&ws.acceleration),
+            Some(coupling) => coupling.independent(&ws.acceleration, acceleration),
+        }
+    }
+
+    fn eval_vjp(
+        &self,
+        ws: &mut Self::Workspace,
+        at: Point<'_, T>,
+        _time: T,
+        rate_bar: &[T],
+        bars: Bars<'_, T>,
+    ) -> T {
+        let Point { params, state, control } = at;
+        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
+        let Coordinates { nq, nv, .. } = self.coordinates;
+        for (bar, x) in state_bar[nq..].iter_mut().zip(rate_bar) {
+            *bar += *x;
+        }
+
+        // λ = M⁻¹ v̇_bar
+        let Some(coupling) = &self.coupling else {
+            ws.lambda.copy_from_slice(&rate_bar[nv..]);
+            ws.mass.solve(&self.tree, &mut ws.lambda);
+            self.full_pullback(ws, params, state, control, state_bar, control_bar, params_bar);
+            return T::zero();
+        };
+        coupling.multipliers(&mut ws.coupled, &rate_bar[nv..], &mut ws.lambda);
+        let full = std::mem::take(&mut ws.coupled.state);
+        let mut full_bar = std::mem::take(&mut ws.coupled.state_bar);
+        full_bar.fill(T::zero());
+        self.full_pullback(ws, params, &full, control, &mut full_bar, control_bar, params_bar);
+        (ws.coupled.state, ws.coupled.state_bar) = (full, full_bar);
+        coupling.expand_state_vjp(&ws.coupled, params, state, state_bar, params_bar);
+        // By now `bias` is RNEA(q, v, v̇).
+        let ArticulatedWorkspace { mass, coupled, lambda, acceleration, bias, tau, .. } = ws;
+        let residual =
+            |k: usize| bias[k] + self.diagonal(params, self.tree.dof_joint[k]) * acceleration[k] - tau[k];
+        coupling.equation_vjp(&self.tree, mass, coupled, (lambda, acceleration), residual, params_bar);
+        T::zero()
+    }
+
+    fn advance(&self, state: &[T], rate: &[T], h: T, next: &mut [T]) {
+        self.coordinates.advance(state, rate, h, next);
+    }
+
+    fn advance_vjp(
+        &self,
+        state: &[T],
+        rate: &[T],
+        h: T,
+        next_bar: &[T],
+        state_bar: &mut [T],
+        rate_bar: &mut [T],
+    ) {
+        self.coordinates.advance_vjp(state, rate, h, next_bar, state_bar, rate_bar);
+    }
+
+    fn dexp_inverse(&self, increment: &[T], h: T, rate: &mut [T]) {
+        self.for_each_rotation(|v| {
+            let u = Vec3::read(&increment[v..]) * h;
+            rotation_vector_rate(u, Vec3::read(&rate[v..])).write(&mut rate[v..]);
+        });
+    }
+
+    fn dexp_inverse_vjp(
+        &self,
+        increment: &[T],
+        h: T,
+        rate: &[T],
+        rate_bar: &mut [T],
+        increment_bar: &mut [T],
+    ) {
+        self.for_each_rotation(|v| {
+            let u = Vec3::read(&increment[v..]) * h;
+            let bar = Vec3::read(&rate_bar[v..]);
+            let (u_bar, omega_bar) = rotation_vector_rate_vjp(u, Vec3::read(&rate[v..]), bar);
+            omega_bar.write(&mut rate_bar[v..]);
+            (u_bar * h).add_to(&mut increment_bar[v..]);
+        });
+    }
+}
+
+impl Articulated {
+    /// Visits the first velocity of every rotation that is straightened.
+    fn for_each_rotation(&self, mut visit: impl FnMut(usize)) {
+        if self.straight {
+            self.coordinates.rotations().iter().for_each(|(_, v)| visit(*v));
+        }
+    }
+}

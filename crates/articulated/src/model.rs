@@ -1,0 +1,169 @@
+//! What a robot is: a tree of bodies with joints, geoms, sites and actuators, compiled and checked.
+//!
+//! Conventions are MuJoCo's. Body 0 is the world. Bodies stand parent before child, joints and geoms in body order. A free
+//! joint has 7 coordinates (position, unit quaternion wxyz) and 6 velocities (linear in the world frame, angular in the
+//! body frame); a ball joint 4 and 3; hinge and slide 1 and 1. Importers and builders fill the plain structs and call
+//! [`Model::compile`], which assigns indices and refuses what makes no sense.
+
+mod check;
+mod geom;
+mod joint;
+mod options;
+
+use pullback_collision::Collider;
+use pullback_core::ConfigError;
+use pullback_math::{Quat, Real, SymMat3, Vec3};
+
+pub use geom::{ContactSoftness, Geom};
+pub use joint::{Actuator, ActuatorTarget, Joint, JointKind, Mimic};
+pub use options::{ContactDamping, ContactMaterials, FrictionCone, Integrator, MaterialMixing, ModelOptions};
+pub use pullback_collision::{Heightfield, Mesh, Shape};
+
+/// A rigid body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Body {
+    /// Unique name.
+    pub name: String,
+    /// Index of the parent; the world is its own.
+    pub parent: usize,
+    /// Position of the body frame in the parent's, m.
+    pub position: Vec3<f64>,
+    /// Orientation of the body frame in the parent's.
+    pub orientation: Quat<f64>,
+    /// Mass, kg.
+    pub mass: f64,
+    /// Centre of mass in the body frame, m.
+    pub com: Vec3<f64>,
+    /// Inertia about the centre of mass, axes of the body frame, kg m².
+    pub inertia: SymMat3<f64>,
+}
+
+/// A named frame on a body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// Unique name.
+    pub name: String,
+    /// The body that carries it.
+    pub body: usize,
+    /// Position in the body frame, m.
+    pub position: Vec3<f64>,
+    /// Orientation in the body frame.
+    pub orientation: Quat<f64>,
+}
+
+/// A named configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Keyframe {
+    /// Name.
+    pub name: String,
+    /// Coordinates.
+    pub q: Vec<f64>,
+    /// Velocities.
+    pub v: Vec<f64>,
+    /// Controls.
+    pub control: Vec<f64>,
+}
+
+/// A compiled model; immutable once made.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Model {
+    /// Name.
+    pub name: String,
+    /// Bodies, the world first, parents before children.
+    pub bodies: Vec<Body>,
+    /// Joints, in body order.
+    pub joints: Vec<Joint>,
+    /// Geoms, in body order.
+    pub geoms: Vec<Geom>,
+    /// Sites.
+    pub sites: Vec<Site>,
+    /// Actuators.
+    pub actuators: Vec<Actuator>,
+    /// Meshes that geoms refer to.
+    pub meshes: Vec<Mesh>,
+    /// Terrain that geoms refer to.
+    pub heightfields: Vec<Heightfield>,
+    /// Joints that follow others.
+    pub mimics: Vec<Mimic>,
+    /// Pairs of geoms that always collide.
+    pub pairs: Vec<(usize, usize)>,
+    /// Sliding friction of each of `pairs`, in place of that of their geoms; may end early.
+    pub pair_friction: Vec<f64>,
+    /// Pairs of bodies that never collide.
+    pub excludes: Vec<(usize, usize)>,
+    /// Named configurations.
+    pub keyframes: Vec<Keyframe>,
+    /// Settings.
+    pub options: ModelOptions,
+    /// Number of coordinates; set by [`Model::compile`].
+    pub nq: usize,
+    /// Number of velocities; set by [`Model::compile`].
+    pub nv: usize,
+}
+
+impl Model {
+    /// A model with nothing but the world.
+    pub fn new(name: impl Into<String>) -> Self {
+        let world = Body {
+            name: "world".into(),
+            parent: 0,
+            position: Vec3::zero(),
+            orientation: Quat::identity(),
+            mass: 0.0,
+            com: Vec3::zero(),
+            inertia: SymMat3::zero(),
+        };
+        Model { name: name.into(), bodies: vec![world], ..Model::default() }
+    }
+
+    /// Checks the model and assigns coordinates and velocities to its joints.
+    pub fn compile(mut self) -> Result<Model, ConfigError> {
+        self.check_bodies()?;
+        self.check_joints()?;
+        let (mut nq, mut nv) = (0, 0);
+        for joint in &mut self.joints {
+            (joint.q, joint.v) = (nq, nv);
+            nq += joint.kind.coordinates();
+            nv += joint.kind.velocities();
+            if joint.kind == JointKind::Free {
+                joint.anchor = Vec3::zero();
+            }
+        }
+        (self.nq, self.nv) = (nq, nv);
+        self.check_the_rest()?;
+        Ok(self)
+    }
+
+    /// Coordinates in which all bodies stand as described.
+    pub fn reference_configuration(&self) -> Vec<f64> {
+        let mut q = vec![0.0; self.nq];
+        for joint in &self.joints {
+            let body = &self.bodies[joint.body];
+            match joint.kind {
+                JointKind::Free => {
+                    let (p, o) = (body.position, body.orientation);
+                    q[joint.q..joint.q + 7].copy_from_slice(&[p.x, p.y, p.z, o.w, o.x, o.y, o.z]);
+                }
+                JointKind::Ball => q[joint.q] = 1.0,
+                JointKind::Hinge | JointKind::Slide => q[joint.q] = joint.reference,
+            }
+        }
+        q
+    }
+
+    /// Sliding friction that a pair of geoms brings itself.
+    pub fn friction_of_pair(&self, a: usize, b: usize) -> Option<f64> {
+        let listed = self.pairs.iter().zip(&self.pair_friction);
+        listed.rev().find(|(pair, _)| **pair == (a, b) || **pair == (b, a)).map(|(_, friction)| *friction)
+    }
+
+    /// Joints of a body, in order.
+    pub fn joints_of(&self, body: usize) -> impl Iterator<Item = &Joint> {
+        self.joints.iter().filter(move |j| j.body == body)
+    }
+
+    /// The shape of a geom as the narrow phase sees it, with its sizes as described.
+    pub fn collider<T: Real>(&self, geom: &Geom) -> Collider<'_, T> {
+        Collider::of_shape(&geom.shape, &self.meshes, &self.heightfields)
+    }
+}

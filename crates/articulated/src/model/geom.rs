@@ -1,0 +1,85 @@
+//! Shapes on bodies: what collides, and what is seen.
+
+use pullback_collision::Shape;
+use pullback_math::{Quat, Vec3};
+
+/// MuJoCo's parameters of soft contact, for the contact models that use them; others ignore them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContactSoftness {
+    /// Dimension of the contact force: 1 frictionless, 3 sliding, 4 with torsion, 6 with rolling.
+    pub dimension: u32,
+    /// The geom of higher priority sets the parameters of a contact.
+    pub priority: i32,
+    /// Weight of this geom's parameters between geoms of equal priority.
+    pub mix: f64,
+    /// Time constant (s) and damping ratio of the contact; both negative: −stiffness and −damping.
+    pub reference: [f64; 2],
+    /// Impedance: smallest, largest, width (m), midpoint, power.
+    pub impedance: [f64; 5],
+    /// Part of the margin in which a contact is found but exerts no force, m.
+    pub gap: f64,
+}
+
+impl Default for ContactSoftness {
+    fn default() -> Self {
+        ContactSoftness {
+            dimension: 3,
+            priority: 0,
+            mix: 1.0,
+            reference: [0.02, 1.0],
+            impedance: [0.9, 0.95, 0.001, 0.5, 2.0],
+            gap: 0.0,
+        }
+    }
+}
+
+/// A shape on a body, for contact and for looking at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Geom {
+    /// Unique name.
+    pub name: String,
+    /// The body that carries it.
+    pub body: usize,
+    /// What it is.
+    pub shape: Shape,
+    /// Position in the body frame, m.
+    pub position: Vec3<f64>,
+    /// Orientation in the body frame.
+    pub orientation: Quat<f64>,
+    /// Bits that collide with others' `collides_with`.
+    pub collision_bits: u32,
+    /// Bits this collides with.
+    pub collides_with: u32,
+    /// Sliding, torsional and rolling friction.
+    pub friction: [f64; 3],
+    /// Distance at which contact begins, m.
+    pub margin: f64,
+    /// How a soft contact of this geom behaves.
+    pub softness: ContactSoftness,
+    /// Colour and opacity.
+    pub rgba: [f32; 4],
+}
+
+impl Geom {
+    /// A grey shape in the frame of `body`, which collides with all others, with MuJoCo's friction.
+    ///
+    /// ```
+    /// use pullback_articulated::{Geom, Shape};
+    /// let ball = Geom { friction: [0.5, 0.0, 0.0], ..Geom::new("ball", 1, Shape::Sphere { radius: 0.1 }) };
+    /// ```
+    pub fn new(name: impl Into<String>, body: usize, shape: Shape) -> Self {
+        Geom {
+            name: name.into(),
+            body,
+            shape,
+            position: Vec3::zero(),
+            orientation: Quat::identity(),
+            collision_bits: 1,
+            collides_with: 1,
+            friction: [1.0, 0.005, 0.0001],
+            margin: 0.0,
+            softness: ContactSoftness::default(),
+            rgba: [0.5, 0.5, 0.5, 1.0],
+        }
+    }
+}

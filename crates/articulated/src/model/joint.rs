@@ -1,0 +1,135 @@
+//! Joints, and what pulls on them or ties them together.
+
+use pullback_math::Vec3;
+
+/// How a joint moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JointKind {
+    /// Six degrees of freedom; only for children of the world.
+    Free,
+    /// Rotation about a point.
+    Ball,
+    /// Rotation about an axis.
+    Hinge,
+    /// Translation along an axis.
+    Slide,
+}
+
+impl JointKind {
+    /// Number of coordinates.
+    pub fn coordinates(self) -> usize {
+        match self {
+            JointKind::Free => 7,
+            JointKind::Ball => 4,
+            JointKind::Hinge | JointKind::Slide => 1,
+        }
+    }
+    /// Number of velocities.
+    pub fn velocities(self) -> usize {
+        match self {
+            JointKind::Free => 6,
+            JointKind::Ball => 3,
+            JointKind::Hinge | JointKind::Slide => 1,
+        }
+    }
+}
+
+/// A joint between a body and its parent; several on one body act in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Joint {
+    /// Unique name.
+    pub name: String,
+    /// The body it moves.
+    pub body: usize,
+    /// How it moves.
+    pub kind: JointKind,
+    /// Anchor in the body frame, m; unused by free joints.
+    pub anchor: Vec3<f64>,
+    /// Unit axis in the body frame, for hinge and slide.
+    pub axis: Vec3<f64>,
+    /// Coordinate of the configuration in which the bodies stand as described (`ref`), rad or m.
+    pub reference: f64,
+    /// Viscous damping of each velocity, N m s/rad or N s/m.
+    pub damping: f64,
+    /// Spring stiffness, N m/rad or N/m.
+    pub stiffness: f64,
+    /// Coordinate at which the spring is at rest (`springref`), for hinge and slide.
+    pub spring_reference: f64,
+    /// Rotor inertia added to the diagonal of the mass matrix, kg m² or kg.
+    pub armature: f64,
+    /// Limits of the coordinate, if limited; for ball joints (0, largest angle).
+    pub range: Option<(f64, f64)>,
+    /// First coordinate; set by [`Model::compile`](super::Model::compile).
+    pub q: usize,
+    /// First velocity; set by [`Model::compile`](super::Model::compile).
+    pub v: usize,
+}
+
+impl Joint {
+    /// A joint at the origin of `body` and along a unit `axis` (unused by free and ball joints), without limits, spring, damping or
+    /// armature; its coordinate is 0 where the bodies stand as described.
+    ///
+    /// ```
+    /// use pullback_math::Vec3;
+    /// use pullback_articulated::{Joint, JointKind};
+    /// let knee = Joint::new("knee", 2, JointKind::Hinge, Vec3::new(0.0, 1.0, 0.0));
+    /// let knee = Joint { damping: 0.1, range: Some((0.0, 2.5)), ..knee };
+    /// ```
+    pub fn new(name: impl Into<String>, body: usize, kind: JointKind, axis: Vec3<f64>) -> Self {
+        Joint {
+            name: name.into(),
+            body,
+            kind,
+            anchor: Vec3::zero(),
+            axis,
+            reference: 0.0,
+            damping: 0.0,
+            stiffness: 0.0,
+            spring_reference: 0.0,
+            armature: 0.0,
+            range: None,
+            q: 0,
+            v: 0,
+        }
+    }
+}
+
+/// What an actuator pulls on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActuatorTarget {
+    /// A joint.
+    Joint(usize),
+}
+
+/// Generalised force gear·(gain·u + bias₀ + bias₁·length + bias₂·velocity), with length = gear·coordinate. A motor has gain
+/// 1; a position servo gain kp, bias₁ −kp, bias₂ −kv; a velocity servo gain kv, bias₂ −kv.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Actuator {
+    /// Unique name.
+    pub name: String,
+    /// What it pulls on.
+    pub target: ActuatorTarget,
+    /// Gear of each velocity of the target (one used for hinge and slide, three for ball, six for free).
+    pub gear: [f64; 6],
+    /// Force per unit of control.
+    pub gain: f64,
+    /// Constant, length and velocity terms of the force.
+    pub bias: [f64; 3],
+    /// Limits of the control, if limited.
+    pub control_range: Option<(f64, f64)>,
+    /// Limits of the force before the gear, if limited.
+    pub force_range: Option<(f64, f64)>,
+}
+
+/// Ties a joint to another: coordinate = multiplier · coordinate of `of` + offset. Both are hinges or slides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mimic {
+    /// The joint that follows.
+    pub joint: usize,
+    /// The joint it follows.
+    pub of: usize,
+    /// Ratio of the coordinates.
+    pub multiplier: f64,
+    /// Coordinate of `joint` when that of `of` is 0, rad or m.
+    pub offset: f64,
+}

@@ -1,0 +1,42 @@
+//! Losses and metrics of particles: how far they are from where they should be.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`mass_grid`] | masses of particles on the nodes of a grid |
+//! | [`density`] | Σ\|m − m*\| |
+//! | [`distance`] | Σ d·m, with d the distance to the target |
+//! | [`distance_transform`] | d itself |
+//! | [`iou`] | overlap with the target, and PlasticineLab's score |
+//! | [`contact`] | how far colliders are from the particles |
+//! | [`centre`] | centre of mass |
+//! | [`flatness`] | mean height and variance; RollingFlat's reward |
+//! | [`spill`] | what is outside a container; FluidMove's reward |
+//! | [`mirror`] | distance of mirrored partners; HandFlip's reward |
+//! | [`solid`] | shapes to cut targets and particles from |
+//! | [`target`] | where the particles should be |
+//! | [`pool`] | scratch for losses that many threads share |
+//! | [`shape_loss`] | weighted terms as a loss over a rollout |
+//!
+//! Positions are `&[[T; 3]]`, as [`Mpm::split`](super::Mpm::split) hands them out. A pullback *adds* to the cotangents it is
+//! given. Nothing allocates once its scratch is made.
+
+pub mod centre;
+pub mod contact;
+pub mod density;
+pub mod distance;
+pub mod distance_transform;
+pub mod flatness;
+pub mod iou;
+pub mod mass_grid;
+pub mod mirror;
+pub mod pool;
+pub mod shape_loss;
+pub mod solid;
+pub mod spill;
+pub mod target;
+
+pub use contact::{Nearness, Tools};
+pub use mass_grid::{Cells, MassGrid};
+pub use shape_loss::{ShapeLoss, Terms, Weights, When};
+pub use solid::Solid;
+pub use target::Target;
