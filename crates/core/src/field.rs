@@ -2,7 +2,8 @@
 
 use pullback_math::Real;
 
-use crate::system::{Described, Workspace};
+use crate::Workspace;
+use crate::system::Described;
 
 /// What an integrator must know of a field beside its values; nothing here depends on the scalar type.
 pub trait FieldShape: Described {
