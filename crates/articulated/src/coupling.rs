@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use pullback_core::ConfigError;
+use pullback_core::{ConfigError, Workspace};
 use pullback_math::Real;
 
 use super::coordinates::Coordinates;
@@ -84,7 +84,7 @@ pub struct Coupling {
 }
 
 /// Memory of a coupled model; empty for others.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Workspace)]
 pub struct CoupledWorkspace<T> {
     /// The full state.
     pub state: Vec<T>,
@@ -97,14 +97,6 @@ pub struct CoupledWorkspace<T> {
     reduced: Vec<T>,
     /// M λ_full.
     momentum: Vec<T>,
-}
-
-impl<T: Real> CoupledWorkspace<T> {
-    /// Heap bytes held.
-    pub fn heap_bytes(&self) -> usize {
-        let all = [&self.state, &self.state_bar, &self.ratio, &self.matrix, &self.reduced, &self.momentum];
-        all.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
-    }
 }
 
 impl Coupling {

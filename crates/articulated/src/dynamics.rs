@@ -20,7 +20,7 @@ use super::rnea::{
 };
 
 /// Scratch, and what was computed last.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Workspace)]
 pub struct ArticulatedWorkspace<T> {
     /// Poses, axes and inertias.
     pub kinematics: Kinematics<T>,
@@ -78,23 +78,6 @@ impl<T: Real> ArticulatedWorkspace<T> {
             broad: (robot.pairs.len() >= robot.many)
                 .then(|| BroadPhase::new(robot.pairs.clone()).reserved(robot.model.geoms.len())),
         }
-    }
-}
-
-impl<T: Real> Workspace for ArticulatedWorkspace<T> {
-    fn heap_bytes(&self) -> usize {
-        let scalars =
-            [&self.bias, &self.tau, &self.acceleration, &self.lambda, &self.tau_bar, &self.tangent_bar];
-        scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
-            + self.inertia_bars.capacity() * size_of::<SpatialInertia<T>>()
-            + (self.pushes.capacity() + self.push_bars.capacity()) * size_of::<Push<T>>()
-            + (self.velocity_bars.capacity() + self.wrenches.capacity() + self.axis_bars.capacity())
-                * size_of::<Force<T>>()
-            + self.coupled.heap_bytes()
-            + self.broad.as_ref().map_or(0, BroadPhase::heap_bytes)
-            + self.kinematics.heap_bytes()
-            + self.sweep.heap_bytes()
-            + self.mass.heap_bytes()
     }
 }
 

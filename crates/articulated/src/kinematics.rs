@@ -4,6 +4,7 @@
 //! inertias and forces are plain sums, with no transforms in the sweeps. The point is held constant under
 //! differentiation; results do not depend on it.
 
+use pullback_core::Workspace;
 use pullback_math::{Flat, Mat3, Motion, Quat, Real, SpatialInertia, SymMat3, Transform, Vec3};
 
 use super::kinematic_params::{anchor, axis, parent_from_body};
@@ -11,7 +12,7 @@ use super::model::Model;
 use super::tree::{GroupKind, ParamIndex, Tree};
 
 /// Everything that depends on the configuration alone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Workspace)]
 pub struct Kinematics<T> {
     /// World pose of each body.
     pub world_from_body: Vec<Transform<T>>,
@@ -33,14 +34,6 @@ impl<T: Real> Kinematics<T> {
             inertias: vec![SpatialInertia::zero(); n],
             origins: vec![Vec3::zero(); n],
         }
-    }
-
-    /// Heap bytes held.
-    pub fn heap_bytes(&self) -> usize {
-        self.world_from_body.capacity() * size_of::<Transform<T>>()
-            + self.axes.capacity() * size_of::<Motion<T>>()
-            + self.inertias.capacity() * size_of::<SpatialInertia<T>>()
-            + self.origins.capacity() * size_of::<Vec3<T>>()
     }
 
     /// Poses, axes and inertias at coordinates `q`.

@@ -4,13 +4,14 @@
 //! freedom and those it hangs from. The factorisation M = Lᵀ D L (Featherstone, Rigid Body Dynamics Algorithms, 6.3) creates
 //! no others. Rows are packed: k itself, then its ancestors, nearest first.
 
+use pullback_core::Workspace;
 use pullback_math::{Real, SpatialInertia};
 
 use super::kinematics::Kinematics;
 use super::tree::Tree;
 
 /// Packed mass matrix, its factors, and scratch.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Workspace)]
 pub struct MassMatrix<T> {
     /// The matrix, row after row.
     pub packed: Vec<T>,
@@ -29,12 +30,6 @@ impl<T: Real> MassMatrix<T> {
             inverse_diagonal: vec![T::zero(); tree.dof_body.len()],
             composite: vec![SpatialInertia::zero(); tree.bodies()],
         }
-    }
-
-    /// Heap bytes held.
-    pub fn heap_bytes(&self) -> usize {
-        (self.packed.capacity() + self.factors.capacity() + self.inverse_diagonal.capacity()) * size_of::<T>()
-            + self.composite.capacity() * size_of::<SpatialInertia<T>>()
     }
 
     /// M at the configuration of `kinematics`, without armature.

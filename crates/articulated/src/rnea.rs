@@ -9,13 +9,14 @@
 //! coordinate is S · G, where G sums the wrenches that axes and inertias beyond it exert on that motion. No derivative of a
 //! rotation matrix is needed.
 
+use pullback_core::Workspace;
 use pullback_math::{Cotangent, Force, Motion, MulVjp, Real, SpatialInertia, Vec3};
 
 use super::kinematics::Kinematics;
 use super::tree::Tree;
 
 /// Memory of the sweeps.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Workspace)]
 pub struct Sweep<T> {
     /// Spatial velocity of each body.
     pub velocities: Vec<Motion<T>>,
@@ -52,14 +53,6 @@ impl<T: Real> Sweep<T> {
     /// After [`inverse_dynamics_vjp`]: the wrench that a body and everything beyond it exert on a small motion of them.
     pub fn wrench(&self, body: usize) -> Force<T> {
         self.wrenches[body]
-    }
-
-    /// Heap bytes held.
-    pub fn heap_bytes(&self) -> usize {
-        let motions = [&self.velocities, &self.accelerations, &self.virtuals, &self.before];
-        let forces = [&self.forces, &self.velocity_bars, &self.acceleration_bars, &self.wrenches];
-        motions.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<Motion<T>>()
-            + forces.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<Force<T>>()
     }
 }
 

@@ -5,6 +5,7 @@
 //! The answer is sorted by shape, so it does not depend on the order of motion. Buffers are reused; nothing is
 //! differentiated, since a culled pair has no contact.
 
+use pullback_core::Workspace;
 use pullback_math::{Real, Transform, Vec3};
 
 use super::collider::{Collider, Kind};
@@ -58,7 +59,7 @@ pub fn bounds<T: Real>(shape: &Collider<T>, pose: Transform<T>, margin: f64) -> 
 }
 
 /// Candidate pairs and the buffers that cull them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Workspace)]
 pub struct BroadPhase {
     candidates: Vec<Pair>,
     bounds: Vec<Aabb>,
@@ -84,12 +85,6 @@ impl BroadPhase {
         self.order.reserve(shapes);
         self.near.reserve(self.candidates.len());
         self
-    }
-    /// Memory held, bytes.
-    pub fn heap_bytes(&self) -> usize {
-        (self.candidates.capacity() + self.near.capacity()) * size_of::<Pair>()
-            + self.bounds.capacity() * size_of::<Aabb>()
-            + self.order.capacity() * size_of::<usize>()
     }
 
     /// The candidates within the sum of their margins of each other, by their bounds; sorted. `shape(i)` is shape i of

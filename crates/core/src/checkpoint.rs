@@ -9,6 +9,7 @@
 
 use serde::Serialize;
 
+use crate::Workspace;
 use crate::error::{ConfigError, StepError};
 
 /// How the states of a rollout are kept for the way back.
@@ -139,8 +140,9 @@ fn split(length: usize, slots: usize) -> usize {
 }
 
 /// The memory of one reversal, allocated once and used for many.
-#[derive(Debug)]
+#[derive(Debug, Workspace)]
 pub struct Reversal<T> {
+    #[workspace(plain)]
     plan: Plan,
     state_len: usize,
     /// Frame starts, `slots` states.
@@ -170,13 +172,6 @@ impl<T: Copy> Reversal<T> {
             next: vec![zero; state_len],
             forward_steps: 0,
         }
-    }
-
-    /// Heap bytes held.
-    pub fn heap_bytes(&self) -> usize {
-        let states =
-            self.kept.capacity() + self.inside.capacity() + self.current.capacity() + self.next.capacity();
-        states * size_of::<T>() + self.starts.capacity() * size_of::<usize>()
     }
 
     /// The state after the last step of the forward sweep.

@@ -2,8 +2,9 @@
 
 use pullback_math::Real;
 
+use crate::Workspace;
 use crate::point::{Bars, Point};
-use crate::system::{Described, Workspace};
+use crate::system::Described;
 
 /// What an integrator must know of a field beside its values; nothing here depends on the scalar type.
 pub trait FieldShape: Described {

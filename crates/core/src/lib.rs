@@ -3,6 +3,8 @@
 //! Three traits carry everything: [`System`] (a discrete step with its pullback), [`VectorField`] (continuous dynamics,
 //! which [`Integrated`] turns into a system) and [`Loss`](rollout::Loss) (read along a [`Rollout`]).
 
+extern crate self as pullback_core;
+
 pub mod batch;
 pub mod checkpoint;
 pub mod directions;
@@ -22,6 +24,7 @@ pub mod repeated;
 pub mod rollout;
 pub mod step_check;
 pub mod system;
+pub mod workspace;
 
 pub use batch::Batch;
 pub use checkpoint::Schedule;
@@ -30,8 +33,10 @@ pub use field::{FieldShape, VectorField};
 pub use integrator::{Integrated, Integrator};
 pub use layout::{Layout, Slice};
 pub use point::{Bars, Point};
+pub use pullback_macros::Workspace;
 #[doc(hidden)]
 pub use pullback_math as math;
 pub use repeated::Repeated;
 pub use rollout::{Inputs, Rollout};
-pub use system::{Described, Info, System, Workspace};
+pub use system::{Described, Info, System};
+pub use workspace::Workspace;

@@ -6,10 +6,11 @@
 
 use pullback_math::Real;
 
+use crate::Workspace;
 use crate::error::{ConfigError, StepError};
 use crate::layout::Layout;
 use crate::point::{Bars, Point};
-use crate::system::{Described, Info, System, Workspace};
+use crate::system::{Described, Info, System};
 
 /// `times` steps of a system under the same control.
 #[derive(Clone, Debug)]
@@ -41,7 +42,7 @@ impl<S: Described> Described for Repeated<S> {
 }
 
 /// Scratch of [`Repeated`]: the states of one frame.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Workspace)]
 pub struct RepeatedWorkspace<T, W> {
     inner: W,
     /// States after each step but the last.
@@ -49,13 +50,6 @@ pub struct RepeatedWorkspace<T, W> {
     /// Cotangents after and before a step.
     next_bar: Vec<T>,
     state_bar: Vec<T>,
-}
-
-impl<T: Send, W: Workspace> Workspace for RepeatedWorkspace<T, W> {
-    fn heap_bytes(&self) -> usize {
-        let own = self.states.capacity() + self.next_bar.capacity() + self.state_bar.capacity();
-        own * size_of::<T>() + self.inner.heap_bytes()
-    }
 }
 
 impl<T: Real, S: System<T>> System<T> for Repeated<S> {

@@ -2,13 +2,14 @@
 
 use pullback_math::Real;
 
+use crate::Workspace;
 use crate::checkpoint::{Chain, Plan, Reversal, Schedule};
 use crate::error::{ConfigError, StepError};
 pub use crate::inputs::Inputs;
 use crate::layout::Layout;
 pub use crate::loss::{FinalState, Framed, Loss, Sample};
 use crate::point::{Bars, Point};
-use crate::system::{Info, System, Workspace, first_not_finite};
+use crate::system::{Info, System, first_not_finite};
 
 /// A system, a horizon, and how to keep states for the way back.
 ///
@@ -35,9 +36,10 @@ pub struct Rollout<S> {
 }
 
 /// Gradient of a loss over a rollout.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Workspace)]
 pub struct Gradient<T> {
     /// The loss itself.
+    #[workspace(plain)]
     pub loss: T,
     /// With respect to the initial state.
     pub state: Vec<T>,
@@ -48,13 +50,14 @@ pub struct Gradient<T> {
 }
 
 /// All memory of a rollout, allocated once: gradients allocate nothing.
-#[derive(Debug)]
+#[derive(Debug, Workspace)]
 pub struct RolloutWorkspace<T, W> {
     /// The last gradient computed.
     pub gradient: Gradient<T>,
     /// Forward steps that the last gradient took, recomputed ones included.
     pub forward_steps: usize,
     /// Inner steps of the first sweep.
+    #[workspace(plain)]
     pub info: Info,
     system: W,
     reversal: Reversal<T>,
@@ -70,19 +73,6 @@ impl<T: Real, W: Workspace> RolloutWorkspace<T, W> {
     /// The state at the end of the last forward sweep; valid until the way back begins.
     pub fn final_state(&self) -> &[T] {
         self.reversal.final_state()
-    }
-
-    /// Heap bytes held.
-    pub fn heap_bytes(&self) -> usize {
-        let g = &self.gradient;
-        let scalars = g.state.capacity()
-            + g.control.capacity()
-            + g.params.capacity()
-            + self.current.capacity()
-            + self.next.capacity()
-            + self.next_bar.capacity()
-            + self.state_bar.capacity();
-        scalars * size_of::<T>() + self.reversal.heap_bytes() + self.system.heap_bytes()
     }
 }
 

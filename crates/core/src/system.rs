@@ -5,38 +5,12 @@ use pullback_math::Real;
 use crate::error::StepError;
 use crate::layout::Layout;
 use crate::point::{Bars, Point};
+use crate::workspace::Workspace;
 
 /// Anything whose flat vectors have names.
 pub trait Described {
     /// Names, units and bounds of state, control and parameters.
     fn layout(&self) -> &Layout;
-}
-
-/// Scratch memory of a system, allocated once so that a step allocates nothing.
-pub trait Workspace: Send {
-    /// Heap bytes held, so that the memory of a rollout is known before it runs.
-    fn heap_bytes(&self) -> usize;
-}
-
-impl Workspace for () {
-    fn heap_bytes(&self) -> usize {
-        0
-    }
-}
-impl<T: Copy + Send> Workspace for Option<T> {
-    fn heap_bytes(&self) -> usize {
-        0
-    }
-}
-impl<T: Send> Workspace for Vec<T> {
-    fn heap_bytes(&self) -> usize {
-        self.capacity() * size_of::<T>()
-    }
-}
-impl<A: Workspace, B: Workspace> Workspace for (A, B) {
-    fn heap_bytes(&self) -> usize {
-        self.0.heap_bytes() + self.1.heap_bytes()
-    }
 }
 
 /// What a step did.

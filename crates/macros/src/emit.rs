@@ -191,29 +191,3 @@ fn without_idle_mut(tokens: TokenStream, idle: &BTreeSet<String>) -> TokenStream
     }
     kept.into_iter().collect()
 }
-
-/// The path of the math crate as the calling crate sees it.
-pub fn math_path() -> TokenStream {
-    use proc_macro_crate::{FoundCrate, crate_name};
-    let extern_name = |name: &str| {
-        let ident = Ident::new(name, proc_macro2::Span::call_site());
-        quote!(::#ident)
-    };
-    if let Ok(found) = crate_name("pullback-math") {
-        return match found {
-            FoundCrate::Itself => quote!(::pullback_math),
-            FoundCrate::Name(name) => extern_name(&name),
-        };
-    }
-    for facade in ["pullback", "pullback-core"] {
-        match crate_name(facade) {
-            Ok(FoundCrate::Itself) => return quote!(crate::math),
-            Ok(FoundCrate::Name(name)) => {
-                let root = extern_name(&name);
-                return quote!(#root::math);
-            }
-            Err(_) => {}
-        }
-    }
-    quote!(::pullback_math)
-}

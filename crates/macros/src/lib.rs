@@ -65,10 +65,12 @@ mod expr;
 mod forward;
 mod ir;
 mod lower;
+mod paths;
 mod pattern;
 mod primal;
 mod reverse;
 mod signature;
+mod workspace;
 
 use proc_macro::TokenStream;
 
@@ -95,7 +97,7 @@ use proc_macro::TokenStream;
 /// ```
 #[proc_macro_attribute]
 pub fn differentiable(args: TokenStream, item: TokenStream) -> TokenStream {
-    emit::differentiable(args.into(), item.into(), &emit::math_path()).into()
+    emit::differentiable(args.into(), item.into(), &paths::math()).into()
 }
 
 /// Implements `Cotangent` for a struct, field by field, and `Flat` where the scalar is known: the first type parameter
@@ -117,6 +119,39 @@ pub fn differentiable(args: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_derive(Cotangent, attributes(cotangent))]
 pub fn derive_cotangent(input: TokenStream) -> TokenStream {
-    let implementation = derive::cotangent(input.into(), &emit::math_path());
+    let implementation = derive::cotangent(input.into(), &paths::math());
+    implementation.unwrap_or_else(|error| error.to_compile_error()).into()
+}
+
+/// Implements `Workspace` for a struct or an enum: its heap bytes are the sum over its fields.
+///
+/// A field is a workspace itself (`Vec` of `Copy` elements, `Option` of a workspace, another deriving struct, ...), or is
+/// marked `#[workspace(plain)]`. A plain field counts nothing and must be `Copy`: such a type owns no heap memory. So no
+/// field with memory of its own can be left out.
+///
+/// ```
+/// use pullback_core::Workspace;
+///
+/// #[derive(Clone, Copy)]
+/// struct Grid {
+///     nodes: [usize; 3],
+/// }
+///
+/// #[derive(Workspace)]
+/// struct Scratch<T> {
+///     #[workspace(plain)]
+///     grid: Grid,
+///     rate: Vec<T>,
+///     rate_bar: Vec<T>,
+/// }
+///
+/// let grid = Grid { nodes: [8; 3] };
+/// let scratch = Scratch { grid, rate: vec![0.0; 4], rate_bar: vec![0.0; 4] };
+/// assert_eq!(scratch.heap_bytes(), 8 * size_of::<f64>());
+/// # assert_eq!(scratch.grid.nodes[0], 8);
+/// ```
+#[proc_macro_derive(Workspace, attributes(workspace))]
+pub fn derive_workspace(input: TokenStream) -> TokenStream {
+    let implementation = workspace::workspace(input.into(), &paths::core());
     implementation.unwrap_or_else(|error| error.to_compile_error()).into()
 }

@@ -5,6 +5,7 @@
 //! nodes, small enough to stay in the nearest cache: the block and what its particles reach beyond it. Tiles are then
 //! added to the blocks of nodes, in rising order. Only blocks in use are touched; nothing is cleared elsewhere.
 
+use pullback_core::Workspace;
 use pullback_math::Scalar;
 
 use super::stencil::{TILE, TILE_LENGTH};
@@ -19,7 +20,7 @@ const OVER: usize = TILE - BLOCK;
 const NONE: u32 = u32::MAX;
 
 /// The blocks in use.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Workspace)]
 pub struct Blocks {
     /// Blocks along each axis.
     dims: [usize; 3],
@@ -70,13 +71,6 @@ impl Blocks {
     /// Largest number of blocks of nodes that `particles` can reach.
     pub fn most_slots(nodes: [usize; 3], particles: usize) -> usize {
         nodes.map(|n| n.div_ceil(BLOCK)).iter().product::<usize>().min(NEIGHBOURS.len() * particles)
-    }
-
-    /// Heap bytes held.
-    pub fn heap_bytes(&self) -> usize {
-        let lists = [&self.fill, &self.keys, &self.by_cell, &self.order, &self.nodes, &self.slot_of];
-        lists.iter().map(|l| l.capacity() * size_of::<u32>()).sum::<usize>()
-            + self.tiles.capacity() * size_of::<Tile>()
     }
 
     /// Number of tiles.

@@ -21,7 +21,7 @@ use super::system::Mpm;
 const KEPT: usize = 4096;
 
 /// Scratch of [`Mpm`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Workspace)]
 pub struct MpmWorkspace<T: Scalar> {
     pub(super) robot: ArticulatedWorkspace<T>,
     pub(super) robot_state: Vec<T>,
@@ -38,6 +38,7 @@ pub struct MpmWorkspace<T: Scalar> {
     /// Of all colliders; 1 for driven ones.
     pub(super) shares: Vec<T::Pack>,
     pub(super) share_bars: Vec<T::Pack>,
+    #[workspace(plain)]
     pub(super) kernel: Kernel<T>,
     pub(super) blocks: Blocks,
     /// What particles hand out; in the pullback, then its cotangent.
@@ -106,34 +107,5 @@ impl<T: Scalar> MpmWorkspace<T> {
             velocity_bars: vec![Force::zero(); bodies],
             wrenches: vec![Force::zero(); bodies],
         }
-    }
-}
-
-impl<T: Scalar> Workspace for MpmWorkspace<T> {
-    fn heap_bytes(&self) -> usize {
-        let scalars = [
-            &self.robot_state,
-            &self.robot_bar,
-            &self.robot_rate,
-            &self.rate_bar,
-            &self.u_next,
-            &self.robot_control,
-            &self.robot_control_bar,
-        ];
-        let nodes = self.momenta.capacity() + self.velocities.capacity() + self.bars.capacity();
-        (nodes + 2 * TILE_LENGTH) * size_of::<T::Quad>()
-            + self.handed.capacity() * size_of::<Handed<T>>()
-            + self.decomposed.capacity() * size_of::<Decomposed<T>>()
-            + scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
-            + self.reactions.capacity() * size_of::<Reaction<T::Pack>>()
-            + (self.approaches.capacity() + self.approach_bars.capacity()) * size_of::<Approach<T::Pack>>()
-            + (self.shares.capacity() + self.share_bars.capacity()) * size_of::<T::Pack>()
-            + self.places.capacity() * size_of::<Vec3<T::Pack>>()
-            + self.bounds.capacity() * size_of::<Bound>()
-            + self.near.capacity() * size_of::<usize>()
-            + self.geom_bars.capacity() * size_of::<WideGeomBar<T::Pack>>()
-            + (self.velocity_bars.capacity() + self.wrenches.capacity()) * size_of::<Force<T>>()
-            + self.blocks.heap_bytes()
-            + self.robot.heap_bytes()
     }
 }

@@ -3,7 +3,7 @@
 use pullback_core::doc_example::falling;
 use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidController, StepControl};
 use pullback_core::rollout::{Framed, Inputs, Loss, Sample};
-use pullback_core::{Described, Repeated, Rollout, Schedule, StepError, System};
+use pullback_core::{Described, Repeated, Rollout, Schedule, StepError, System, Workspace};
 use pullback_math::{Real, f32x16, f64x8};
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
 use pullback_physics::point_mass::{DampingOnset, ElasticPointMass, PenaltyPointMass};

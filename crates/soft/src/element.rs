@@ -9,6 +9,7 @@
 //! Newton's law divides by the mass, so its cotangent wants f·f̄ of every particle; elements hand that out on the way back
 //! (`work`) and no second forward pass is needed.
 
+use pullback_core::Workspace;
 use pullback_math::{Packing, RECORD, Real, Vec3};
 use rayon::prelude::*;
 
@@ -115,7 +116,7 @@ impl Incidence {
 }
 
 /// Scratch of [`Elements`] on scalars `T`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Workspace)]
 pub struct ElementScratch<T: Real, const N: usize, const P: usize, const R: usize> {
     rest: Vec<[T::Pack; R]>,
     /// Forces on corners: for every element, a record per two corners.
@@ -124,15 +125,6 @@ pub struct ElementScratch<T: Real, const N: usize, const P: usize, const R: usiz
     bars: Vec<[T; RECORD]>,
     /// Cotangents of parameters.
     param_bars: Vec<[T::Pack; P]>,
-}
-
-impl<T: Real, const N: usize, const P: usize, const R: usize> ElementScratch<T, N, P, R> {
-    /// Heap bytes held.
-    pub fn heap_bytes(&self) -> usize {
-        self.rest.capacity() * size_of::<[T::Pack; R]>()
-            + (self.forces.capacity() + self.bars.capacity()) * size_of::<[T; RECORD]>()
-            + self.param_bars.capacity() * size_of::<[T::Pack; P]>()
-    }
 }
 
 /// What elements read.

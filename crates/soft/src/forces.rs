@@ -1,5 +1,6 @@
 //! [`Soft`]: a [`SoftBody`] compiled to flat arrays: all forces inside soft parts, and their pullback.
 
+use pullback_core::Workspace;
 use pullback_core::layout::{LayoutBuilder, Slice};
 use pullback_math::{Real, Vec3};
 
@@ -39,7 +40,7 @@ pub struct Soft {
 }
 
 /// Scratch of [`Soft`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Workspace)]
 pub struct SoftScratch<T: Real> {
     springs: ElementScratch<T, 2, 3, 0>,
     neo_hookean: ElementScratch<T, 4, 4, 10>,
@@ -220,20 +221,6 @@ impl Soft {
             };
         }
         for_each_kind!(add);
-    }
-}
-
-impl<T: Real> SoftScratch<T> {
-    /// Heap bytes held.
-    pub fn heap_bytes(&self) -> usize {
-        let mut bytes = 0;
-        macro_rules! add {
-            ($field:ident, $kind:ty) => {
-                bytes += self.$field.heap_bytes()
-            };
-        }
-        for_each_kind!(add);
-        bytes
     }
 }
 

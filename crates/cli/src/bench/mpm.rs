@@ -7,7 +7,7 @@ mod peer;
 use pullback_core::batch::{BatchGradients, BatchInputs};
 use pullback_core::random::Random;
 use pullback_core::rollout::{Inputs, Loss, Sample};
-use pullback_core::{Batch, ConfigError, Described, Repeated, Rollout, Schedule};
+use pullback_core::{Batch, ConfigError, Described, Repeated, Rollout, Schedule, Workspace};
 use pullback_math::{Real, Scalar, Vec3};
 use pullback_physics::articulated::Model;
 use pullback_physics::mpm::cloud::random_box;

@@ -15,13 +15,14 @@ use super::explicit::{self, Stages};
 use super::integrated::{IntegratedWorkspace, Stepper};
 use super::rhs::{Bound, InputBars, Rhs};
 use super::tableau::Tableau;
+use crate::Workspace;
 use crate::error::StepError;
 use crate::field::VectorField;
 use crate::layout::Layout;
 use crate::point::Point;
 
 /// Scratch of the backward solve: (x, a, ū, θ̄, t̄) in one vector.
-#[derive(Debug)]
+#[derive(Debug, Workspace)]
 pub(super) struct AdjointScratch<T> {
     stages: Stages<T>,
     current: Vec<T>,
@@ -43,11 +44,6 @@ impl<T: Real> AdjointScratch<T> {
             rate: zeros(n),
             state_bar: zeros(n),
         }
-    }
-
-    pub fn heap_bytes(&self) -> usize {
-        let scalars = [&self.current, &self.next, &self.rate, &self.state_bar];
-        scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>() + self.stages.heap_bytes()
     }
 }
 

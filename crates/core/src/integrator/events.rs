@@ -17,10 +17,11 @@
 use pullback_math::{Mask, Real};
 
 use super::rhs::{Bound, InputBars, Rhs};
+use crate::Workspace;
 use crate::field::VectorField;
 
 /// The sides of the guards along one solve, with scratch.
-#[derive(Debug)]
+#[derive(Debug, Workspace)]
 pub(super) struct Events<T: Real> {
     /// +1 where the guard is not negative, −1 where it is.
     sides: Vec<T>,
@@ -62,14 +63,6 @@ impl<T: Real> Events<T> {
             unused_control_bar: zeros(controls),
             unused_params_bar: zeros(params),
         }
-    }
-
-    pub fn heap_bytes(&self) -> usize {
-        let guards = [&self.sides, &self.values, &self.past, &self.guard_bars];
-        let rates = [&self.before, &self.jump, &self.zero_rate, &self.rate_bar];
-        let rest = [&self.state, &self.state_bar, &self.unused_control_bar, &self.unused_params_bar];
-        let all = guards.into_iter().chain(rates).chain(rest);
-        all.map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
     }
 
     /// The sides of the guards now.

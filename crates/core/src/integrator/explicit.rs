@@ -4,10 +4,11 @@ use pullback_math::Real;
 
 use super::rhs::{Bound, InputBars, Rhs};
 use super::tableau::Tableau;
+use crate::Workspace;
 use crate::field::VectorField;
 
 /// Stage storage, `stages × len` each.
-#[derive(Debug)]
+#[derive(Debug, Workspace)]
 pub(super) struct Stages<T> {
     /// Stage states X₍ᵢ₎.
     states: Vec<T>,
@@ -46,20 +47,6 @@ impl<T: Real> Stages<T> {
             n,
             m,
         }
-    }
-
-    pub fn heap_bytes(&self) -> usize {
-        let all = [
-            &self.states,
-            &self.rates,
-            &self.raw_rates,
-            &self.increments,
-            &self.rate_bars,
-            &self.state_bar,
-            &self.increment_bar,
-            &self.rate,
-        ];
-        all.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
     }
 }
 

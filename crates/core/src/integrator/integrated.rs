@@ -10,11 +10,12 @@ use super::explicit::{self, Stages};
 use super::rhs::{Bound, InputBars};
 use super::semi_implicit_euler::{self as euler, Scratch};
 use super::{Adjoint, Integrator, StepControl, adaptive};
+use crate::Workspace;
 use crate::error::{ConfigError, StepError};
 use crate::field::{FieldShape, VectorField};
 use crate::layout::{Layout, LayoutBuilder, Slice};
 use crate::point::{Bars, Point};
-use crate::system::{Described, Info, System, Workspace};
+use crate::system::{Described, Info, System};
 
 /// A vector field stepped by `dt` seconds. If the field depends on time, the last state entry is `time`.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ pub struct Integrated<F> {
 }
 
 /// Scratch of an [`Integrated`] system.
-#[derive(Debug)]
+#[derive(Debug, Workspace)]
 pub struct IntegratedWorkspace<T: Real, W> {
     pub(super) field: W,
     pub(super) stepper: Stepper<T>,
@@ -47,10 +48,17 @@ pub struct IntegratedWorkspace<T: Real, W> {
 }
 
 /// Scratch of the method.
-#[derive(Debug)]
+#[derive(Debug, Workspace)]
 pub(super) enum Stepper<T> {
-    Euler { scratch: Scratch<T>, velocities: usize },
-    RungeKutta { stages: Stages<T>, tableau: &'static super::Tableau },
+    Euler {
+        scratch: Scratch<T>,
+        velocities: usize,
+    },
+    RungeKutta {
+        stages: Stages<T>,
+        #[workspace(plain)]
+        tableau: &'static super::Tableau,
+    },
 }
 
 impl<F: FieldShape> Integrated<F> {
@@ -97,22 +105,6 @@ impl<F: FieldShape> Integrated<F> {
 impl<F> Described for Integrated<F> {
     fn layout(&self) -> &Layout {
         &self.layout
-    }
-}
-
-impl<T: Real, W: Workspace> Workspace for IntegratedWorkspace<T, W> {
-    fn heap_bytes(&self) -> usize {
-        let scalars = [&self.current, &self.next, &self.kept, &self.sides, &self.next_bar, &self.state_bar];
-        let stepper = match &self.stepper {
-            Stepper::Euler { scratch, .. } => scratch.heap_bytes(),
-            Stepper::RungeKutta { stages, .. } => stages.heap_bytes(),
-        };
-        scalars.iter().map(|v| v.capacity() * size_of::<T>()).sum::<usize>()
-            + self.inner.capacity() * size_of::<InnerStep>()
-            + self.field.heap_bytes()
-            + self.events.heap_bytes()
-            + stepper
-            + self.adjoint.as_ref().map_or(0, AdjointScratch::heap_bytes)
     }
 }
 

@@ -3,10 +3,11 @@
 use pullback_math::Real;
 
 use super::rhs::{Bound, InputBars, Rhs};
+use crate::Workspace;
 use crate::field::VectorField;
 
 /// Scratch of one step.
-#[derive(Debug)]
+#[derive(Debug, Workspace)]
 pub(super) struct Scratch<T> {
     rate: Vec<T>,
     rate_bar: Vec<T>,
@@ -15,9 +16,6 @@ pub(super) struct Scratch<T> {
 impl<T: Real> Scratch<T> {
     pub fn new(rate_len: usize) -> Self {
         Scratch { rate: vec![T::zero(); rate_len], rate_bar: vec![T::zero(); rate_len] }
-    }
-    pub fn heap_bytes(&self) -> usize {
-        (self.rate.capacity() + self.rate_bar.capacity()) * size_of::<T>()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Penalty contact: the surface pushes back like a damped spring.
 
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{Bars, Described, FieldShape, Point, VectorField};
+use pullback_core::{Bars, Described, FieldShape, Point, VectorField, Workspace};
 use pullback_math::{Real, differentiable, select};
 
 /// How the damping sets in when the point touches the surface.
@@ -35,10 +35,14 @@ pub fn penalty_acceleration<T: Real>(
     select(touching, push, T::zero()) - gravity
 }
 
+/// The side of the surface that an adaptive solve has fixed, as the sign of a height; none where it has fixed none.
+#[derive(Clone, Copy, Debug, Workspace)]
+pub struct FrozenSide<T>(#[workspace(plain)] Option<T>);
+
 /// Whether the point touches: what an adaptive solve has fixed, or else what the height says.
 #[inline(always)]
-fn touching<T: Real>(fixed: &Option<T>, height: T) -> T::Mask {
-    fixed.unwrap_or(height).lt(T::zero())
+fn touching<T: Real>(fixed: &FrozenSide<T>, height: T) -> T::Mask {
+    fixed.0.unwrap_or(height).lt(T::zero())
 }
 
 /// State: height and velocity; parameters: stiffness and damping of the surface per unit mass, gravity.
@@ -83,10 +87,9 @@ impl FieldShape for PenaltyPointMass {
 }
 
 impl<T: Real> VectorField<T> for PenaltyPointMass {
-    /// The side of the surface an adaptive solve has fixed, as the sign of a height.
-    type Workspace = Option<T>;
-    fn workspace(&self) -> Option<T> {
-        None
+    type Workspace = FrozenSide<T>;
+    fn workspace(&self) -> FrozenSide<T> {
+        FrozenSide(None)
     }
 
     // The force is smooth while the height keeps its sign.
@@ -99,12 +102,12 @@ impl<T: Real> VectorField<T> for PenaltyPointMass {
         state_bar[0] += guards_bar[0];
         T::zero()
     }
-    fn freeze(&self, ws: &mut Option<T>, sides: Option<&[T]>) {
-        *ws = sides.map(|sides| sides[0]);
+    fn freeze(&self, ws: &mut FrozenSide<T>, sides: Option<&[T]>) {
+        ws.0 = sides.map(|sides| sides[0]);
     }
 
     #[inline(always)]
-    fn eval(&self, ws: &mut Option<T>, at: Point<'_, T>, _time: T, rate: &mut [T]) {
+    fn eval(&self, ws: &mut FrozenSide<T>, at: Point<'_, T>, _time: T, rate: &mut [T]) {
         let Point { params: p, state, .. } = at;
         rate[0] = state[1];
         let touching = touching(ws, state[0]);
@@ -114,7 +117,7 @@ impl<T: Real> VectorField<T> for PenaltyPointMass {
     #[inline(always)]
     fn eval_vjp(
         &self,
-        ws: &mut Option<T>,
+        ws: &mut FrozenSide<T>,
         at: Point<'_, T>,
         _time: T,
         rate_bar: &[T],

@@ -25,7 +25,7 @@ impl<T: Real> ParticleEnergy<T> {
 }
 
 /// Scratch of a [`World`](super::World).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Workspace)]
 pub struct WorldWorkspace<T: Real> {
     /// That of the robots, with what was computed last.
     pub robot: ArticulatedWorkspace<T>,
@@ -46,25 +46,4 @@ pub struct WorldWorkspace<T: Real> {
     pub(super) robot_control_bar: Vec<T>,
     pub(super) velocity_bars: Vec<Force<T>>,
     pub(super) wrenches: Vec<Force<T>>,
-}
-
-impl<T: Real> Workspace for WorldWorkspace<T> {
-    fn heap_bytes(&self) -> usize {
-        let scalars = [
-            &self.robot_state,
-            &self.robot_control,
-            &self.robot_rate,
-            &self.robot_rate_bar,
-            &self.work,
-            &self.robot_state_bar,
-            &self.robot_control_bar,
-        ];
-        scalars.iter().map(|v| v.capacity()).sum::<usize>() * size_of::<T>()
-            + (self.force.capacity() + self.force_bar.capacity()) * size_of::<[T; 3]>()
-            + self.records.capacity() * size_of::<[T; RECORD]>()
-            + self.pushes.capacity() * size_of::<Push<T>>()
-            + (self.velocity_bars.capacity() + self.wrenches.capacity()) * size_of::<Force<T>>()
-            + self.robot.heap_bytes()
-            + self.soft.heap_bytes()
-    }
 }

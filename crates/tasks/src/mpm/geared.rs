@@ -125,17 +125,11 @@ impl Geared {
 }
 
 /// Scratch of [`Geared`].
-#[derive(Debug)]
+#[derive(Debug, Workspace)]
 pub struct GearedWorkspace<T, W> {
     inner: W,
     speeds: Vec<T>,
     speeds_bar: Vec<T>,
-}
-
-impl<T: Send, W: Workspace> Workspace for GearedWorkspace<T, W> {
-    fn heap_bytes(&self) -> usize {
-        self.inner.heap_bytes() + (self.speeds.capacity() + self.speeds_bar.capacity()) * size_of::<T>()
-    }
 }
 
 impl Described for Geared {

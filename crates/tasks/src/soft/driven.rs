@@ -75,17 +75,11 @@ impl<F: FieldShape, D: Drive> Driven<F, D> {
 }
 
 /// Scratch of [`Driven`].
-#[derive(Debug)]
+#[derive(Debug, Workspace)]
 pub struct DrivenWorkspace<T, W> {
     field: W,
     control: Vec<T>,
     control_bar: Vec<T>,
-}
-
-impl<T: Real, W: Workspace> Workspace for DrivenWorkspace<T, W> {
-    fn heap_bytes(&self) -> usize {
-        self.field.heap_bytes() + (self.control.capacity() + self.control_bar.capacity()) * size_of::<T>()
-    }
 }
 
 impl<F, D> Described for Driven<F, D> {

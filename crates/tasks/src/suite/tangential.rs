@@ -112,20 +112,13 @@ impl<C: Surface> Tangential<C> {
 }
 
 /// Scratch of [`Tangential`].
-#[derive(Debug)]
+#[derive(Debug, Workspace)]
 pub struct TangentialWorkspace<T: Real> {
     world: WorldWorkspace<T>,
     rate: Vec<T>,
     velocity: Vec<T>,
     rate_bar: Vec<T>,
     velocity_bar: Vec<T>,
-}
-
-impl<T: Real> Workspace for TangentialWorkspace<T> {
-    fn heap_bytes(&self) -> usize {
-        let own = [&self.rate, &self.velocity, &self.rate_bar, &self.velocity_bar];
-        self.world.heap_bytes() + own.iter().map(|v| v.capacity() * size_of::<T>()).sum::<usize>()
-    }
 }
 
 impl<C> Described for Tangential<C> {
