@@ -6,6 +6,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use pullback_math::Rescale;
+
+use crate::block::Block;
 use crate::error::ConfigError;
 
 /// One named run of entries that share a unit and a meaning.
@@ -241,16 +244,42 @@ impl LayoutBuilder {
         let result = self.layout.params.push(slice);
         self.keep(result)
     }
+    /// Appends a block to the parameters and returns its place; its slices must have as many entries as the block.
+    pub fn param_block<B: Rescale>(&mut self, slices: impl IntoIterator<Item = Slice>) -> Block<B> {
+        let start = self.layout.params.len();
+        for slice in slices {
+            let result = self.layout.params.push(slice);
+            self.note(result);
+        }
+        let found = self.layout.params.len() - start;
+        if found != B::LEN {
+            let name = std::any::type_name::<B>();
+            self.note(Err(ConfigError(format!("`{name}` has {} entries and its slices {found}", B::LEN))));
+        }
+        Block::at(start)
+    }
+    /// Appends a slice to the parameters and returns its entries.
+    pub fn param_range(&mut self, slice: Slice) -> Range<usize> {
+        let start = self.layout.params.len();
+        let result = self.layout.params.push(slice);
+        self.note(result);
+        start..self.layout.params.len()
+    }
     /// The layout, or the first mistake made.
     pub fn build(self) -> Result<Layout, ConfigError> {
         self.error.map_or(Ok(self.layout), Err)
     }
 
     fn keep(mut self, result: Result<(), ConfigError>) -> Self {
+        self.note(result);
+        self
+    }
+
+    /// Keeps the first mistake.
+    fn note(&mut self, result: Result<(), ConfigError>) {
         if let (Err(error), None) = (result, &self.error) {
             self.error = Some(error);
         }
-        self
     }
 }
 
@@ -322,6 +351,23 @@ mod tests {
         assert_eq!(twice.unwrap_err().to_string(), "two slices are called `q`");
         let short = Layout::builder().state(Slice::new("q", 3, "m").default(&[1.0, 2.0])).build();
         assert_eq!(short.unwrap_err().to_string(), "`q` has 3 entries and 2 defaults");
+    }
+
+    #[test]
+    fn a_block_and_its_slices_have_the_same_length() {
+        let mut builder = Layout::builder();
+        let _ = builder.param_range(Slice::new("masses", 4, "kg"));
+        let gravity =
+            builder.param_block::<[f64; 3]>([Slice::new("gravity", 3, "m/s^2").default(&[0.0, 0.0, -9.81])]);
+        let layout = builder.build().unwrap();
+        assert_eq!((gravity.range(), gravity.read(&layout.params.defaults())), (4..7, [0.0, 0.0, -9.81]));
+        let mut bars = [0.5; 7];
+        gravity.add([1.0, 2.0, 3.0], &mut bars);
+        assert_eq!(bars, [0.5, 0.5, 0.5, 0.5, 1.5, 2.5, 3.5]);
+
+        let mut builder = Layout::builder();
+        let _ = builder.param_block::<[f64; 3]>([Slice::new("gravity", 2, "m/s^2")]);
+        assert_eq!(builder.build().unwrap_err().to_string(), "`[f64; 3]` has 3 entries and its slices 2");
     }
 
     #[test]

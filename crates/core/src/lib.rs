@@ -6,6 +6,7 @@
 extern crate self as pullback_core;
 
 pub mod batch;
+mod block;
 pub mod checkpoint;
 pub mod directions;
 #[doc(hidden)]
@@ -27,6 +28,7 @@ pub mod system;
 pub mod workspace;
 
 pub use batch::Batch;
+pub use block::Block;
 pub use checkpoint::Schedule;
 pub use error::{ConfigError, StepError};
 pub use field::{FieldShape, VectorField};

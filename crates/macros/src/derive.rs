@@ -6,7 +6,7 @@ use syn::{Data, DeriveInput, Error, GenericParam, Generics, Member, Type, TypePa
 
 use crate::errors::error;
 
-/// `Cotangent`, `Carrier` and, where the scalar is known, `Flat`.
+/// `Cotangent`, `Carrier`, where the scalar is known `Flat`, and where it is the only parameter `Rescale`.
 pub fn cotangent(input: TokenStream, math: &TokenStream) -> Result<TokenStream, Error> {
     let input: DeriveInput = syn::parse2(input)?;
     let Data::Struct(data) = &input.data else {
@@ -65,6 +65,17 @@ pub fn cotangent(input: TokenStream, math: &TokenStream) -> Result<TokenStream, 
             }
         }
     };
+    // `Name<f64>` names the block; `Name<T>` is what vectors of `T` hold.
+    let only_parameter = input.generics.params.len() == 1 && input.generics.type_params().count() == 1;
+    let rescale = match &scalar {
+        Some(_) if only_parameter => quote! {
+            #[automatically_derived]
+            impl #math::Rescale for #name<f64> {
+                type With<Scalar: #math::Real> = #name<Scalar>;
+            }
+        },
+        _ => TokenStream::new(),
+    };
     Ok(quote! {
         #[automatically_derived]
         impl #impl_generics #math::Cotangent for #name #type_generics #carrying {
@@ -80,6 +91,7 @@ pub fn cotangent(input: TokenStream, math: &TokenStream) -> Result<TokenStream, 
         #[automatically_derived]
         impl #impl_generics #math::cotangent::Carrier for #name #type_generics #carrying {}
         #flat
+        #rescale
     })
 }
 

@@ -24,6 +24,21 @@ pub trait Flat<T>: Copy {
     }
 }
 
+/// A block of scalars for every scalar type: `Vec3<f64>` names the block that is a `Vec3<T>` in vectors of `T`.
+/// `#[derive(Cotangent)]` implements it for structs with one type parameter.
+pub trait Rescale: Flat<f64> {
+    /// The same block made of `T`s.
+    type With<T: Real>: Flat<T> + Cotangent;
+}
+
+impl Rescale for f64 {
+    type With<T: Real> = T;
+}
+
+impl<X: Rescale, const N: usize> Rescale for [X; N] {
+    type With<T: Real> = [X::With<T>; N];
+}
+
 impl<T: Copy> Flat<T> for () {
     const LEN: usize = 0;
     fn read(_from: &[T]) {}

@@ -45,7 +45,7 @@ pub mod vec3;
 
 pub use cotangent::{Accumulate, Cotangent, constant};
 pub use dual::Dual;
-pub use flat::Flat;
+pub use flat::{Flat, Rescale};
 pub use inertia::SpatialInertia;
 pub use isotropic::{isotropic, isotropic_vjp};
 pub use lanes::{f32x4, f32x8, f32x16, f64x4, f64x8};

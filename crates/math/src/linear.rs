@@ -113,6 +113,9 @@ macro_rules! linear_space {
                 $name { $($field: $crate::Select::select(mask, if_true.$field, if_false.$field)),+ }
             }
         }
+        impl $crate::Rescale for $name<f64> {
+            type With<T: $crate::Real> = $name<T>;
+        }
         impl<T: $crate::Real> $crate::Flat<T> for $name<T> {
             const LEN: usize = 0 $(+ <$type as $crate::Flat<T>>::LEN)+;
             #[inline(always)]
