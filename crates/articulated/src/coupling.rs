@@ -10,12 +10,13 @@
 
 use std::collections::HashMap;
 
-use pullback_core::{ConfigError, Workspace};
+use pullback_core::{Block, ConfigError, Workspace};
 use pullback_math::Real;
 
 use super::coordinates::Coordinates;
 use super::mass_matrix::MassMatrix;
 use super::model::Model;
+use super::params::MimicParams;
 use super::tree::Tree;
 
 /// A joint tied to an independent one.
@@ -68,8 +69,8 @@ struct Follower {
     /// Its leader, in the reduced state.
     of_q: usize,
     of_v: usize,
-    /// Its parameters: multiplier, offset.
-    param: usize,
+    /// Its parameters.
+    block: Block<MimicParams<f64>>,
 }
 
 /// The map G from reduced to full state.
@@ -100,11 +101,11 @@ pub struct CoupledWorkspace<T> {
 }
 
 impl Coupling {
-    /// The coupling of a model, whose followers have their parameters at `params`; none without followers.
+    /// The coupling of a model, whose followers have their parameters in `blocks`; none without followers.
     pub fn new(
         model: &Model,
         coordinates: &Coordinates,
-        params: &[usize],
+        blocks: &[Block<MimicParams<f64>>],
     ) -> Result<Option<Self>, ConfigError> {
         let ties = ties(model)?;
         if ties.is_empty() {
@@ -128,7 +129,7 @@ impl Coupling {
                 }
             }
             if let Some(t) = tie {
-                followers.push(Follower { q: joint.q, v: joint.v, of_q: q, of_v: v, param: params[t] });
+                followers.push(Follower { q: joint.q, v: joint.v, of_q: q, of_v: v, block: blocks[t] });
             }
         }
         Ok(Some(Coupling { coordinate, velocity, independent, followers }))
@@ -159,8 +160,9 @@ impl Coupling {
             *x = v[*at];
         }
         for f in &self.followers {
-            full_q[f.q] = params[f.param] * q[f.of_q] + params[f.param + 1];
-            full_v[f.v] = params[f.param] * v[f.of_v];
+            let MimicParams { multiplier, offset } = f.block.read(params);
+            full_q[f.q] = multiplier * q[f.of_q] + offset;
+            full_v[f.v] = multiplier * v[f.of_v];
         }
     }
 
@@ -183,9 +185,9 @@ impl Coupling {
             state_bar[nq + at] += *ratio * *bar;
         }
         for f in &self.followers {
-            state_bar[f.of_q] += params[f.param] * full_q[f.q];
-            params_bar[f.param] += full_q[f.q] * state[f.of_q] + full_v[f.v] * state[nq + f.of_v];
-            params_bar[f.param + 1] += full_q[f.q];
+            state_bar[f.of_q] += f.block.read(params).multiplier * full_q[f.q];
+            let multiplier = full_q[f.q] * state[f.of_q] + full_v[f.v] * state[nq + f.of_v];
+            f.block.add(MimicParams { multiplier, offset: full_q[f.q] }, params_bar);
         }
     }
 
@@ -222,7 +224,7 @@ impl Coupling {
     ) {
         ws.ratio.fill(T::one());
         for f in &self.followers {
-            ws.ratio[f.v] = params[f.param];
+            ws.ratio[f.v] = f.block.read(params).multiplier;
         }
         let n = self.independent.len();
         ws.matrix.fill(T::zero());
@@ -252,7 +254,7 @@ impl Coupling {
             reduced[self.velocity[*k]] += full[*k];
         }
         for f in &self.followers {
-            reduced[f.of_v] += params[f.param] * full[f.v];
+            reduced[f.of_v] += f.block.read(params).multiplier * full[f.v];
         }
         reduced
     }
@@ -323,7 +325,8 @@ impl Coupling {
         mass.multiply(tree, lambda, &mut ws.momentum);
         for f in &self.followers {
             let of = self.independent[f.of_v];
-            params_bar[f.param] -= lambda[of] * residual(f.v) + ws.momentum[f.v] * acceleration[of];
+            let multiplier = -(lambda[of] * residual(f.v) + ws.momentum[f.v] * acceleration[of]);
+            f.block.add(MimicParams { multiplier, offset: T::zero() }, params_bar);
         }
     }
 }

@@ -3,17 +3,17 @@
 //! The pullback needs neither Jacobians nor a tape. With λ = M⁻¹ v̇_bar, by the factorisation at hand: τ̄ = λ, and
 //! (q̄, v̄, θ̄, f̄) come from the pullback of inverse dynamics with cotangent −λ.
 
-use pullback_collision::{BroadPhase, Contact};
 use pullback_core::Workspace;
-use pullback_math::{Flat, Force, Real, SpatialInertia, SymMat3, Transform, Vec3};
+use pullback_math::{Flat, Force, Real, SpatialInertia, Transform, Vec3};
 
-use super::contact::Scene;
+use super::contact::{ContactSet, GeomView, MotionBars, Penalty, Resolve, Smooth};
 use super::coupling::CoupledWorkspace;
 use super::field::Articulated;
 use super::joint_forces::{joint_forces, joint_forces_vjp};
 use super::kinematic_params::KinematicInputs;
-use super::kinematics::{Kinematics, body_inertia};
+use super::kinematics::Kinematics;
 use super::mass_matrix::MassMatrix;
+use super::params::JointParams;
 use super::rnea::{
     InverseDynamicsBars, Push, Sweep, SweepInputs, body_velocities, body_velocities_vjp, inverse_dynamics,
     inverse_dynamics_vjp,
@@ -47,8 +47,8 @@ pub struct ArticulatedWorkspace<T> {
     /// Cotangents of joint axes; empty unless kinematic parameters were asked for.
     axis_bars: Vec<Force<T>>,
     pub(super) coupled: CoupledWorkspace<T>,
-    /// Nothing where pairs are few.
-    broad: Option<BroadPhase>,
+    /// Contacts found last.
+    pub contacts: ContactSet<T>,
 }
 
 impl<T: Real> ArticulatedWorkspace<T> {
@@ -75,8 +75,7 @@ impl<T: Real> ArticulatedWorkspace<T> {
             wrenches: vec![Force::zero(); touching],
             axis_bars: vec![Force::zero(); axes],
             coupled: robot.coupling.as_ref().map_or_else(CoupledWorkspace::default, |c| c.workspace()),
-            broad: (robot.pairs.len() >= robot.many)
-                .then(|| BroadPhase::new(robot.pairs.clone()).reserved(robot.model.geoms.len())),
+            contacts: ContactSet::new(&robot.model, &robot.pairs, robot.many),
         }
     }
 }
@@ -147,7 +146,7 @@ impl Articulated {
             acceleration,
             pushes,
             coupled,
-            broad,
+            contacts,
             ..
         } = ws;
         kinematics.update(&self.model, &self.tree, &self.index, params, q);
@@ -160,11 +159,9 @@ impl Articulated {
         }
         if !self.pairs.is_empty() {
             body_velocities(&self.inputs(kinematics, params, v, &[]), sweep);
-            let mut contacts = self.contacts(kinematics, params);
-            if let Some(phase) = broad {
-                contacts.pairs = contacts.near(phase);
-            }
-            contacts.add_forces(sweep, pushes);
+            let geoms = self.geoms(kinematics, params);
+            contacts.find(&geoms, &self.pairs);
+            Penalty.push(&geoms, contacts, &sweep.velocities, pushes);
         }
         let at = self.inputs(kinematics, params, v, pushes);
         inverse_dynamics(&at, None, sweep, bias);
@@ -188,6 +185,8 @@ impl Articulated {
             None => {
                 mass.factorize(&self.tree);
                 mass.solve(&self.tree, acceleration);
+                let smooth = Smooth { tree: &self.tree, kinematics, v, mass, dt: self.implicit_damping };
+                Penalty.constrain(&smooth, contacts, acceleration);
             }
             Some(coupling) => {
                 coupling.factorize(&self.tree, params, mass, coupled);
@@ -199,8 +198,8 @@ impl Articulated {
     /// What a joint adds to the diagonal of the mass matrix: armature, and dt·damping where that is implicit.
     #[inline(always)]
     pub(super) fn diagonal<T: Real>(&self, params: &[T], joint: usize) -> T {
-        let p = &params[self.index.joint[joint]..];
-        self.implicit_damping.map_or(p[2], |h| p[2] + p[0] * T::lit(h))
+        let p = self.index.joints[joint].params.read(params);
+        self.implicit_damping.map_or(p.armature, |h| p.armature + p.damping * T::lit(h))
     }
 
     fn inputs<'a, T: Real>(
@@ -210,26 +209,48 @@ impl Articulated {
         v: &'a [T],
         external: &'a [Push<T>],
     ) -> SweepInputs<'a, T> {
-        let gravity = Vec3::read(&params[self.index.gravity..]);
+        let gravity = self.index.gravity.read(params);
         SweepInputs { tree: &self.tree, kinematics, v, gravity, external }
     }
 
-    /// What contact forces at these poses depend on.
-    pub fn contacts<'a, T: Real>(&'a self, kinematics: &'a Kinematics<T>, params: &'a [T]) -> Scene<'a, T> {
-        Scene { model: &self.model, pairs: &self.pairs, index: &self.index, params, kinematics }
+    /// The geoms at a configuration.
+    pub fn geoms<'a, T: Real>(&'a self, kinematics: &'a Kinematics<T>, params: &'a [T]) -> GeomView<'a, T> {
+        GeomView { model: &self.model, index: &self.index, params, kinematics }
     }
 
-    /// Hands every candidate contact at the state last computed to `visit`: the two geoms, and the contact.
-    pub fn for_each_contact<T: Real>(
+    /// Finds the contacts at the poses last computed and leaves them in the workspace.
+    pub fn find_contacts<T: Real>(&self, ws: &mut ArticulatedWorkspace<T>, params: &[T]) {
+        let geoms = GeomView { model: &self.model, index: &self.index, params, kinematics: &ws.kinematics };
+        ws.contacts.find(&geoms, &self.pairs);
+    }
+
+    /// λ, the cotangent of the smooth generalised force, from that of the acceleration: M⁻¹ v̇_bar, unless the contact
+    /// model constrains the motion. *Adds* to the cotangents of parameters and contacts what the constraints give.
+    pub(super) fn multipliers<T: Real>(
         &self,
-        ws: &ArticulatedWorkspace<T>,
-        params: &[T],
-        visit: impl FnMut((usize, usize), &Contact<T>),
+        ws: &mut ArticulatedWorkspace<T>,
+        v: &[T],
+        acceleration_bar: &[T],
+        params_bar: &mut [T],
     ) {
-        self.contacts(&ws.kinematics, params).for_each_contact(visit);
+        let ArticulatedWorkspace {
+            kinematics, mass, lambda, contacts, coupled, velocity_bars, wrenches, ..
+        } = ws;
+        contacts.clear_bars();
+        velocity_bars.fill(Force::zero());
+        wrenches.fill(Force::zero());
+        match &self.coupling {
+            None => {
+                lambda.copy_from_slice(acceleration_bar);
+                let smooth = Smooth { tree: &self.tree, kinematics, v, mass, dt: self.implicit_damping };
+                let mut bars = MotionBars { velocities: velocity_bars, wrenches, params: params_bar };
+                Penalty.constrain_vjp(&smooth, contacts, lambda, &mut bars);
+            }
+            Some(coupling) => coupling.multipliers(coupled, acceleration_bar, lambda),
+        }
     }
 
-    /// The pullback of [`Articulated::full_accelerations`] with M⁻¹ v̇_bar in the workspace: *adds* to all cotangents.
+    /// The pullback of [`Articulated::full_accelerations`] with λ in the workspace: *adds* to all cotangents.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn full_pullback<T: Real>(
         &self,
@@ -246,14 +267,14 @@ impl Articulated {
 
         // M v̇ + bias = τ:  armature (and implicit damping) on the diagonal
         for (j, joint) in self.model.joints.iter().enumerate() {
-            let at = self.index.joint[j];
+            let mut bar = JointParams::default();
             for k in joint.v..joint.v + joint.kind.velocities() {
-                let bar = ws.lambda[k] * ws.acceleration[k];
-                params_bar[at + 2] -= bar;
-                if let Some(h) = self.implicit_damping {
-                    params_bar[at] -= bar * T::lit(h);
-                }
+                bar.armature -= ws.lambda[k] * ws.acceleration[k];
             }
+            if let Some(h) = self.implicit_damping {
+                bar.damping = bar.armature * T::lit(h);
+            }
+            self.index.joints[j].params.add(bar, params_bar);
         }
 
         // τ̄ = λ
@@ -277,7 +298,7 @@ impl Articulated {
             velocity_bars,
             wrenches,
             axis_bars,
-            broad,
+            contacts,
             ..
         } = ws;
         for (bar, λ) in tau_bar.iter_mut().zip(lambda.iter()) {
@@ -303,16 +324,13 @@ impl Articulated {
             push_bars[*body].add_to(&mut pushing_bar[6 * i..]);
         }
         if !self.pairs.is_empty() {
-            velocity_bars.fill(Force::zero());
-            wrenches.fill(Force::zero());
-            let mut contacts = self.contacts(kinematics, params);
-            if let Some(phase) = broad {
-                contacts.pairs = phase.last();
-            }
-            contacts.add_forces_vjp(sweep, push_bars, velocity_bars, wrenches, params_bar);
+            let geoms = self.geoms(kinematics, params);
+            let mut bars = MotionBars { velocities: velocity_bars, wrenches, params: params_bar };
+            Penalty.push_vjp(&geoms, contacts, &sweep.velocities, push_bars, &mut bars);
+            contacts.find_vjp(&geoms, wrenches, params_bar);
             body_velocities_vjp(&at, velocity_bars, wrenches, tangent_bar, v_bar, axis_bars);
         }
-        gravity_bar.add_to(&mut params_bar[self.index.gravity..]);
+        self.index.gravity.add(gravity_bar, params_bar);
         self.all_coordinates.add_tangent(q, tangent_bar, q_bar);
         if let Some(slots) = &self.index.kinematics {
             let inputs = KinematicInputs {
@@ -396,12 +414,12 @@ impl Articulated {
     /// Cotangents of body parameters from those of the inertias in the world.
     fn body_params_vjp<T: Real>(&self, ws: &ArticulatedWorkspace<T>, params: &[T], params_bar: &mut [T]) {
         for b in 1..self.tree.bodies() {
-            let at = self.index.body[b];
+            let block = self.index.body(b);
             let pose = ws.kinematics.world_from_body[b];
             let about_origin = Transform::new(pose.rotation, pose.translation - ws.kinematics.origins[b]);
-            let (_, in_body) = about_origin.inertia_vjp(body_inertia(params, at), ws.inertia_bars[b]);
-            let (mass, com, inertia) = <(T, Vec3<T>, SymMat3<T>)>::read(&params[at..at + 10]);
-            SpatialInertia::from_com_vjp(mass, com, inertia, in_body).add_to(&mut params_bar[at..at + 10]);
+            let body = block.read(params);
+            let (_, in_body) = about_origin.inertia_vjp(body.spatial_inertia(), ws.inertia_bars[b]);
+            block.add(body.spatial_inertia_vjp(in_body), params_bar);
         }
     }
 }

@@ -7,14 +7,15 @@ use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, VectorField};
 use pullback_math::{Flat, Real, Vec3, rotation_vector_rate, rotation_vector_rate_vjp};
 
-use super::contact::MANY_PAIRS;
+use super::contact::find::MANY_PAIRS;
 use super::coordinates::Coordinates;
 use super::coupling::Coupling;
 use super::dynamics::ArticulatedWorkspace;
 use super::kinematic_params;
 use super::model::Model;
 use super::pairs::{candidate_pairs, check_tori};
-use super::tree::{ParamIndex, Tree, layout};
+use super::params::{ParamIndex, layout};
+use super::tree::Tree;
 
 /// A robot: state (q, v), control per actuator, parameters by name.
 #[derive(Clone, Debug)]
@@ -28,7 +29,8 @@ pub struct Articulated {
     pub(super) all_coordinates: Coordinates,
     pub(super) coupling: Option<Coupling>,
     pub(super) implicit_damping: Option<f64>,
-    straight: bool,
+    /// Whether Runge-Kutta methods apply the inverse of dexp to rotations.
+    corrects_rotations: bool,
     /// Bodies that controls push on.
     pub(super) pushed: Vec<usize>,
     /// Pairs of geoms that may touch.
@@ -47,14 +49,14 @@ impl Articulated {
         let coordinates = Coordinates::new(&model, |j| !follows(j));
         Ok(Articulated {
             all_coordinates: Coordinates::new(&model, |_| true),
-            coupling: Coupling::new(&model, &coordinates, &index.mimic)?,
+            coupling: Coupling::new(&model, &coordinates, &index.mimics)?,
             coordinates,
             tree: Tree::new(&model),
             model,
             layout,
             index,
             implicit_damping: None,
-            straight: true,
+            corrects_rotations: true,
             pushed: Vec::new(),
             pairs,
             many: MANY_PAIRS,
@@ -70,7 +72,7 @@ impl Articulated {
 
     /// Advances orientations the way MuJoCo's RK4 does, without Munthe-Kaas' correction: second order, for comparison.
     pub fn with_plain_rotations(mut self) -> Self {
-        self.straight = false;
+        self.corrects_rotations = false;
         self
     }
 
@@ -84,11 +86,9 @@ impl Articulated {
     /// `JOINT.axis` and `JOINT.reference`; see [`kinematic_params`]. Pullbacks then cost a little more.
     pub fn with_kinematic_params(mut self) -> Result<Self, ConfigError> {
         if self.index.kinematics.is_none() {
-            let first = self.layout.params.len();
-            let (builder, index) =
-                kinematic_params::add_slices(&self.model, first, LayoutBuilder::from(self.layout))?;
+            let mut builder = LayoutBuilder::from(self.layout);
+            self.index.kinematics = Some(kinematic_params::add_slices(&self.model, &mut builder));
             self.layout = builder.build()?;
-            self.index.kinematics = Some(index);
         }
         Ok(self)
     }
@@ -184,14 +184,11 @@ impl<T: Real> VectorField<T> for Articulated {
             *bar += *x;
         }
 
-        // λ = M⁻¹ v̇_bar
+        self.multipliers(ws, &state[nq..], &rate_bar[nv..], params_bar);
         let Some(coupling) = &self.coupling else {
-            ws.lambda.copy_from_slice(&rate_bar[nv..]);
-            ws.mass.solve(&self.tree, &mut ws.lambda);
             self.full_pullback(ws, params, state, control, state_bar, control_bar, params_bar);
             return T::zero();
         };
-        coupling.multipliers(&mut ws.coupled, &rate_bar[nv..], &mut ws.lambda);
         let full = std::mem::take(&mut ws.coupled.state);
         let mut full_bar = std::mem::take(&mut ws.coupled.state_bar);
         full_bar.fill(T::zero());
@@ -248,9 +245,9 @@ impl<T: Real> VectorField<T> for Articulated {
 }
 
 impl Articulated {
-    /// Visits the first velocity of every rotation that is straightened.
+    /// Visits the first velocity of every rotation that the inverse of dexp applies to.
     fn for_each_rotation(&self, mut visit: impl FnMut(usize)) {
-        if self.straight {
+        if self.corrects_rotations {
             self.coordinates.rotations().iter().for_each(|(_, v)| visit(*v));
         }
     }

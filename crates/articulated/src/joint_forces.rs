@@ -9,16 +9,16 @@
 
 use pullback_math::{Flat, Quat, Real, Vec3, differentiable};
 
-use super::kinematic_params::body_pose;
+use super::kinematic_params::{BodyPose, body_pose};
 use super::model::{Actuator, ActuatorTarget, Joint, JointKind, Model};
-use super::tree::ParamIndex;
+use super::params::{ActuatorBlocks, ActuatorParams, JointParams, JointRange, ParamIndex};
 
 /// Force of a limited hinge or slide at `q`, moving with `v`.
 #[differentiable]
 #[inline(always)]
-fn limit_force<T: Real>(q: T, v: T, stiffness: T, damping: T, low: T, high: T) -> T {
-    let below = (low - q).max(T::zero());
-    let above = (q - high).max(T::zero());
+fn limit_force<T: Real>(q: T, v: T, stiffness: T, damping: T, range: JointRange<T>) -> T {
+    let below = (range.lower - q).max(T::zero());
+    let above = (q - range.upper).max(T::zero());
     stiffness * (below - above) - damping * (below + above) * v
 }
 
@@ -29,13 +29,13 @@ fn actuator_force<T: Real>(
     control: T,
     length: T,
     velocity: T,
-    gain: T,
-    bias: [T; 3],
+    params: ActuatorParams<T>,
     #[constant] control_range: (T, T),
     #[constant] force_range: (T, T),
 ) -> T {
     let u = control.max(control_range.0).min(control_range.1);
-    let force = gain * u + bias[0] + bias[1] * length + bias[2] * velocity;
+    let [constant, by_length, by_velocity] = params.bias;
+    let force = params.gain * u + constant + by_length * length + by_velocity * velocity;
     force.max(force_range.0).min(force_range.1)
 }
 
@@ -64,35 +64,36 @@ pub fn joint_forces<T: Real>(
     tau: &mut [T],
 ) {
     for (j, joint) in model.joints.iter().enumerate() {
-        let p = &params[index.joint[j]..];
-        let (damping, stiffness) = (p[0], p[1]);
+        let blocks = index.joints[j];
+        let p = blocks.params.read(params);
         for k in joint.v..joint.v + joint.kind.velocities() {
-            tau[k] -= damping * v[k];
+            tau[k] -= p.damping * v[k];
         }
         match joint.kind {
             JointKind::Hinge | JointKind::Slide => {
-                tau[joint.v] -= stiffness * (q[joint.q] - p[3]);
-                if has_range(model, joint) {
-                    tau[joint.v] += limit_force(q[joint.q], v[joint.v], p[4], p[5], p[6], p[7]);
+                let (q, v) = (q[joint.q], v[joint.v]);
+                tau[joint.v] -= p.stiffness * (q - p.springref);
+                if let Some(range) = blocks.range {
+                    tau[joint.v] += limit_force(q, v, p.limit_stiffness, p.limit_damping, range.read(params));
                 }
             }
             // Springs of ball and free joints are rare: skip their logarithm unless the model has one.
             JointKind::Ball | JointKind::Free if joint.stiffness > 0.0 => {
                 let (at, rest, displacement) = rest_of(model, index, params, joint, q);
                 for (i, x) in displacement.into_iter().flat_map(|d| [d.x, d.y, d.z]).enumerate() {
-                    tau[joint.v + i] -= stiffness * x;
+                    tau[joint.v + i] -= p.stiffness * x;
                 }
                 let turn = rotation_from(at, rest);
                 let first = joint.v + joint.kind.velocities() - 3;
                 for (i, x) in [turn.x, turn.y, turn.z].into_iter().enumerate() {
-                    tau[first + i] -= stiffness * x;
+                    tau[first + i] -= p.stiffness * x;
                 }
             }
             JointKind::Ball | JointKind::Free => {}
         }
     }
     for (a, actuator) in model.actuators.iter().enumerate() {
-        let at = Transmission::new(model, actuator, &params[index.actuator[a]..], q, v);
+        let at = Transmission::new(model, actuator, &index.actuators[a], params, (q, v));
         let force = at.force(control[a]);
         for (k, gear) in at.dofs.zip(at.gear) {
             tau[k] += *gear * force;
@@ -112,74 +113,79 @@ pub fn joint_forces_vjp<T: Real>(
     params_bar: &mut [T],
 ) {
     for (j, joint) in model.joints.iter().enumerate() {
-        let p = &params[index.joint[j]..];
-        let p_bar = &mut params_bar[index.joint[j]..];
-        let (damping, stiffness) = (p[0], p[1]);
+        let blocks = index.joints[j];
+        let p = blocks.params.read(params);
+        let mut p_bar = JointParams::default();
         for k in joint.v..joint.v + joint.kind.velocities() {
-            p_bar[0] -= tau_bar[k] * v[k];
-            v_bar[k] -= tau_bar[k] * damping;
+            p_bar.damping -= tau_bar[k] * v[k];
+            v_bar[k] -= tau_bar[k] * p.damping;
         }
         match joint.kind {
             JointKind::Hinge | JointKind::Slide => {
                 let bar = tau_bar[joint.v];
-                p_bar[1] -= bar * (q[joint.q] - p[3]);
-                q_bar[joint.q] -= bar * stiffness;
-                p_bar[3] += bar * stiffness;
-                if has_range(model, joint) {
-                    let (at, rate, ks, kd, low, high) =
-                        limit_force_vjp(q[joint.q], v[joint.v], p[4], p[5], p[6], p[7], bar);
-                    q_bar[joint.q] += at;
-                    v_bar[joint.v] += rate;
-                    (ks, kd, low, high).add_to(&mut p_bar[4..8]);
+                let (q, v) = (q[joint.q], v[joint.v]);
+                p_bar.stiffness -= bar * (q - p.springref);
+                q_bar[joint.q] -= bar * p.stiffness;
+                p_bar.springref += bar * p.stiffness;
+                if let Some(block) = blocks.range {
+                    let range = block.read(params);
+                    let (q, v, stiffness, damping, range) =
+                        limit_force_vjp(q, v, p.limit_stiffness, p.limit_damping, range, bar);
+                    q_bar[joint.q] += q;
+                    v_bar[joint.v] += v;
+                    p_bar.limit_stiffness += stiffness;
+                    p_bar.limit_damping += damping;
+                    block.add(range, params_bar);
                 }
             }
             JointKind::Ball | JointKind::Free if joint.stiffness > 0.0 => {
                 let (at, rest, displacement) = rest_of(model, index, params, joint, q);
                 for (i, x) in displacement.into_iter().flat_map(|d| [d.x, d.y, d.z]).enumerate() {
-                    p_bar[1] -= tau_bar[joint.v + i] * x;
-                    q_bar[joint.q + i] -= tau_bar[joint.v + i] * stiffness;
+                    p_bar.stiffness -= tau_bar[joint.v + i] * x;
+                    q_bar[joint.q + i] -= tau_bar[joint.v + i] * p.stiffness;
                 }
                 let turn = rotation_from(at, rest);
                 let first = joint.v + joint.kind.velocities() - 3;
                 let bar = Vec3::read(&tau_bar[first..]);
-                p_bar[1] -= bar.dot(turn);
-                let (at_bar, rest_bar) = rotation_from_vjp(at, rest, -(bar * stiffness));
+                p_bar.stiffness -= bar.dot(turn);
+                let (at_bar, rest_bar) = rotation_from_vjp(at, rest, -(bar * p.stiffness));
                 at_bar.add_to(&mut q_bar[joint.q + joint.kind.coordinates() - 4..]);
                 if let (Some(k), JointKind::Free) = (&index.kinematics, joint.kind) {
-                    let rest_position_bar = Vec3::read(&tau_bar[joint.v..]) * stiffness;
-                    (rest_position_bar, rest_bar).add_to(&mut params_bar[k.body[joint.body]..]);
+                    let position = Vec3::read(&tau_bar[joint.v..]) * p.stiffness;
+                    k.body(joint.body).add(BodyPose { position, orientation: rest_bar }, params_bar);
                 }
             }
             JointKind::Ball | JointKind::Free => {}
         }
+        blocks.params.add(p_bar, params_bar);
     }
     for (a, actuator) in model.actuators.iter().enumerate() {
-        let start = index.actuator[a];
-        let at = Transmission::new(model, actuator, &params[start..], q, v);
+        let blocks = &index.actuators[a];
+        let at = Transmission::new(model, actuator, blocks, params, (q, v));
         let force = at.force(control[a]);
         let mut force_bar = T::zero();
-        for (i, k) in at.dofs.clone().enumerate() {
-            force_bar += tau_bar[k] * at.gear[i];
-            params_bar[start + 4 + i] += tau_bar[k] * force;
+        for ((k, gear), gear_bar) in at.dofs.clone().zip(at.gear).zip(&mut params_bar[blocks.gear.clone()]) {
+            force_bar += tau_bar[k] * *gear;
+            *gear_bar += tau_bar[k] * force;
         }
-        let (u, length, velocity, gain, bias, (), ()) = at.force_vjp(control[a], force_bar);
+        let (u, length, velocity, actuator_bar, (), ()) = at.force_vjp(control[a], force_bar);
         control_bar[a] += u;
-        params_bar[start] += gain;
-        bias.add_to(&mut params_bar[start + 1..]);
-        for (i, k) in at.dofs.clone().enumerate() {
-            v_bar[k] += velocity * at.gear[i];
-            params_bar[start + 4 + i] += velocity * v[k];
+        blocks.params.add(actuator_bar, params_bar);
+        let gear_bar = &mut params_bar[blocks.gear.clone()];
+        for ((k, gear), gear_bar) in at.dofs.clone().zip(at.gear).zip(gear_bar.iter_mut()) {
+            v_bar[k] += velocity * *gear;
+            *gear_bar += velocity * v[k];
         }
         match at.measured {
             Measured::Nothing => {}
             Measured::Coordinate(x) => {
                 q_bar[x] += length * at.gear[0];
-                params_bar[start + 4] += length * q[x];
+                gear_bar[0] += length * q[x];
             }
             Measured::Rotation(x) => {
                 // length = gear · log q
                 let ball = Quat::read(&q[x..]);
-                (rotation_of(ball) * length).add_to(&mut params_bar[start + 4..]);
+                (rotation_of(ball) * length).add_to(gear_bar);
                 rotation_of_vjp(ball, Vec3::read(at.gear) * length).add_to(&mut q_bar[x..]);
             }
         }
@@ -202,8 +208,7 @@ struct Transmission<'a, T> {
     dofs: std::ops::Range<usize>,
     measured: Measured,
     gear: &'a [T],
-    gain: T,
-    bias: [T; 3],
+    params: ActuatorParams<T>,
     length: T,
     velocity: T,
     control_range: (T, T),
@@ -211,11 +216,17 @@ struct Transmission<'a, T> {
 }
 
 impl<'a, T: Real> Transmission<'a, T> {
-    fn new(model: &Model, actuator: &Actuator, p: &'a [T], q: &[T], v: &[T]) -> Self {
+    fn new(
+        model: &Model,
+        actuator: &Actuator,
+        blocks: &ActuatorBlocks,
+        params: &'a [T],
+        (q, v): (&[T], &[T]),
+    ) -> Self {
         let ActuatorTarget::Joint(target) = actuator.target;
         let joint = &model.joints[target];
         let dofs = joint.v..joint.v + joint.kind.velocities();
-        let gear = &p[4..4 + dofs.len()];
+        let gear = &params[blocks.gear.clone()];
         let (measured, length) = match joint.kind {
             JointKind::Hinge | JointKind::Slide => (Measured::Coordinate(joint.q), gear[0] * q[joint.q]),
             JointKind::Ball => {
@@ -235,8 +246,7 @@ impl<'a, T: Real> Transmission<'a, T> {
         Transmission {
             measured,
             gear,
-            gain: p[0],
-            bias: [p[1], p[2], p[3]],
+            params: blocks.params.read(params),
             length,
             velocity,
             control_range: range(actuator.control_range),
@@ -246,14 +256,13 @@ impl<'a, T: Real> Transmission<'a, T> {
     }
 
     fn force(&self, control: T) -> T {
-        let Transmission { length, velocity, gain, bias, control_range, force_range, .. } = *self;
-        actuator_force(control, length, velocity, gain, bias, control_range, force_range)
+        let Transmission { length, velocity, params, control_range, force_range, .. } = *self;
+        actuator_force(control, length, velocity, params, control_range, force_range)
     }
 
-    #[allow(clippy::type_complexity)]
-    fn force_vjp(&self, control: T, bar: T) -> (T, T, T, T, [T; 3], (), ()) {
-        let Transmission { length, velocity, gain, bias, control_range, force_range, .. } = *self;
-        actuator_force_vjp(control, length, velocity, gain, bias, control_range, force_range, bar)
+    fn force_vjp(&self, control: T, bar: T) -> (T, T, T, ActuatorParams<T>, (), ()) {
+        let Transmission { length, velocity, params, control_range, force_range, .. } = *self;
+        actuator_force_vjp(control, length, velocity, params, control_range, force_range, bar)
     }
 }
 

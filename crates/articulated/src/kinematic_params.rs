@@ -7,65 +7,89 @@
 //! on a small motion of it. A parameter moves axes directly, and everything beyond by a small motion, so its cotangent is
 //! local to its body: no further sweep is needed.
 
-use pullback_core::ConfigError;
+use pullback_core::Block;
 use pullback_core::layout::{LayoutBuilder, Slice};
-use pullback_math::{Flat, Force, Quat, Real, Transform, Vec3};
+use pullback_math::{Cotangent, Flat, Force, Quat, Real, Transform, Vec3};
 
 use super::kinematics::{Kinematics, rotation};
 use super::model::{Body, Joint, JointKind, Model};
-use super::tree::{Group, GroupKind, ParamIndex, Tree};
+use super::params::ParamIndex;
+use super::tree::{Group, GroupKind, Tree};
+
+/// Pose of a body in its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Cotangent)]
+pub struct BodyPose<T> {
+    /// Position, m.
+    pub position: Vec3<T>,
+    /// Orientation, normalised where it is used.
+    pub orientation: Quat<T>,
+}
+
+/// Direction of a hinge or slide.
+#[derive(Clone, Copy, Debug, PartialEq, Cotangent)]
+pub struct JointAxis<T> {
+    /// Axis in the body frame, normalised where it is used.
+    pub axis: Vec3<T>,
+    /// Coordinate at which the body stands in its pose.
+    pub reference: T,
+}
+
+/// Where the kinematic parameters of a joint lie.
+#[derive(Clone, Copy, Debug)]
+pub struct JointKinematics {
+    /// Anchor of a hinge or ball.
+    pub anchor: Option<Block<Vec3<f64>>>,
+    /// Direction of a hinge or slide.
+    pub axis: Option<Block<JointAxis<f64>>>,
+}
 
 /// Where the kinematic parameters lie.
 #[derive(Clone, Debug)]
 pub struct KinematicIndex {
-    /// First entry of each body: position (3) and orientation (4) in its parent. The world's is unused.
-    pub body: Vec<usize>,
-    /// First entry of each joint: anchor (3; hinge, ball), axis (3) and reference (both hinge, slide).
-    pub joint: Vec<usize>,
+    bodies: Vec<Block<BodyPose<f64>>>,
+    /// Joints.
+    pub joints: Vec<JointKinematics>,
 }
 
-/// Where a joint's axis and reference begin in its block.
-fn directed_at(kind: JointKind) -> usize {
-    if kind == JointKind::Hinge { 3 } else { 0 }
+impl KinematicIndex {
+    /// The pose of a body other than the world.
+    #[inline(always)]
+    pub fn body(&self, body: usize) -> Block<BodyPose<f64>> {
+        self.bodies[body - 1]
+    }
 }
 
-/// Adds the slices of the kinematic parameters to a layout that holds `at` parameters.
+/// Adds the slices of the kinematic parameters to a layout.
 ///
 /// The pose of a body is `BODY.position` and `BODY.orientation`; where a geom has the same name, and so owns those names,
 /// `BODY.body_position` and `BODY.body_orientation`. The pose of a free body is where its spring is at rest.
-pub fn add_slices(
-    model: &Model,
-    mut at: usize,
-    mut builder: LayoutBuilder,
-) -> Result<(LayoutBuilder, KinematicIndex), ConfigError> {
-    let mut index = KinematicIndex { body: vec![0], joint: Vec::new() };
+pub fn add_slices(model: &Model, builder: &mut LayoutBuilder) -> KinematicIndex {
+    let mut index = KinematicIndex { bodies: Vec::new(), joints: Vec::new() };
     for body in model.bodies.iter().skip(1) {
         let taken = model.geoms.iter().any(|g| g.name == body.name);
         let name = |what: &str| format!("{}.{}{what}", body.name, if taken { "body_" } else { "" });
         let (p, o) = (body.position, body.orientation);
-        builder = builder
-            .param(Slice::new(name("position"), 3, "m").default(&[p.x, p.y, p.z]))
-            .param(Slice::new(name("orientation"), 4, "1").default(&[o.w, o.x, o.y, o.z]));
-        index.body.push(at);
-        at += 7;
+        index.bodies.push(builder.param_block([
+            Slice::new(name("position"), 3, "m").default(&[p.x, p.y, p.z]),
+            Slice::new(name("orientation"), 4, "1").default(&[o.w, o.x, o.y, o.z]),
+        ]));
     }
     for joint in &model.joints {
-        index.joint.push(at);
         let name = |what: &str| format!("{}.{what}", joint.name);
-        if matches!(joint.kind, JointKind::Hinge | JointKind::Ball) {
+        let anchor = matches!(joint.kind, JointKind::Hinge | JointKind::Ball).then(|| {
             let a = joint.anchor;
-            builder = builder.param(Slice::new(name("anchor"), 3, "m").default(&[a.x, a.y, a.z]));
-            at += 3;
-        }
-        if matches!(joint.kind, JointKind::Hinge | JointKind::Slide) {
+            builder.param_block([Slice::new(name("anchor"), 3, "m").default(&[a.x, a.y, a.z])])
+        });
+        let axis = matches!(joint.kind, JointKind::Hinge | JointKind::Slide).then(|| {
             let (a, unit) = (joint.axis, if joint.kind == JointKind::Hinge { "rad" } else { "m" });
-            builder = builder
-                .param(Slice::new(name("axis"), 3, "1").default(&[a.x, a.y, a.z]))
-                .param(Slice::new(name("reference"), 1, unit).default(&[joint.reference]));
-            at += 4;
-        }
+            builder.param_block([
+                Slice::new(name("axis"), 3, "1").default(&[a.x, a.y, a.z]),
+                Slice::new(name("reference"), 1, unit).default(&[joint.reference]),
+            ])
+        });
+        index.joints.push(JointKinematics { anchor, axis });
     }
-    Ok((builder, index))
+    index
 }
 
 /// Pose of body `b` in its parent: position, and orientation as given, not normalised.
@@ -77,7 +101,10 @@ pub(super) fn body_pose<T: Real>(
     b: usize,
 ) -> (Vec3<T>, Quat<T>) {
     match &index.kinematics {
-        Some(k) => <(Vec3<T>, Quat<T>)>::read(&params[k.body[b]..]),
+        Some(k) => {
+            let BodyPose { position, orientation } = k.body(b).read(params);
+            (position, orientation)
+        }
         None => {
             let o = body.orientation;
             let orientation = Quat::new(T::lit(o.w), T::lit(o.x), T::lit(o.y), T::lit(o.z));
@@ -103,18 +130,18 @@ pub(super) fn parent_from_body<T: Real>(
 /// Anchor in the body frame.
 #[inline(always)]
 pub(super) fn anchor<T: Real>(joint: &Joint, index: &ParamIndex, params: &[T], j: usize) -> Vec3<T> {
-    match &index.kinematics {
-        Some(k) if joint.kind != JointKind::Free => Vec3::read(&params[k.joint[j]..]),
-        _ => joint.anchor.map(T::lit),
+    match index.kinematics.as_ref().and_then(|k| k.joints[j].anchor) {
+        Some(anchor) => anchor.read(params),
+        None => joint.anchor.map(T::lit),
     }
 }
 
 /// Unit axis in the body frame, and reference, of a hinge or slide.
 #[inline(always)]
 pub(super) fn axis<T: Real>(joint: &Joint, index: &ParamIndex, params: &[T], j: usize) -> (Vec3<T>, T) {
-    match &index.kinematics {
-        Some(k) => {
-            let (axis, reference) = <(Vec3<T>, T)>::read(&params[k.joint[j] + directed_at(joint.kind)..]);
+    match index.kinematics.as_ref().and_then(|k| k.joints[j].axis) {
+        Some(block) => {
+            let JointAxis { axis, reference } = block.read(params);
             (axis.normalize(), reference)
         }
         None => (joint.axis.map(T::lit), T::lit(joint.reference)),
@@ -158,10 +185,10 @@ impl<T: Real> KinematicInputs<'_, T> {
             }
             let arm = start.translation - self.kinematics.origins[b];
             let (position_bar, turn_bar) = (beyond.force, beyond.moment - arm.cross(beyond.force));
-            let orientation = Quat::read(&self.params[at.body[b] + 3..]);
-            let orientation_bar = turn_to_quat(parent.inverse_direction(turn_bar), orientation);
-            (parent.inverse_direction(position_bar), orientation_bar)
-                .add_to(&mut params_bar[at.body[b]..at.body[b] + 7]);
+            let given = at.body(b).read(self.params).orientation;
+            let orientation = turn_to_quat(parent.inverse_direction(turn_bar), given);
+            let position = parent.inverse_direction(position_bar);
+            at.body(b).add(BodyPose { position, orientation }, params_bar);
         }
     }
 
@@ -204,25 +231,23 @@ impl<T: Real> KinematicInputs<'_, T> {
         if joint.kind == JointKind::Free {
             return;
         }
-        let first = at.joint[group.joint];
+        let JointKinematics { anchor: anchor_block, axis: axis_block } = at.joints[group.joint];
         let origin = self.kinematics.origins[joint.body];
         let c = anchor(joint, self.index, self.params, group.joint);
         let point = after.point(c) - origin;
         let about_point = |f: Force<T>| f.moment - point.cross(f.force);
 
         // S = (a, (point − o) × a), point = R c + p; beyond, δp = (R − R') δc
-        if matches!(group.kind, GroupKind::Hinge | GroupKind::Ball) {
+        if let Some(block) = anchor_block {
             let mut point_bar = Vec3::zero();
             for k in group.dofs.clone() {
                 point_bar += self.kinematics.axes[k].angular.cross(self.axis_bars[k].force);
             }
             let bar =
                 pose.inverse_direction(point_bar + beyond.force) - after.inverse_direction(beyond.force);
-            bar.add_to(&mut params_bar[first..first + 3]);
+            block.add(bar, params_bar);
         }
-        if group.kind == GroupKind::Ball {
-            return;
-        }
+        let Some(block) = axis_block else { return };
 
         let k = group.dofs.start;
         let (unit, reference) = axis(joint, self.index, self.params, group.joint);
@@ -236,10 +261,8 @@ impl<T: Real> KinematicInputs<'_, T> {
             // Beyond shifts by (q − ref) δa.
             self.axis_bars[k].force + beyond.force * moved
         };
-        let start = first + directed_at(joint.kind);
-        let given = Vec3::read(&self.params[start..]);
-        given.normalize_vjp(pose.inverse_direction(bar)).add_to(&mut params_bar[start..]);
-        params_bar[start + 3] -= self.kinematics.axes[k].dot(beyond);
+        let axis = block.read(self.params).axis.normalize_vjp(pose.inverse_direction(bar));
+        block.add(JointAxis { axis, reference: -self.kinematics.axes[k].dot(beyond) }, params_bar);
     }
 }
 

@@ -5,11 +5,12 @@
 //! differentiation; results do not depend on it.
 
 use pullback_core::Workspace;
-use pullback_math::{Flat, Mat3, Motion, Quat, Real, SpatialInertia, SymMat3, Transform, Vec3};
+use pullback_math::{Flat, Mat3, Motion, Quat, Real, SpatialInertia, Transform, Vec3};
 
 use super::kinematic_params::{anchor, axis, parent_from_body};
 use super::model::Model;
-use super::tree::{GroupKind, ParamIndex, Tree};
+use super::params::ParamIndex;
+use super::tree::{GroupKind, Tree};
 
 /// Everything that depends on the configuration alone.
 #[derive(Clone, Debug, Workspace)]
@@ -47,7 +48,7 @@ impl<T: Real> Kinematics<T> {
                 Some(group) if group.kind == GroupKind::Translation => Vec3::read(&q[group.q..]),
                 _ => pose.translation,
             };
-            let origin = if is_root { held(start) } else { self.origins[tree.parent[b]] };
+            let origin = if is_root { without_tangent(start) } else { self.origins[tree.parent[b]] };
             self.origins[b] = origin;
             for group in &tree.groups[b] {
                 let joint = &model.joints[group.joint];
@@ -88,7 +89,7 @@ impl<T: Real> Kinematics<T> {
             }
             self.world_from_body[b] = pose;
             let about_origin = Transform::new(pose.rotation, pose.translation - origin);
-            self.inertias[b] = about_origin.inertia(body_inertia(params, index.body[b]));
+            self.inertias[b] = about_origin.inertia(index.body(b).read(params).spatial_inertia());
         }
     }
 
@@ -155,15 +156,8 @@ impl<T: Real> Kinematics<T> {
     }
 }
 
-/// The inertia of a body in its own frame, from its parameter block.
-#[inline(always)]
-pub(super) fn body_inertia<T: Real>(params: &[T], at: usize) -> SpatialInertia<T> {
-    let (mass, com, inertia) = <(T, Vec3<T>, SymMat3<T>)>::read(&params[at..at + 10]);
-    SpatialInertia::from_com(mass, com, inertia)
-}
-
 /// The value without its derivative.
-fn held<T: Real>(point: Vec3<T>) -> Vec3<T> {
+fn without_tangent<T: Real>(point: Vec3<T>) -> Vec3<T> {
     point.map(|x| T::from_parts(x.primal(), T::Primal::zero()))
 }
 

@@ -16,6 +16,7 @@ pub mod kinematics;
 pub mod mass_matrix;
 pub mod model;
 mod pairs;
+pub mod params;
 pub mod restitution;
 pub mod rnea;
 pub mod tree;
@@ -24,8 +25,8 @@ pub mod wide_geom;
 pub use dynamics::ArticulatedWorkspace;
 pub use field::Articulated;
 pub use model::{
-    Actuator, ActuatorTarget, Body, ContactDamping, ContactMaterials, ContactSoftness, FrictionCone, Geom,
-    Heightfield, Integrator, Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model, ModelOptions, Shape,
-    Site,
+    Actuator, ActuatorTarget, Body, ContactMaterials, ContactSoftness, FrictionCone, Geom, Heightfield,
+    Integrator, Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model, ModelOptions, Shape, Site,
 };
 pub use pairs::candidate_pairs;
+pub use pullback_collision::ContactDamping;

@@ -3,7 +3,7 @@
 use pullback_collision::{Collider, Contact, MAX_CONTACTS, ShapeBar, collide};
 use pullback_math::{Force, Mask, Mat3, Motion, Real, Transform, Vec3};
 
-use super::contact::{Placed, Scene};
+use super::contact::{GeomView, PlacedGeom};
 use super::rnea::Sweep;
 
 /// A geom, the same in every place.
@@ -78,9 +78,9 @@ impl<P: Real> WideGeomBar<P> {
     }
 }
 
-impl<'a, T: Real> Scene<'a, T> {
+impl<'a, T: Real> GeomView<'a, T> {
     /// A placed geom for packs of points.
-    pub fn wide(&self, sweep: &Sweep<T>, placed: &Placed<'a, T>) -> WideGeom<'a, T::Pack> {
+    pub fn wide(&self, sweep: &Sweep<T>, placed: &PlacedGeom<'a, T>) -> WideGeom<'a, T::Pack> {
         let fill = |v: Vec3<T>| v.map(T::fill);
         let body = sweep.velocities[placed.body];
         WideGeom {
@@ -94,12 +94,12 @@ impl<'a, T: Real> Scene<'a, T> {
         }
     }
 
-    /// The pullback of [`Scene::wide`] and [`Scene::placed`]: *adds* to the cotangents of body velocities, to the wrenches on
+    /// The pullback of [`GeomView::wide`] and [`GeomView::placed`]: *adds* to the cotangents of body velocities, to the wrenches on
     /// displacements of the bodies, and to the parameters.
     pub fn wide_vjp(
         &self,
         geom: usize,
-        placed: &Placed<'_, T>,
+        placed: &PlacedGeom<'_, T>,
         bar: &WideGeomBar<T::Pack>,
         velocity_bars: &mut [Force<T>],
         wrenches: &mut [Force<T>],
@@ -113,6 +113,6 @@ impl<'a, T: Real> Scene<'a, T> {
         let [c0, c1, c2] = [r.c0, r.c1, r.c2].map(T::total_vector);
         let pose = Transform::new(Mat3::from_cols(c0, c1, c2), T::total_vector(bar.shape.pose.translation));
         let shape = ShapeBar { pose, size: T::total_vector(bar.shape.size) };
-        self.placed_vjp(geom, placed, shape, T::total(bar.friction), wrenches, params_bar);
+        self.placed_vjp(geom, shape, T::total(bar.friction), wrenches, params_bar);
     }
 }

@@ -41,7 +41,7 @@ fn after(model: Model, seconds: f64, start: Option<&[f64]>) -> Vec<f64> {
     let robot = Articulated::new(model).unwrap();
     let mut params = robot.layout().params.defaults();
     // Damped enough to come to rest.
-    params[robot.index().contact + 1] = 2e5;
+    params[robot.layout().params.index_of("contact.damping").unwrap()] = 2e5;
     let start = start.map_or_else(|| robot.layout().state.defaults(), <[f64]>::to_vec);
     let system = Integrated::new(robot, 2e-4, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
     let steps = (seconds / 2e-4) as usize;
@@ -191,7 +191,7 @@ fn every_step_through_contact_has_the_exact_pullback() {
         let params = robot.layout().params.defaults();
         let mut ws = pullback_core::VectorField::<f64>::workspace(&robot);
         robot.accelerations(&mut ws, &params, &state, &[0.1, 0.2, -0.3]);
-        robot.for_each_contact(&ws, &params, |_, contact| touched += usize::from(contact.distance < 0.0));
+        touched += ws.contacts.iter().filter(|(_, contact)| contact.distance < 0.0).count();
         let system = Integrated::new(robot, 1e-3, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
         let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-4, ..Options::default() };
         let report = check_step(
@@ -234,7 +234,8 @@ fn a_ball_bounces_with_the_restitution_its_damping_was_made_for() {
             let impact = Impact { mass: 2.0, stiffness: PENALTY_DEFAULTS[0], speed: 1.5 };
             let robot = Articulated::new(model).unwrap();
             let mut params = robot.layout().params.defaults();
-            params[robot.index().contact + 1] = damping_for_restitution(form, wanted, impact).unwrap();
+            let damping = robot.layout().params.index_of("contact.damping").unwrap();
+            params[damping] = damping_for_restitution(form, wanted, impact).unwrap();
             let mut start = robot.layout().state.defaults();
             start[9] = -impact.speed;
             let system = Integrated::new(robot, 1e-5, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();

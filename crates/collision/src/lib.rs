@@ -21,6 +21,7 @@
 //! | [`manifold`] | the contacts of those that rest on a face |
 //! | [`dispatch`] | any pair: [`collide`], [`collide_vjp`] |
 //! | [`broad_phase`] | which of many pairs to try |
+//! | [`penalty`] | the law of compliant contact |
 //!
 //! # Method
 //!
@@ -52,6 +53,7 @@ pub mod heightfield;
 mod lanes;
 pub mod manifold;
 mod overlap;
+pub mod penalty;
 pub mod plane;
 pub mod rounded;
 pub mod shape;
@@ -63,4 +65,5 @@ pub use broad_phase::BroadPhase;
 pub use collider::{Collider, HeightGrid, Kind};
 pub use contact::{Contact, INACTIVE, tangent_frame, tangent_frame_vjp};
 pub use dispatch::{MAX_CONTACTS, ShapeBar, collide, collide_vjp, max_contacts};
+pub use penalty::{ContactDamping, PENALTY_DEFAULTS, PenaltyLaw, penalty_force, penalty_force_vjp};
 pub use shape::{Heightfield, Mesh, Shape};

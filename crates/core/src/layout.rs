@@ -97,6 +97,12 @@ impl Section {
     pub fn slice(&self, name: &str) -> Result<&Slice, ConfigError> {
         self.slices.iter().find(|s| s.name == name).ok_or_else(|| self.nothing_called(name))
     }
+    /// The entry called `name`, such as `upper.mass` or `angle[1]`.
+    pub fn index_of(&self, name: &str) -> Result<usize, ConfigError> {
+        let mut entries = self.slices.iter().flat_map(|s| (0..s.len()).map(move |i| (s, i)));
+        let found = entries.find(|(s, i)| s.entry_name(*i) == name);
+        found.map(|(s, i)| s.range.start + i).ok_or_else(|| self.nothing_called(name))
+    }
     /// Name of entry `i` of the flat vector.
     pub fn entry_name(&self, i: usize) -> String {
         match self.slices.iter().find(|s| s.range.contains(&i)) {
@@ -326,6 +332,9 @@ mod tests {
         assert_eq!(layout.state.entry_names(), ["angle[0]", "angle[1]", "rate[0]", "rate[1]"]);
         assert_eq!(layout.state.entry_name(3), "rate[1]");
         assert_eq!(layout.state.unit(2), "rad/s");
+        assert_eq!(layout.state.index_of("rate[1]").unwrap(), 3);
+        assert_eq!(layout.params.index_of("gravity").unwrap(), 2);
+        assert!(layout.params.index_of("rate").is_err());
         assert_eq!(layout.params.defaults(), [1.0, 0.0, 9.81]);
     }
 

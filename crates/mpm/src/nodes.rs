@@ -4,9 +4,9 @@
 //! grid; the others leave velocities as they are.
 
 use pullback_articulated::ArticulatedWorkspace;
-use pullback_articulated::contact::Scene;
+use pullback_articulated::contact::GeomView;
 use pullback_articulated::wide_geom::WideGeomBar;
-use pullback_math::{Flat, Force, Mask, Real, Scalar, Select, Vec3, select};
+use pullback_math::{Force, Mask, Real, Scalar, Select, Vec3, select};
 
 use super::blocks::{BLOCK, BLOCK_NODES};
 use super::cloud::Grid;
@@ -22,7 +22,7 @@ impl Mpm {
             robot, blocks, momenta, velocities, places, bounds, near, reactions, shares, ..
         } = ws;
         reactions.fill(Reaction::zero());
-        let scene = self.robot.contacts(&robot.kinematics, params);
+        let scene = self.robot.geoms(&robot.kinematics, params);
         self.bound(&scene, bounds);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
         for slot in 0..blocks.slots() {
@@ -46,7 +46,7 @@ impl Mpm {
     }
 
     pub(super) fn pull<T: Real>(&self, params: &[T]) -> Vec3<T> {
-        Vec3::read(&params[self.robot.index().gravity..]) * T::lit(self.dt)
+        self.robot.index().gravity.read(params) * T::lit(self.dt)
     }
 
     /// Distance beyond which a collider is not felt: there its strength is below a tenth.
@@ -55,7 +55,7 @@ impl Mpm {
     }
 
     /// Where the colliders are.
-    pub(super) fn bound<T: Scalar>(&self, scene: &Scene<'_, T>, bounds: &mut [Bound]) {
+    pub(super) fn bound<T: Scalar>(&self, scene: &GeomView<'_, T>, bounds: &mut [Bound]) {
         for (g, bound) in self.geoms.iter().zip(bounds) {
             let placed = scene.placed(*g);
             let first = |v: Vec3<T>| v.map(|c| c.lane(0));
@@ -108,7 +108,7 @@ impl Mpm {
         } = ws;
         share_bars.fill(T::Pack::zero());
         geom_bars.fill(WideGeomBar::zero());
-        let scene = self.robot.contacts(&robot.kinematics, params);
+        let scene = self.robot.geoms(&robot.kinematics, params);
         self.bound(&scene, bounds);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
         let zero = Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
@@ -138,7 +138,7 @@ impl Mpm {
                 }
             }
         }
-        (T::total_vector(pull_bar) * T::lit(self.dt)).add_to(&mut params_bar[self.robot.index().gravity..]);
+        self.robot.index().gravity.add(T::total_vector(pull_bar) * T::lit(self.dt), params_bar);
         params_bar[self.floor] += T::total(floor_bar);
     }
 
@@ -146,7 +146,7 @@ impl Mpm {
     /// parameters.
     pub(super) fn geoms_vjp<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T], params_bar: &mut [T]) {
         let MpmWorkspace { robot, geom_bars, velocity_bars, wrenches, .. } = ws;
-        let scene = self.robot.contacts(&robot.kinematics, params);
+        let scene = self.robot.geoms(&robot.kinematics, params);
         velocity_bars.fill(Force::zero());
         wrenches.fill(Force::zero());
         for (g, bar) in self.geoms.iter().zip(geom_bars.iter()) {
@@ -184,7 +184,7 @@ pub(super) fn node_pack<T: Scalar>(nodes: &[T::Quad]) -> (Vec3<T::Pack>, T::Pack
 /// What is around a block of nodes: colliders one after the other, then floor and walls.
 struct Around<'a, 's, T: Scalar> {
     mpm: &'a Mpm,
-    scene: &'a Scene<'s, T>,
+    scene: &'a GeomView<'s, T>,
     robot: &'a ArticulatedWorkspace<T>,
     near: &'a [usize],
     shares: &'a [T::Pack],
@@ -206,7 +206,7 @@ struct AroundBars<'b, P> {
 impl<'a, 's, T: Scalar> Around<'a, 's, T> {
     fn new(
         mpm: &'a Mpm,
-        scene: &'a Scene<'s, T>,
+        scene: &'a GeomView<'s, T>,
         robot: &'a ArticulatedWorkspace<T>,
         corner: [usize; 3],
         near: &'a [usize],

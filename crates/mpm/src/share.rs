@@ -15,7 +15,8 @@
 //! M and I (a third of the trace) are those of the body alone: joints, and what they carry, do not count. So give bodies that servos
 //! hold the mass they stand for. Friction is left out of the choice.
 
-use pullback_math::{Flat, Mask, Real, Scalar, Vec3, differentiable, select};
+use pullback_articulated::params::BodyParams;
+use pullback_math::{Mask, Real, Scalar, SymMat3, Vec3, differentiable, select};
 
 use super::blocks::BLOCK_NODES;
 use super::colliders::{Drive, Reaction};
@@ -63,8 +64,8 @@ impl Mpm {
 
     /// Mass and mean inertia of a body.
     fn inertia_of<T: Real>(&self, params: &[T], body: usize) -> (T, T) {
-        let p = &params[self.robot.index().body[body]..];
-        (p[0], (p[4] + p[5] + p[6]) * T::lit(1.0 / 3.0))
+        let p = self.robot.index().body(body).read(params);
+        (p.mass, (p.inertia.xx + p.inertia.yy + p.inertia.zz) * T::lit(1.0 / 3.0))
     }
 
     fn sums<T: Scalar>(&self, body: usize, approaches: &[Approach<T::Pack>]) -> Sums<T> {
@@ -93,7 +94,7 @@ impl Mpm {
         }
         let MpmWorkspace { robot, blocks, momenta, places, bounds, near, approaches, shares, .. } = ws;
         approaches.fill(Approach::zero());
-        let scene = self.robot.contacts(&robot.kinematics, params);
+        let scene = self.robot.geoms(&robot.kinematics, params);
         self.bound(&scene, bounds);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
         for slot in 0..blocks.slots() {
@@ -149,15 +150,14 @@ impl Mpm {
             *bar = Approach { energy: energy.fill(), given: given.fill(), reaction };
             // Mass and inertia are the body's: once for all of its geoms.
             if (0..i).all(|k| self.gives(k) != Some(body)) {
-                let at = self.robot.index().body[body];
-                params_bar[at] += mass_bar;
-                for k in 4..7 {
-                    params_bar[at + k] += inertia_bar * T::lit(1.0 / 3.0);
-                }
+                let third = inertia_bar * T::lit(1.0 / 3.0);
+                let inertia = SymMat3 { xx: third, yy: third, zz: third, ..SymMat3::zero() };
+                let bar = BodyParams { mass: mass_bar, com: Vec3::zero(), inertia };
+                self.robot.index().body(body).add(bar, params_bar);
             }
         }
 
-        let scene = self.robot.contacts(&robot.kinematics, params);
+        let scene = self.robot.geoms(&robot.kinematics, params);
         self.bound(&scene, bounds);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
         let mut pull_bar = Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
@@ -187,6 +187,6 @@ impl Mpm {
                 }
             }
         }
-        (T::total_vector(pull_bar) * T::lit(self.dt)).add_to(&mut params_bar[self.robot.index().gravity..]);
+        self.robot.index().gravity.add(T::total_vector(pull_bar) * T::lit(self.dt), params_bar);
     }
 }

@@ -104,17 +104,16 @@ fn fill(page: &mut Replay, robot: &Articulated, rows: &[&(f64, Vec<f64>)], marks
         robot.update_kinematics(&mut ws, &params, state);
         let mut contacts = Vec::new();
         if marks == Marks::Contacts {
-            robot.for_each_contact(&ws, &params, |geoms, contact| {
-                if contact.distance < 0.0 {
-                    let stiffness = pair_law(model, robot.index(), &params, geoms).stiffness;
-                    contacts.push(ContactMark {
-                        position: array(contact.position),
-                        normal: array(contact.normal),
-                        force: array(contact.normal * (-contact.distance * stiffness)),
-                        distance: contact.distance,
-                    });
-                }
-            });
+            robot.find_contacts(&mut ws, &params);
+            for (geoms, contact) in ws.contacts.iter().filter(|(_, c)| c.distance < 0.0) {
+                let stiffness = pair_law(model, robot.index(), &params, geoms).stiffness;
+                contacts.push(ContactMark {
+                    position: array(contact.position),
+                    normal: array(contact.normal),
+                    force: array(contact.normal * (-contact.distance * stiffness)),
+                    distance: contact.distance,
+                });
+            }
         }
         let poses = ws.kinematics.world_from_body.iter();
         let poses = poses.map(|pose| (array(pose.translation), quaternion(Quat::from_mat3(pose.rotation))));

@@ -102,9 +102,7 @@ fn pushing(robot: &Robot, data: &Data) -> usize {
     let mut ws = VectorField::<f64>::workspace(field);
     let control = vec![0.0; robot.layout().control.len()];
     field.accelerations(&mut ws, &data.params, &data.states[..robot.layout().state.len()], &control);
-    let mut count = 0;
-    field.for_each_contact(&ws, &data.params, |_, contact| count += usize::from(contact.distance < 0.0));
-    count
+    ws.contacts.iter().filter(|(_, contact)| contact.distance < 0.0).count()
 }
 
 #[test]

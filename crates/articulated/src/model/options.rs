@@ -1,5 +1,6 @@
 //! Settings of a whole model.
 
+use pullback_collision::ContactDamping;
 use pullback_math::Vec3;
 
 /// How a model asks to be stepped.
@@ -24,17 +25,6 @@ pub enum FrictionCone {
     Pyramidal,
     /// A cone.
     Elliptic,
-}
-
-/// How the damping of compliant contact sets in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ContactDamping {
-    /// In proportion to depth, with friction bounded by μ·ke·depth (dFlex): the force is continuous.
-    #[default]
-    ByDepth,
-    /// At once, with friction bounded by μ times the whole normal force (Warp): the force jumps at touch, so gradients of
-    /// fixed steps miss how the instant of touch moves.
-    Plain,
 }
 
 /// Who owns stiffness, damping and friction slope of compliant contact. Friction coefficients are the geoms' in any case.

@@ -98,17 +98,15 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     robot.eval(&mut ws, Point { params: &params, state: &state, control: &ctrl }, 0.0, &mut rate);
 
     let mut contacts = Vec::new();
-    robot.for_each_contact(&ws, &params, |(a, b), contact| {
-        if contact.distance < 0.0 {
-            let (p, n) = (contact.position, contact.normal);
-            contacts.push(ContactReport {
-                geoms: (model.geoms[a].name.clone(), model.geoms[b].name.clone()),
-                position: [p.x, p.y, p.z],
-                normal: [n.x, n.y, n.z],
-                distance: contact.distance,
-            });
-        }
-    });
+    for ((a, b), contact) in ws.contacts.iter().filter(|(_, c)| c.distance < 0.0) {
+        let (p, n) = (contact.position, contact.normal);
+        contacts.push(ContactReport {
+            geoms: (model.geoms[a].name.clone(), model.geoms[b].name.clone()),
+            position: [p.x, p.y, p.z],
+            normal: [n.x, n.y, n.z],
+            distance: contact.distance,
+        });
+    }
     let untouched = Articulated::new(isolated)?;
     let mut without = VectorField::<f64>::workspace(&untouched);
     let mut untouched_rate = vec![0.0; 2 * nv];

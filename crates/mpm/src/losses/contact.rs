@@ -40,7 +40,7 @@ impl Tools {
             return Err(ConfigError::new(format!("a tool has geom {g}, the model only {geoms}")));
         }
         // Geoms of a model without contact have no parameters.
-        if !groups.is_empty() && mpm.robot().index().geom.len() < geoms {
+        if !groups.is_empty() && mpm.robot().index().geoms.len() < geoms {
             return Err(ConfigError::new("tools need a model with contact: set its option `contact`"));
         }
         if groups.iter().any(|g| g.is_empty()) {
@@ -121,7 +121,7 @@ impl<T: Scalar> ContactScratch<T> {
 
     /// d(p) of all particles to a group of geoms.
     fn measure(&mut self, mpm: &Mpm, params: &[T], group: &[usize], x: &[[T; 3]]) {
-        let scene = mpm.robot().contacts(&self.robot.kinematics, params);
+        let scene = mpm.robot().geoms(&self.robot.kinematics, params);
         for (i, g) in group.iter().enumerate() {
             let geom = scene.wide(&self.robot.sweep, &scene.placed(*g));
             for first in (0..x.len()).step_by(T::WIDTH) {
@@ -257,7 +257,7 @@ pub fn contact_distance_vjp<T: Scalar>(
             Nearness::Soft => 0..x.len(),
         };
         let ContactScratch { robot, near, velocity_bars, wrenches, .. } = scratch;
-        let scene = mpm.robot().contacts(&robot.kinematics, params);
+        let scene = mpm.robot().geoms(&robot.kinematics, params);
         for g in group {
             let placed = scene.placed(*g);
             let geom = scene.wide(&robot.sweep, &placed);

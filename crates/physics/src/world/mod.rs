@@ -150,7 +150,7 @@ impl World {
     /// Energy of the particles, J: of their motion, stored in elements, and of their height in gravity.
     pub fn particle_energy<T: Real>(&self, params: &[T], state: &[T], control: &[T]) -> ParticleEnergy<T> {
         let at = self.particles(params, state, control, &mut []);
-        let gravity = Vec3::read(&params[self.robot.index().gravity..]);
+        let gravity = self.robot.index().gravity.read(params);
         let mut energy = ParticleEnergy { elastic: self.soft.energy(&at), ..Default::default() };
         for ((x, v), m) in at.x.iter().zip(at.v).zip(&params[self.soft.index().mass..]) {
             energy.kinetic += *m * vector(*v).norm_squared() * T::lit(0.5);
@@ -219,7 +219,7 @@ impl World {
         let params = at.params;
         ws.pushes.fill(Push::default());
         let WorldWorkspace { robot, force, pushes, .. } = ws;
-        let scene = self.robot.contacts(&robot.kinematics, params);
+        let scene = self.robot.geoms(&robot.kinematics, params);
         let (law, radius) = self.law(params);
         let touching = Touching { scene: &scene, sweep: &robot.sweep, particles: at, law, radius };
         touching.add_forces(&self.geoms, force, pushes);
@@ -332,7 +332,7 @@ impl<T: Real> VectorField<T> for World {
         acceleration[..nv].copy_from_slice(&robot_rate[nv..]);
 
         // ẍ = f/m + g
-        let gravity = Vec3::read(&params[self.robot.index().gravity..]);
+        let gravity = self.robot.index().gravity.read(params);
         let masses = &params[self.soft.index().mass..];
         let particles = acceleration[nv..].as_chunks_mut().0.iter_mut().zip(force.iter());
         for (((a, f), m), fixed) in particles.zip(masses).zip(&self.soft.body().fixed) {
@@ -412,7 +412,7 @@ impl<T: Real> VectorField<T> for World {
             let scaled = bar * m.recip();
             *f = [scaled.x, scaled.y, scaled.z];
         }
-        gravity_bar.add_to(&mut params_bar[self.robot.index().gravity..]);
+        self.robot.index().gravity.add(gravity_bar, params_bar);
 
         let (q_bar, x_bar, v_bar, w_bar) = self.split_mut(state_bar);
         for (bar, x) in w_bar.iter_mut().zip(&velocity_bar[nv..]) {
@@ -425,7 +425,7 @@ impl<T: Real> VectorField<T> for World {
         velocity_bars.fill(Force::zero());
         wrenches.fill(Force::zero());
         let (law, radius) = self.law(params);
-        let scene = self.robot.contacts(&robot.kinematics, params);
+        let scene = self.robot.geoms(&robot.kinematics, params);
         let touching = Touching { scene: &scene, sweep: &robot.sweep, particles: &at, law, radius };
         let mut bars = TouchBars {
             x: x_bar,

@@ -3,7 +3,7 @@
 //! Particles are taken a pack at a time. A pack that is surely away from a geom costs one distance test.
 
 use pullback_articulated::ContactDamping;
-use pullback_articulated::contact::{PenaltyLaw, Scene, penalty_force, penalty_force_vjp};
+use pullback_articulated::contact::{GeomView, PenaltyLaw, penalty_force, penalty_force_vjp};
 use pullback_articulated::rnea::{Push, Sweep};
 use pullback_articulated::wide_geom::WideGeomBar;
 use pullback_collision::{Collider, Contact, INACTIVE, MAX_CONTACTS, collide, collide_vjp};
@@ -30,7 +30,7 @@ fn touch<T: Real>(
 
 /// Everything particle contacts depend on.
 pub(super) struct Touching<'a, T> {
-    pub scene: &'a Scene<'a, T>,
+    pub scene: &'a GeomView<'a, T>,
     pub sweep: &'a Sweep<T>,
     pub particles: &'a Particles<'a, T>,
     pub law: PenaltyLaw<T>,

@@ -117,7 +117,8 @@ pub(super) fn larger(a: f64, b: f64) -> f64 {
 fn export(case: &Case) -> Value {
     let body = case.body();
     let [tets, ..] = &body.solids;
-    let gravity = case.serial.layout().params.defaults()[case.serial.field().robot().index().gravity + 2];
+    let params = case.serial.layout().params.defaults();
+    let gravity = case.serial.field().robot().index().gravity.read(&params).z;
     let masses: Vec<f64> =
         body.masses.iter().zip(&body.fixed).map(|(m, fixed)| if *fixed { 0.0 } else { *m }).collect();
     let positions: Vec<[f64; 3]> = body.positions.iter().map(|x| [x.x, x.y, x.z]).collect();

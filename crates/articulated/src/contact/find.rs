@@ -1,0 +1,156 @@
+//! Finding contacts: the narrow phase over all pairs that may touch, and its pullback.
+//!
+//! Geoms are placed once. With [`MANY_PAIRS`] or more, sort and sweep lists the pairs to look at, in the same order;
+//! those left out have no contact, so that forces and gradients keep every bit.
+
+use std::ops::Range;
+
+use pullback_collision::{BroadPhase, Contact, ShapeBar, collide, collide_vjp, max_contacts};
+use pullback_core::Workspace;
+use pullback_math::{Force, Real, Transform, Vec3};
+
+use super::geoms::GeomView;
+use crate::model::Model;
+
+/// Number of pairs from which a broad phase pays.
+pub const MANY_PAIRS: usize = 64;
+
+/// A pair of geoms that are near each other, and where its contacts lie.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundPair {
+    /// The two geoms; normals point from the first to the second.
+    pub geoms: (usize, usize),
+    first: usize,
+    count: usize,
+}
+
+impl FoundPair {
+    /// Its contacts in [`ContactSet::contacts`].
+    pub fn contacts(&self) -> Range<usize> {
+        self.first..self.first + self.count
+    }
+}
+
+/// The contacts of one evaluation, pair by pair.
+#[derive(Clone, Debug, Workspace)]
+pub struct ContactSet<T> {
+    /// Pose of each geom in the world.
+    poses: Vec<Transform<T>>,
+    /// Radius of a ball around each geom that holds it, m; infinite for a plane.
+    radii: Vec<f64>,
+    pairs: Vec<FoundPair>,
+    contacts: Vec<Contact<T>>,
+    /// Cotangents of the contacts.
+    pub contact_bars: Vec<Contact<T>>,
+    /// Cotangents of the geoms' friction.
+    pub friction_bars: Vec<T>,
+    shape_bars: Vec<ShapeBar<T>>,
+    /// None where pairs are few.
+    broad_phase: Option<BroadPhase>,
+}
+
+impl<T: Real> ContactSet<T> {
+    /// Memory for the contacts of `pairs`; a broad phase culls them from `many` pairs on.
+    pub fn new(model: &Model, pairs: &[(usize, usize)], many: usize) -> Self {
+        let geoms = if pairs.is_empty() { 0 } else { model.geoms.len() };
+        let kind = |geom: usize| model.collider::<f64>(&model.geoms[geom]).kind;
+        let contacts = pairs.iter().map(|(a, b)| max_contacts(kind(*a), kind(*b))).sum();
+        ContactSet {
+            poses: vec![Transform::identity(); geoms],
+            radii: vec![0.0; geoms],
+            pairs: Vec::with_capacity(pairs.len()),
+            contacts: Vec::with_capacity(contacts),
+            contact_bars: Vec::with_capacity(contacts),
+            friction_bars: vec![T::zero(); geoms],
+            shape_bars: vec![no_shape_bar(); geoms],
+            broad_phase: (pairs.len() >= many).then(|| BroadPhase::new(pairs.to_vec()).reserved(geoms)),
+        }
+    }
+
+    /// The pairs that are near each other.
+    pub fn pairs(&self) -> &[FoundPair] {
+        &self.pairs
+    }
+
+    /// Contacts of all pairs; an empty slot has a distance of [`INACTIVE`](pullback_collision::INACTIVE) or more.
+    pub fn contacts(&self) -> &[Contact<T>] {
+        &self.contacts
+    }
+
+    /// The contacts with the geoms of their pairs.
+    pub fn iter(&self) -> impl Iterator<Item = ((usize, usize), &Contact<T>)> {
+        self.pairs.iter().flat_map(|pair| self.contacts[pair.contacts()].iter().map(|c| (pair.geoms, c)))
+    }
+
+    /// Finds the contacts of all `pairs` that are near each other.
+    pub fn find(&mut self, geoms: &GeomView<'_, T>, pairs: &[(usize, usize)]) {
+        let ContactSet { poses, radii, pairs: found, contacts, broad_phase, .. } = self;
+        for geom in 0..poses.len() {
+            poses[geom] = geoms.pose(geom);
+            radii[geom] = geoms.collider(geom).bounding_radius();
+        }
+        let near = match broad_phase {
+            None => pairs,
+            Some(phase) => phase.near(poses.len(), |geom| {
+                // Contacts are computed to the round-off of T.
+                let far = poses[geom].translation.map(|x| x.abs().max_lane()).norm();
+                let size = if radii[geom].is_finite() { far + radii[geom] } else { far };
+                (geoms.collider(geom), poses[geom], 64.0 * T::EPSILON * size)
+            }),
+        };
+        found.clear();
+        contacts.clear();
+        for &(a, b) in near {
+            if apart((radii[a], poses[a]), (radii[b], poses[b])) {
+                continue;
+            }
+            let (first, second) = (geoms.collider(a), geoms.collider(b));
+            let (start, count) = (contacts.len(), max_contacts(first.kind, second.kind));
+            contacts.resize(start + count, Contact::default());
+            collide(&first, poses[a], &second, poses[b], &mut contacts[start..]);
+            found.push(FoundPair { geoms: (a, b), first: start, count });
+        }
+    }
+
+    /// Sets all cotangents to zero.
+    pub fn clear_bars(&mut self) {
+        let zero = Contact { position: Vec3::zero(), normal: Vec3::zero(), distance: T::zero() };
+        self.contact_bars.clear();
+        self.contact_bars.resize(self.contacts.len(), zero);
+        self.friction_bars.fill(T::zero());
+    }
+
+    /// The pullback of [`ContactSet::find`] with the cotangents of contacts and friction at hand: *adds* to the wrenches
+    /// on displacements of the bodies and to the parameters.
+    pub fn find_vjp(&mut self, geoms: &GeomView<'_, T>, wrenches: &mut [Force<T>], params_bar: &mut [T]) {
+        let ContactSet { poses, pairs, contact_bars, friction_bars, shape_bars, .. } = self;
+        shape_bars.fill(no_shape_bar());
+        for pair in pairs.iter() {
+            let (a, b) = pair.geoms;
+            let (mut a_bar, mut b_bar) = (shape_bars[a], shape_bars[b]);
+            let (first, second) = (geoms.collider(a), geoms.collider(b));
+            let bars = &contact_bars[pair.contacts()];
+            collide_vjp(&first, poses[a], &second, poses[b], bars, &mut a_bar, &mut b_bar);
+            (shape_bars[a], shape_bars[b]) = (a_bar, b_bar);
+        }
+        for (geom, (bar, friction)) in shape_bars.iter().zip(friction_bars.iter()).enumerate() {
+            geoms.placed_vjp(geom, *bar, *friction, wrenches, params_bar);
+        }
+    }
+}
+
+fn no_shape_bar<T: Real>() -> ShapeBar<T> {
+    ShapeBar { pose: Transform::identity() - Transform::identity(), size: Vec3::zero() }
+}
+
+/// Whether two geoms, each by bounding radius and pose, are surely too far apart to touch, in every lane.
+fn apart<T: Real>((ra, a): (f64, Transform<T>), (rb, b): (f64, Transform<T>)) -> bool {
+    let between = b.translation - a.translation;
+    let gap = match (ra.is_finite(), rb.is_finite()) {
+        (true, true) => between.norm() - T::lit(ra + rb),
+        (false, true) => between.dot(a.rotation.col(2)) - T::lit(rb),
+        (true, false) => -(between.dot(b.rotation.col(2))) - T::lit(ra),
+        (false, false) => return true,
+    };
+    -((-gap).max_lane()) > 0.0
+}

@@ -1,0 +1,95 @@
+//! Contact between geoms, in three stages with an interface between each two.
+//!
+//! 1. *Find* ([`find`]): the narrow phase fills a [`ContactSet`] with the contacts of every near pair, from poses
+//!    and sizes of the geoms ([`GeomView`]). It knows no forces.
+//! 2. *Resolve* ([`Resolve`]): a contact model turns the set into forces. It may act before the dynamics, by pushes
+//!    on bodies that depend on positions and velocities, or after them, on the smooth acceleration, with the
+//!    factorised mass matrix, all contacts at once and the time step ([`Smooth`]).
+//! 3. *Integrate*: the sweeps and the integrator see pushes and accelerations, and know nothing of contacts.
+//!
+//! The pullback walks the stages backwards: the contact model gives the cotangents of the contacts, and
+//! [`ContactSet::find_vjp`] those of poses and sizes.
+//!
+//! [`penalty`] resolves by compliant forces, before the dynamics (gradSim, Rewarped).
+
+pub mod find;
+pub mod geoms;
+pub mod penalty;
+
+use pullback_math::{Force, Motion, Real};
+
+use super::kinematics::Kinematics;
+use super::mass_matrix::MassMatrix;
+use super::rnea::Push;
+use super::tree::Tree;
+
+pub use find::{ContactSet, FoundPair};
+pub use geoms::{GeomView, PlacedGeom, pose_wrench};
+pub use penalty::{Penalty, pair_law};
+pub use pullback_collision::{PENALTY_DEFAULTS, PenaltyLaw, penalty_force, penalty_force_vjp};
+
+/// Cotangents of the motion of bodies that a contact model adds to.
+#[derive(Debug)]
+pub struct MotionBars<'a, T> {
+    /// Of body velocities, as forces about the trees' points.
+    pub velocities: &'a mut [Force<T>],
+    /// Of displacements of bodies, as wrenches about the trees' points.
+    pub wrenches: &'a mut [Force<T>],
+    /// Of the parameters.
+    pub params: &'a mut [T],
+}
+
+/// The motion without constraints, and what a solver needs to change it.
+#[derive(Clone, Copy, Debug)]
+pub struct Smooth<'a, T> {
+    /// Structure.
+    pub tree: &'a Tree,
+    /// Poses, axes and inertias.
+    pub kinematics: &'a Kinematics<T>,
+    /// Generalised velocities.
+    pub v: &'a [T],
+    /// The mass matrix, factorised.
+    pub mass: &'a MassMatrix<T>,
+    /// The time step, s, where one is known beforehand.
+    pub dt: Option<f64>,
+}
+
+/// A contact model: how the contacts of an evaluation act.
+pub trait Resolve<T: Real> {
+    /// Before the dynamics: adds forces that depend on positions and velocities to the pushes on bodies.
+    fn push(
+        &self,
+        geoms: &GeomView<'_, T>,
+        contacts: &ContactSet<T>,
+        velocities: &[Motion<T>],
+        pushes: &mut [Push<T>],
+    );
+
+    /// The pullback of [`Resolve::push`]: *adds* to the cotangents of the contacts and to `bars`.
+    fn push_vjp(
+        &self,
+        geoms: &GeomView<'_, T>,
+        contacts: &mut ContactSet<T>,
+        velocities: &[Motion<T>],
+        push_bars: &[Push<T>],
+        bars: &mut MotionBars<'_, T>,
+    );
+
+    /// After the dynamics: turns the smooth acceleration into the constrained one. Nothing to do for a model whose
+    /// forces are pushes.
+    fn constrain(&self, _smooth: &Smooth<'_, T>, _contacts: &mut ContactSet<T>, _acceleration: &mut [T]) {}
+
+    /// The pullback of the solve and of [`Resolve::constrain`]: `lambda` comes in as the cotangent of the constrained
+    /// acceleration and goes out as that of the smooth generalised force; *adds* to the cotangents of the contacts and
+    /// to `bars`. Without constraints λ = M⁻¹ v̇_bar. The mass matrix needs no cotangent of its own: inverse dynamics
+    /// is pulled back at the constrained acceleration.
+    fn constrain_vjp(
+        &self,
+        smooth: &Smooth<'_, T>,
+        _contacts: &mut ContactSet<T>,
+        lambda: &mut [T],
+        _bars: &mut MotionBars<'_, T>,
+    ) {
+        smooth.mass.solve(smooth.tree, lambda);
+    }
+}

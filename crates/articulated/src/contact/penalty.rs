@@ -1,0 +1,194 @@
+//! Compliant contact between geoms: penalty forces with relaxed Coulomb friction (gradSim, Rewarped).
+//!
+//! The law of one contact is [`penalty_force`]. Its constants are those of all contacts or of the two geoms
+//! ([`ContactMaterials`]); friction is the pair's own or that of the two geoms. Forces act on the bodies as pushes at
+//! their frames.
+
+use pullback_collision::{Contact, PenaltyLaw, penalty_force, penalty_force_vjp};
+use pullback_math::{Cotangent, Force, Motion, Real, Vec3, differentiable};
+
+use super::{ContactSet, GeomView, MotionBars, Resolve};
+use crate::model::{MaterialMixing, Model};
+use crate::params::{LawBlocks, ParamIndex};
+use crate::rnea::Push;
+
+/// The penalty model of contact.
+#[derive(Clone, Copy, Debug)]
+pub struct Penalty;
+
+/// A constant of a contact from those of its two geoms.
+#[differentiable]
+#[inline(always)]
+fn mixed<T: Real>(a: T, b: T, #[constant] mixing: MaterialMixing) -> T {
+    if mixing == MaterialMixing::Larger { a.max(b) } else { (a + b) * T::lit(0.5) }
+}
+
+/// The law of a contact from those of its two geoms.
+#[differentiable]
+#[inline(always)]
+fn mixed_law<T: Real>(
+    a: PenaltyLaw<T>,
+    b: PenaltyLaw<T>,
+    #[constant] mixing: MaterialMixing,
+) -> PenaltyLaw<T> {
+    PenaltyLaw {
+        stiffness: mixed(a.stiffness, b.stiffness, mixing),
+        damping: mixed(a.damping, b.damping, mixing),
+        friction_slope: mixed(a.friction_slope, b.friction_slope, mixing),
+    }
+}
+
+/// The law of a contact between two geoms; zero where nothing can touch.
+pub fn pair_law<T: Real>(
+    model: &Model,
+    index: &ParamIndex,
+    params: &[T],
+    (a, b): (usize, usize),
+) -> PenaltyLaw<T> {
+    match &index.law {
+        None => PenaltyLaw::default(),
+        Some(LawBlocks::Shared(law)) => law.read(params),
+        Some(LawBlocks::PerGeom(laws)) => {
+            mixed_law(laws[a].read(params), laws[b].read(params), model.options.material_mixing)
+        }
+    }
+}
+
+/// The pullback of [`pair_law`]: *adds* to the cotangents of the parameters.
+fn pair_law_vjp<T: Real>(
+    geoms: &GeomView<'_, T>,
+    (a, b): (usize, usize),
+    bar: PenaltyLaw<T>,
+    params_bar: &mut [T],
+) {
+    match &geoms.index.law {
+        None => {}
+        Some(LawBlocks::Shared(law)) => law.add(bar, params_bar),
+        Some(LawBlocks::PerGeom(laws)) => {
+            let of = |geom: usize| laws[geom].read(geoms.params);
+            let (first, second, ()) = mixed_law_vjp(of(a), of(b), geoms.model.options.material_mixing, bar);
+            laws[a].add(first, params_bar);
+            laws[b].add(second, params_bar);
+        }
+    }
+}
+
+/// Friction of a pair: its own, or else that of the two geoms.
+fn pair_friction<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> T {
+    match geoms.model.friction_of_pair(a, b) {
+        Some(own) => T::lit(own),
+        None => {
+            let of = |geom: usize| geoms.params_of(geom).friction;
+            mixed(of(a), of(b), geoms.model.options.material_mixing)
+        }
+    }
+}
+
+/// The pullback of [`pair_friction`]: *adds* to the cotangents of the geoms' friction.
+fn pair_friction_vjp<T: Real>(
+    geoms: &GeomView<'_, T>,
+    (a, b): (usize, usize),
+    bar: T,
+    friction_bars: &mut [T],
+) {
+    if geoms.model.friction_of_pair(a, b).is_none() {
+        let of = |geom: usize| geoms.params_of(geom).friction;
+        let (first, second, ()) = mixed_vjp(of(a), of(b), geoms.model.options.material_mixing, bar);
+        friction_bars[a] += first;
+        friction_bars[b] += second;
+    }
+}
+
+/// Velocity of the second body against the first at `point`.
+fn relative_velocity<T: Real>(
+    geoms: &GeomView<'_, T>,
+    velocities: &[Motion<T>],
+    (a, b): (usize, usize),
+    point: Vec3<T>,
+) -> Vec3<T> {
+    let of = |body: usize| velocities[body].velocity_at(point - geoms.kinematics.origins[body]);
+    of(b) - of(a)
+}
+
+impl<T: Real> Resolve<T> for Penalty {
+    fn push(
+        &self,
+        geoms: &GeomView<'_, T>,
+        contacts: &ContactSet<T>,
+        velocities: &[Motion<T>],
+        pushes: &mut [Push<T>],
+    ) {
+        let form = geoms.model.options.contact_damping;
+        for pair in contacts.pairs() {
+            let (friction, law) = (
+                pair_friction(geoms, pair.geoms),
+                pair_law(geoms.model, geoms.index, geoms.params, pair.geoms),
+            );
+            let (a, b) = (geoms.model.geoms[pair.geoms.0].body, geoms.model.geoms[pair.geoms.1].body);
+            for contact in &contacts.contacts()[pair.contacts()] {
+                let velocity = relative_velocity(geoms, velocities, (a, b), contact.position);
+                let force = penalty_force(contact.distance, contact.normal, velocity, friction, law, form);
+                for (body, force) in [(a, -force), (b, force)] {
+                    let arm = contact.position - geoms.kinematics.world_from_body[body].translation;
+                    pushes[body].force += force;
+                    pushes[body].torque += arm.cross(force);
+                }
+            }
+        }
+    }
+
+    fn push_vjp(
+        &self,
+        geoms: &GeomView<'_, T>,
+        contacts: &mut ContactSet<T>,
+        velocities: &[Motion<T>],
+        push_bars: &[Push<T>],
+        bars: &mut MotionBars<'_, T>,
+    ) {
+        let form = geoms.model.options.contact_damping;
+        let origins = &geoms.kinematics.origins;
+        for pair in 0..contacts.pairs().len() {
+            let pair = contacts.pairs()[pair];
+            let (friction, law) = (
+                pair_friction(geoms, pair.geoms),
+                pair_law(geoms.model, geoms.index, geoms.params, pair.geoms),
+            );
+            let (a, b) = (geoms.model.geoms[pair.geoms.0].body, geoms.model.geoms[pair.geoms.1].body);
+            let (mut friction_bar, mut law_bar) = (T::zero(), PenaltyLaw::default());
+            for slot in pair.contacts() {
+                let Contact { position, normal, distance } = contacts.contacts()[slot];
+                let bar = &mut contacts.contact_bars[slot];
+                let velocity = relative_velocity(geoms, velocities, (a, b), position);
+                let force = penalty_force(distance, normal, velocity, friction, law, form);
+
+                // push.force += ±f, push.torque += (x − p) × ±f
+                let mut force_bar = Vec3::zero();
+                for (body, sign) in [(a, -T::one()), (b, T::one())] {
+                    let origin = geoms.kinematics.world_from_body[body].translation;
+                    let (arm, push) = (position - origin, push_bars[body]);
+                    let (arm_bar, signed_bar) = arm.cross_vjp(force * sign, push.torque);
+                    force_bar += (push.force + signed_bar) * sign;
+                    bar.position += arm_bar;
+                    bars.wrenches[body] += Force::at_point(-arm_bar, origin - origins[body]);
+                }
+                let (distance_bar, normal_bar, velocity_bar, friction_part, law_part, ()) =
+                    penalty_force_vjp(distance, normal, velocity, friction, law, form, force_bar);
+                bar.distance += distance_bar;
+                bar.normal += normal_bar;
+                friction_bar += friction_part;
+                law_bar.accumulate(law_part);
+
+                // velocity of b minus velocity of a, at x
+                for (body, sign) in [(a, -T::one()), (b, T::one())] {
+                    let motion = velocities[body];
+                    let (motion_bar, point_bar) =
+                        motion.velocity_at_vjp(position - origins[body], velocity_bar * sign);
+                    bars.velocities[body] += Force::new(motion_bar.angular, motion_bar.linear);
+                    bar.position += point_bar;
+                }
+            }
+            pair_friction_vjp(geoms, pair.geoms, friction_bar, &mut contacts.friction_bars);
+            pair_law_vjp(geoms, pair.geoms, law_bar, bars.params);
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! Parameters of a model: blocks of named scalars, and where each lies in the flat vector.
+//!
+//! Every physical quantity of a model is a parameter. Its layout and the blocks that the physics reads are built
+//! together, so that neither can be wrong about the other.
+
+use std::ops::Range;
+
+use pullback_core::layout::{Layout, LayoutBuilder, Slice};
+use pullback_core::{Block, ConfigError};
+use pullback_math::{Cotangent, Quat, SpatialInertia, SymMat3, Vec3};
+
+use super::contact::{PENALTY_DEFAULTS, PenaltyLaw};
+use super::coupling::ties;
+use super::joint_forces::has_range;
+use super::kinematic_params::KinematicIndex;
+use super::model::{ActuatorTarget, Body, ContactDamping, ContactMaterials, Geom, Joint, JointKind, Model};
+
+/// Parameters of a body.
+#[derive(Clone, Copy, Debug, PartialEq, Cotangent)]
+pub struct BodyParams<T> {
+    /// Mass, kg.
+    pub mass: T,
+    /// Centre of mass in the body frame, m.
+    pub com: Vec3<T>,
+    /// Inertia about the centre of mass in the body frame, kg m².
+    pub inertia: SymMat3<T>,
+}
+
+impl<T: pullback_math::Real> BodyParams<T> {
+    /// The spatial inertia about the origin of the body frame.
+    #[inline(always)]
+    pub fn spatial_inertia(self) -> SpatialInertia<T> {
+        SpatialInertia::from_com(self.mass, self.com, self.inertia)
+    }
+
+    /// The pullback of [`BodyParams::spatial_inertia`].
+    #[inline(always)]
+    pub fn spatial_inertia_vjp(self, bar: SpatialInertia<T>) -> Self {
+        let (mass, com, inertia) = SpatialInertia::from_com_vjp(self.mass, self.com, self.inertia, bar);
+        BodyParams { mass, com, inertia }
+    }
+}
+
+/// Parameters of a joint. Units are those of a joint that turns; one that slides has N and m for N m and rad.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Cotangent)]
+pub struct JointParams<T> {
+    /// Damping, N m s/rad.
+    pub damping: T,
+    /// Stiffness of the spring, N m/rad.
+    pub stiffness: T,
+    /// Inertia added to the diagonal of the mass matrix, kg m².
+    pub armature: T,
+    /// Coordinate at which the spring is at rest, rad.
+    pub springref: T,
+    /// Stiffness beyond the range, N m/rad.
+    pub limit_stiffness: T,
+    /// Damping beyond the range, per radian beyond it, N m s/rad².
+    pub limit_damping: T,
+}
+
+/// Range of a limited hinge or slide, rad or m.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Cotangent)]
+pub struct JointRange<T> {
+    /// Lower end.
+    pub lower: T,
+    /// Upper end.
+    pub upper: T,
+}
+
+/// Parameters of a joint that follows another: q = multiplier·q_leader + offset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Cotangent)]
+pub struct MimicParams<T> {
+    /// Ratio of the coordinates.
+    pub multiplier: T,
+    /// Coordinate where that of the leader is 0.
+    pub offset: T,
+}
+
+/// Parameters of an actuator, gear aside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Cotangent)]
+pub struct ActuatorParams<T> {
+    /// Force per control.
+    pub gain: T,
+    /// Constant force, force per length, force per velocity.
+    pub bias: [T; 3],
+}
+
+/// Parameters of a geom.
+#[derive(Clone, Copy, Debug, PartialEq, Cotangent)]
+pub struct GeomParams<T> {
+    /// Sizes as its shape has them, m.
+    pub size: Vec3<T>,
+    /// Position in the body frame, m.
+    pub position: Vec3<T>,
+    /// Orientation in the body frame, normalised where it is used.
+    pub orientation: Quat<T>,
+    /// Sliding friction.
+    pub friction: T,
+}
+
+/// Where the parameters of an actuator lie.
+#[derive(Clone, Debug)]
+pub struct ActuatorBlocks {
+    /// Gain and bias.
+    pub params: Block<ActuatorParams<f64>>,
+    /// Gear, one entry per velocity of its joint.
+    pub gear: Range<usize>,
+}
+
+/// Where the parameters of a joint lie.
+#[derive(Clone, Copy, Debug)]
+pub struct JointBlocks {
+    /// Spring, damping, armature, limits.
+    pub params: Block<JointParams<f64>>,
+    /// Range, of a limited hinge or slide.
+    pub range: Option<Block<JointRange<f64>>>,
+}
+
+/// Where the constants of compliant contact lie.
+#[derive(Clone, Debug)]
+pub enum LawBlocks {
+    /// One law for all contacts.
+    Shared(Block<PenaltyLaw<f64>>),
+    /// One law per geom.
+    PerGeom(Vec<Block<PenaltyLaw<f64>>>),
+}
+
+/// Where each parameter lies.
+#[derive(Clone, Debug)]
+pub struct ParamIndex {
+    /// Gravity, m/s².
+    pub gravity: Block<Vec3<f64>>,
+    bodies: Vec<Block<BodyParams<f64>>>,
+    /// Joints.
+    pub joints: Vec<JointBlocks>,
+    /// Joints that follow others, in the order of [`Model::mimics`].
+    pub mimics: Vec<Block<MimicParams<f64>>>,
+    /// Actuators.
+    pub actuators: Vec<ActuatorBlocks>,
+    /// Constants of compliant contact; none where nothing can touch.
+    pub law: Option<LawBlocks>,
+    /// Geoms; empty where nothing can touch.
+    pub geoms: Vec<Block<GeomParams<f64>>>,
+    /// Poses of bodies, axes and anchors of joints, where they were asked for.
+    pub kinematics: Option<KinematicIndex>,
+}
+
+impl ParamIndex {
+    /// The block of a body other than the world.
+    #[inline(always)]
+    pub fn body(&self, body: usize) -> Block<BodyParams<f64>> {
+        self.bodies[body - 1]
+    }
+}
+
+/// Stiffness and damping of joint limits when nothing else is said; ours, MuJoCo's limits are constraints.
+pub const LIMIT_DEFAULTS: (f64, f64) = (1e3, 10.0);
+
+/// Names, units and defaults of a model's state, control and parameters, and where the parameters lie.
+pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
+    let mut builder = state_and_control(model)?;
+    let g = model.options.gravity;
+    let gravity = builder.param_block([Slice::new("gravity", 3, "m/s^2").default(&[g.x, g.y, g.z])]);
+    let bodies = model.bodies.iter().skip(1).map(|b| builder.param_block(body_slices(b))).collect();
+    let joints = model.joints.iter().map(|j| joint_blocks(model, j, &mut builder)).collect();
+    let mut mimics = Vec::new();
+    for tie in &ties(model)? {
+        let joint = &model.joints[tie.joint];
+        mimics.push(builder.param_block([
+            Slice::new(format!("{}.multiplier", joint.name), 1, "1").default(&[tie.multiplier]),
+            Slice::new(format!("{}.offset", joint.name), 1, coordinate_unit(joint)).default(&[tie.offset]),
+        ]));
+    }
+    let mut actuators = Vec::new();
+    for a in &model.actuators {
+        let ActuatorTarget::Joint(target) = a.target;
+        let gears = model.joints[target].kind.velocities();
+        let params = builder.param_block([
+            Slice::new(format!("{}.gain", a.name), 1, "1").default(&[a.gain]),
+            Slice::new(format!("{}.bias", a.name), 3, "1").default(&a.bias),
+        ]);
+        let gear = Slice::new(format!("{}.gear", a.name), gears, "1").default(&a.gear[..gears]);
+        actuators.push(ActuatorBlocks { params, gear: builder.param_range(gear) });
+    }
+    let (law, geoms) = contact_blocks(model, &mut builder);
+    let index = ParamIndex { gravity, bodies, joints, mimics, actuators, law, geoms, kinematics: None };
+    Ok((builder.build()?, index))
+}
+
+/// What a joint adds to the state: name, length and unit of its coordinates, name and unit of their velocities.
+type StateSlice = (&'static str, usize, &'static str, &'static str, &'static str);
+
+fn state_slices(kind: JointKind) -> &'static [StateSlice] {
+    match kind {
+        JointKind::Hinge => &[("q", 1, "rad", "v", "rad/s")],
+        JointKind::Slide => &[("q", 1, "m", "v", "m/s")],
+        JointKind::Ball => &[("orientation", 4, "1", "spin", "rad/s")],
+        JointKind::Free => {
+            &[("position", 3, "m", "velocity", "m/s"), ("orientation", 4, "1", "spin", "rad/s")]
+        }
+    }
+}
+
+/// State of the joints that follow no other, and controls of the actuators.
+fn state_and_control(model: &Model) -> Result<LayoutBuilder, ConfigError> {
+    let mut builder = Layout::builder();
+    let q0 = model.reference_configuration();
+    let ties = ties(model)?;
+    let follows = |j: usize| ties.iter().any(|t| t.joint == j);
+    let independent = || model.joints.iter().enumerate().filter(|(j, _)| !follows(*j)).map(|(_, j)| j);
+    for joint in independent() {
+        for (what, count, unit, _, _) in state_slices(joint.kind) {
+            let first = joint.q + if *what == "orientation" { joint.kind.coordinates() - 4 } else { 0 };
+            let slice = Slice::new(format!("{}.{what}", joint.name), *count, *unit);
+            builder = builder.state(slice.default(&q0[first..first + count]));
+        }
+    }
+    for joint in independent() {
+        for (_, _, _, what, unit) in state_slices(joint.kind) {
+            let count = joint.kind.velocities().min(3);
+            builder = builder.state(Slice::new(format!("{}.{what}", joint.name), count, *unit));
+        }
+    }
+    for actuator in &model.actuators {
+        let (low, high) = actuator.control_range.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        builder = builder.control(Slice::new(actuator.name.clone(), 1, "1").bounds(low, high));
+    }
+    Ok(builder)
+}
+
+/// Slices of [`BodyParams`].
+fn body_slices(body: &Body) -> [Slice; 3] {
+    let (c, i, name) = (body.com, body.inertia, &body.name);
+    let mass = Slice::new(format!("{name}.mass"), 1, "kg").default(&[body.mass]);
+    let inertia = [i.xx, i.yy, i.zz, i.xy, i.xz, i.yz];
+    [
+        mass.bounds(0.0, f64::INFINITY),
+        Slice::new(format!("{name}.com"), 3, "m").default(&[c.x, c.y, c.z]),
+        Slice::new(format!("{name}.inertia"), 6, "kg m^2").default(&inertia),
+    ]
+}
+
+/// Unit of a joint's coordinate; a free joint is named by its rotation.
+fn coordinate_unit(joint: &Joint) -> &'static str {
+    if joint.kind == JointKind::Slide { "m" } else { "rad" }
+}
+
+fn joint_blocks(model: &Model, joint: &Joint, builder: &mut LayoutBuilder) -> JointBlocks {
+    let name = |what: &str| format!("{}.{what}", joint.name);
+    let slides = joint.kind == JointKind::Slide;
+    let slice = |what: &str, turning: &'static str, sliding: &'static str, value: f64| {
+        Slice::new(name(what), 1, if slides { sliding } else { turning }).default(&[value])
+    };
+    let (limit_stiffness, limit_damping) = LIMIT_DEFAULTS;
+    let params = builder.param_block([
+        slice("damping", "N m s/rad", "N s/m", joint.damping),
+        slice("stiffness", "N m/rad", "N/m", joint.stiffness),
+        slice("armature", "kg m^2", "kg", joint.armature),
+        slice("springref", "rad", "m", joint.spring_reference),
+        slice("limit_stiffness", "N m/rad", "N/m", limit_stiffness),
+        slice("limit_damping", "N m s/rad^2", "N s/m^2", limit_damping),
+    ]);
+    let range = joint.range.filter(|_| has_range(model, joint)).map(|(low, high)| {
+        builder.param_block([Slice::new(name("range"), 2, coordinate_unit(joint)).default(&[low, high])])
+    });
+    JointBlocks { params, range }
+}
+
+/// Slices of [`PenaltyLaw`].
+fn law_slices(of: &str, form: ContactDamping) -> [Slice; 3] {
+    let [ke, kd, kf] = PENALTY_DEFAULTS;
+    let damping = match form {
+        ContactDamping::ByDepth => "N s/m^2",
+        ContactDamping::Plain => "N s/m",
+    };
+    [("stiffness", "N/m", ke), ("damping", damping, kd), ("friction_slope", "N s/m", kf)].map(
+        |(what, unit, value)| {
+            Slice::new(format!("{of}.{what}"), 1, unit).default(&[value]).bounds(0.0, f64::INFINITY)
+        },
+    )
+}
+
+/// Slices of [`GeomParams`].
+fn geom_slices(model: &Model, geom: &Geom) -> [Slice; 4] {
+    let size = model.collider::<f64>(geom).size;
+    let (p, o, name) = (geom.position, geom.orientation, &geom.name);
+    [
+        Slice::new(format!("{name}.size"), 3, "m").default(&[size.x, size.y, size.z]),
+        Slice::new(format!("{name}.position"), 3, "m").default(&[p.x, p.y, p.z]),
+        Slice::new(format!("{name}.orientation"), 4, "1").default(&[o.w, o.x, o.y, o.z]),
+        Slice::new(format!("{name}.friction"), 1, "1").default(&[geom.friction[0]]),
+    ]
+}
+
+/// Laws and geoms; nothing where nothing can touch.
+fn contact_blocks(
+    model: &Model,
+    builder: &mut LayoutBuilder,
+) -> (Option<LawBlocks>, Vec<Block<GeomParams<f64>>>) {
+    if !model.options.contact || model.geoms.is_empty() {
+        return (None, Vec::new());
+    }
+    let form = model.options.contact_damping;
+    let mut geoms = Vec::new();
+    let law = match model.options.contact_materials {
+        ContactMaterials::Shared => {
+            let law = builder.param_block(law_slices("contact", form));
+            geoms.extend(model.geoms.iter().map(|g| builder.param_block(geom_slices(model, g))));
+            LawBlocks::Shared(law)
+        }
+        ContactMaterials::PerGeom => {
+            let mut laws = Vec::new();
+            for geom in &model.geoms {
+                geoms.push(builder.param_block(geom_slices(model, geom)));
+                laws.push(builder.param_block(law_slices(&geom.name, form)));
+            }
+            LawBlocks::PerGeom(laws)
+        }
+    };
+    (Some(law), geoms)
+}
