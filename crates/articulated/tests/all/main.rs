@@ -1,0 +1,9 @@
+//! Robots: laws of their dynamics and contacts, and exact gradients.
+//!
+//! One program, since linking takes longer than most tests.
+
+mod contact;
+mod coupling;
+mod dynamics;
+mod kinematic_params;
+mod robots;

@@ -1,0 +1,6 @@
+//! Pullbacks that `#[differentiable]` writes, checked by the validator.
+
+mod control;
+mod corners;
+mod straight;
+mod types;

@@ -1,0 +1,9 @@
+//! Integrators on small systems of their own, and the pullbacks of `pullback-math` and `pullback-macros`.
+//!
+//! One program, since linking takes longer than most tests.
+
+mod common;
+mod integrators;
+mod macros;
+mod manifold;
+mod math;

@@ -1,0 +1,16 @@
+//! Readers: what they honour, what they refuse, and golden files of other programs.
+//!
+//! One program, since linking takes longer than most tests.
+
+mod dynamics;
+mod hfield;
+mod hull;
+mod kinematics;
+mod mesh;
+mod mimic;
+mod mjcf;
+mod mjcf_fuzz;
+mod mjcf_golden;
+mod soft_mesh;
+mod urdf;
+mod urdf_strict;

@@ -1,3 +1,0 @@
-//! Shared by the tests of this folder.
-
-pub mod kinematics;
