@@ -11,10 +11,12 @@ pub mod checkpoint;
 pub mod directions;
 #[doc(hidden)]
 pub mod doc_example;
+pub mod drive;
 pub mod error;
 pub mod field;
 pub mod files;
 pub mod gradcheck;
+pub mod input_map;
 mod inputs;
 pub mod integrator;
 pub mod layout;

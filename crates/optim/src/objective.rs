@@ -2,8 +2,11 @@
 
 use std::sync::Mutex;
 
-use pullback_core::rollout::{Inputs, Loss, Rollout, RolloutWorkspace};
+use pullback_core::gradcheck::Differentiable;
+use pullback_core::input_map::{InputMap, LinearMap};
+use pullback_core::rollout::{Gradient, Inputs, Loss, Rollout, RolloutWorkspace};
 use pullback_core::{ConfigError, StepError, System};
+use pullback_math::{Dual, Real};
 
 /// A function of R^n with bounds and a gradient.
 pub trait Objective: Sync {
@@ -27,138 +30,188 @@ pub trait Objective: Sync {
     fn value_grad(&self, x: &[f64], grad: &mut [f64]) -> Result<f64, StepError>;
 }
 
-/// One entry of the inputs that is free to move.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Variable {
-    State(usize),
-    Params(usize),
-    Control(usize),
+/// Memory of one evaluation, kept for the next.
+struct Memory<S: System<T>, T: Real> {
+    inputs: Inputs<T>,
+    workspace: RolloutWorkspace<T, S::Workspace>,
+    /// The gradient in double precision, so that sums over many tied entries keep it.
+    gradient: Gradient<f64>,
 }
 
-/// The loss of a rollout as a function of selected initial states, controls and parameters.
-pub struct RolloutObjective<S: System<f64>, L> {
+/// The loss of a rollout as a function of the variables of an [`InputMap`], computed on scalars `T`.
+pub struct RolloutObjective<S: System<T>, L, M = LinearMap, T: Real = f64> {
     rollout: Rollout<S>,
     loss: L,
-    base: Inputs<f64>,
-    variables: Vec<Variable>,
-    names: Vec<String>,
-    units: Vec<String>,
-    bounds: Vec<(f64, f64)>,
-    memory: Mutex<Vec<RolloutWorkspace<f64, S::Workspace>>>,
+    base: Inputs<T>,
+    map: M,
+    floor: Option<f64>,
+    memory: Mutex<Vec<Memory<S, T>>>,
 }
 
 impl<S: System<f64>, L: Loss<f64>> RolloutObjective<S, L> {
     /// Frees every entry matched by `pattern`, such as `state.angle[0], params.*.mass, control.torque`; the rest stays at
     /// `base`.
-    pub fn new(rollout: Rollout<S>, loss: L, base: Inputs<f64>, pattern: &str) -> Result<Self, ConfigError> {
-        let layout = rollout.system.layout();
-        let (mut variables, mut names) = (Vec::new(), Vec::new());
-        let (mut units, mut bounds) = (Vec::new(), Vec::new());
-        for part in pattern.split(',').map(str::trim) {
-            let (vector, rest) = part.split_once('.').unwrap_or((part, "*"));
-            match vector {
-                "state" => {
-                    for i in layout.state.select(rest)? {
-                        variables.push(Variable::State(i));
-                        names.push(format!("state.{}", layout.state.entry_name(i)));
-                        units.push(layout.state.unit(i).to_owned());
-                        bounds.push(layout.state.bounds(i));
-                    }
-                }
-                "params" => {
-                    for i in layout.params.select(rest)? {
-                        variables.push(Variable::Params(i));
-                        names.push(format!("params.{}", layout.params.entry_name(i)));
-                        units.push(layout.params.unit(i).to_owned());
-                        bounds.push(layout.params.bounds(i));
-                    }
-                }
-                "control" => {
-                    for i in layout.control.select(rest)? {
-                        for step in 0..rollout.steps {
-                            variables.push(Variable::Control(step * layout.control.len() + i));
-                            names.push(format!("control.{}[step {step}]", layout.control.entry_name(i)));
-                            units.push(layout.control.unit(i).to_owned());
-                            bounds.push(layout.control.bounds(i));
-                        }
-                    }
-                }
-                other => {
-                    return Err(ConfigError::new(format!(
-                        "`{other}` is not one of state, params, control (in `{part}`)"
-                    )));
-                }
-            }
-        }
-        Ok(RolloutObjective {
-            rollout,
-            loss,
-            base,
-            variables,
-            names,
-            units,
-            bounds,
-            memory: Mutex::new(Vec::new()),
-        })
+    pub fn select(
+        rollout: Rollout<S>,
+        loss: L,
+        base: Inputs<f64>,
+        pattern: &str,
+    ) -> Result<Self, ConfigError> {
+        let map = LinearMap::select(rollout.system.layout(), rollout.steps, &base, pattern)?;
+        Ok(RolloutObjective::new(rollout, loss, map).with_base(base))
     }
 
-    /// The inputs with the variables set to `x`.
-    pub fn inputs(&self, x: &[f64]) -> Inputs<f64> {
+    /// With other bounds, one pair per variable.
+    pub fn with_bounds(mut self, bounds: &[(f64, f64)]) -> Result<Self, ConfigError> {
+        self.map = self.map.with_bounds(bounds)?;
+        Ok(self)
+    }
+}
+
+impl<T: Real, S: System<T>, L: Loss<T>, M: InputMap> RolloutObjective<S, L, M, T> {
+    /// The loss of `rollout` through `map`. What the map does not set stays at the defaults of the system.
+    pub fn new(rollout: Rollout<S>, loss: L, map: M) -> Self {
+        let base = Inputs::defaults(&rollout.system, rollout.steps);
+        RolloutObjective { rollout, loss, base, map, floor: None, memory: Mutex::default() }
+    }
+
+    /// With other inputs where the map does not set them.
+    pub fn with_base(mut self, base: Inputs<T>) -> Self {
+        self.base = base;
+        self
+    }
+
+    /// With a value that no loss is below.
+    pub fn with_floor(mut self, floor: f64) -> Self {
+        self.floor = Some(floor);
+        self
+    }
+
+    /// The rollout.
+    pub fn rollout(&self) -> &Rollout<S> {
+        &self.rollout
+    }
+    /// The loss.
+    pub fn loss(&self) -> &L {
+        &self.loss
+    }
+    /// The map from variables to inputs.
+    pub fn map(&self) -> &M {
+        &self.map
+    }
+    /// The inputs that the map changes.
+    pub fn base(&self) -> &Inputs<T> {
+        &self.base
+    }
+
+    /// The inputs at `x`.
+    pub fn inputs(&self, x: &[f64]) -> Inputs<T> {
         let mut inputs = self.base.clone();
-        for (variable, x) in self.variables.iter().zip(x) {
-            match *variable {
-                Variable::State(i) => inputs.state[i] = *x,
-                Variable::Params(i) => inputs.params[i] = *x,
-                Variable::Control(i) => inputs.controls[i] = *x,
-            }
-        }
+        self.map.apply(&lit(x), &mut inputs);
         inputs
     }
 
-    /// Runs `work` with a workspace of its own; workspaces are kept for the next call.
-    fn with_workspace<R>(&self, work: impl FnOnce(&mut RolloutWorkspace<f64, S::Workspace>) -> R) -> R {
+    /// States along the motion at `x`, one per sample.
+    pub fn states(&self, x: &[f64]) -> Result<Vec<Vec<T>>, StepError> {
+        let mut ws = self.rollout.workspace::<T>();
+        let mut states = Vec::with_capacity(self.rollout.steps + 1);
+        self.rollout.simulate(&mut ws, &self.inputs(x), |at| states.push(at.state.to_vec()))?;
+        Ok(states)
+    }
+
+    /// Runs `work` with memory of its own, which is kept for the next call.
+    fn with_memory<R>(&self, work: impl FnOnce(&mut Memory<S, T>) -> R) -> R {
         let kept = self.memory.lock().unwrap_or_else(|e| e.into_inner()).pop();
-        let mut ws = kept.unwrap_or_else(|| self.rollout.workspace::<f64>());
-        let result = work(&mut ws);
-        self.memory.lock().unwrap_or_else(|e| e.into_inner()).push(ws);
+        let mut memory = kept.unwrap_or_else(|| Memory {
+            inputs: self.base.clone(),
+            workspace: self.rollout.workspace::<T>(),
+            gradient: Gradient::default(),
+        });
+        let result = work(&mut memory);
+        self.memory.lock().unwrap_or_else(|e| e.into_inner()).push(memory);
         result
     }
 }
 
-impl<S: System<f64>, L: Loss<f64>> Objective for RolloutObjective<S, L> {
+/// Plain numbers in the scalar of a rollout.
+fn lit<T: Real>(x: &[f64]) -> Vec<T> {
+    x.iter().map(|x| T::lit(*x)).collect()
+}
+
+/// The first lane of each entry.
+fn plain<T: Real>(from: &[T], to: &mut Vec<f64>) {
+    to.clear();
+    to.extend(from.iter().map(|x| x.lane(0)));
+}
+
+impl<T: Real, S: System<T>, L: Loss<T>, M: InputMap> Objective for RolloutObjective<S, L, M, T> {
     fn names(&self) -> Vec<String> {
-        self.names.clone()
+        self.map.variables().iter().map(|v| v.name.clone()).collect()
     }
     fn units(&self) -> Vec<String> {
-        self.units.clone()
+        self.map.variables().iter().map(|v| v.unit.clone().into_owned()).collect()
     }
     fn bounds(&self) -> Vec<(f64, f64)> {
-        self.bounds.clone()
+        self.map.variables().iter().map(|v| v.bounds).collect()
     }
     fn start(&self) -> Vec<f64> {
-        let value = |variable: &Variable| match *variable {
-            Variable::State(i) => self.base.state[i],
-            Variable::Params(i) => self.base.params[i],
-            Variable::Control(i) => self.base.controls[i],
-        };
-        self.variables.iter().map(value).collect()
+        self.map.variables().iter().map(|v| v.start).collect()
+    }
+    fn floor(&self) -> Option<f64> {
+        self.floor
     }
     fn value(&self, x: &[f64]) -> Result<f64, StepError> {
-        let inputs = self.inputs(x);
-        self.with_workspace(|ws| self.rollout.value(ws, &inputs, &self.loss))
+        self.with_memory(|Memory { inputs, workspace, .. }| {
+            self.map.apply(&lit(x), inputs);
+            self.rollout.value(workspace, inputs, &self.loss).map(|loss| loss.lane(0))
+        })
     }
     fn value_grad(&self, x: &[f64], grad: &mut [f64]) -> Result<f64, StepError> {
-        let inputs = self.inputs(x);
-        self.with_workspace(|ws| {
-            self.rollout.gradient(ws, &inputs, &self.loss)?;
-            for (g, variable) in grad.iter_mut().zip(&self.variables) {
-                *g = match *variable {
-                    Variable::State(i) => ws.gradient.state[i],
-                    Variable::Params(i) => ws.gradient.params[i],
-                    Variable::Control(i) => ws.gradient.control[i],
-                };
-            }
-            Ok(ws.gradient.loss)
+        self.with_memory(|Memory { inputs, workspace, gradient }| {
+            self.map.apply(&lit(x), inputs);
+            self.rollout.gradient(workspace, inputs, &self.loss)?;
+            let found = &workspace.gradient;
+            plain(&found.state, &mut gradient.state);
+            plain(&found.control, &mut gradient.control);
+            plain(&found.params, &mut gradient.params);
+            grad.fill(0.0);
+            self.map.apply_vjp(x, gradient, grad);
+            Ok(found.loss.lane(0))
         })
+    }
+}
+
+/// The gradient of an objective is checked by the one validator: variables in, loss out.
+impl<S, L, M> Differentiable for RolloutObjective<S, L, M>
+where
+    S: System<f64> + System<Dual<f64>>,
+    L: Loss<f64> + Loss<Dual<f64>>,
+    M: InputMap,
+{
+    fn input_names(&self) -> Vec<String> {
+        self.names()
+    }
+    fn outputs(&self) -> usize {
+        1
+    }
+    fn eval(&self, x: &[f64], y: &mut [f64]) -> Result<(), String> {
+        y[0] = self.value(x).map_err(|e| e.to_string())?;
+        Ok(())
+    }
+    fn jvp(&self, x: &[f64], x_dot: &[f64], y: &mut [f64], y_dot: &mut [f64]) -> Result<(), String> {
+        let Inputs { state, controls, params } = &self.base;
+        let mut inputs = Inputs { state: lit(state), controls: lit(controls), params: lit(params) };
+        let x: Vec<Dual<f64>> = x.iter().zip(x_dot).map(|(x, d)| Dual::new(*x, *d)).collect();
+        self.map.apply(&x, &mut inputs);
+        let mut ws = self.rollout.workspace::<Dual<f64>>();
+        let loss = self.rollout.value(&mut ws, &inputs, &self.loss).map_err(|e| e.to_string())?;
+        (y[0], y_dot[0]) = (loss.value, loss.tangent);
+        Ok(())
+    }
+    fn vjp(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) -> Result<(), String> {
+        let mut grad = vec![0.0; x.len()];
+        self.value_grad(x, &mut grad).map_err(|e| e.to_string())?;
+        x_bar.iter_mut().zip(&grad).for_each(|(bar, g)| *bar += y_bar[0] * g);
+        Ok(())
     }
 }

@@ -110,10 +110,8 @@ fn point_bounce() -> Built {
     let system = Integrated::new(PenaltyPointMass::new(DampingOnset::WithDepth), 0.001, integrator)?;
     let rollout = Rollout::new(system, 2000, Schedule::StoreAll)?;
     let base = Inputs::defaults(&rollout.system, rollout.steps);
-    bounded(
-        RolloutObjective::new(rollout, EndHeight, base, "state.height, params.stiffness")?,
-        &[(0.0, 3.0), (10.0, 200.0)],
-    )
+    let task = RolloutObjective::select(rollout, EndHeight, base, "state.height, params.stiffness")?;
+    Ok(Box::new(task.with_bounds(&[(0.0, 3.0), (10.0, 200.0)])?))
 }
 
 fn pendulum_identify() -> Built {
@@ -125,54 +123,17 @@ fn pendulum_identify() -> Built {
     rollout
         .simulate(&mut ws, &base, |at| recorded.push(at.state[0]))
         .map_err(|e| ConfigError::new(e.to_string()))?;
-    bounded(
-        RolloutObjective::new(rollout, FollowAngle { recorded }, base, "params.length, params.damping")?,
-        &[(0.5, 2.0), (0.0, 1.0)],
-    )
+    let task =
+        RolloutObjective::select(rollout, FollowAngle { recorded }, base, "params.length, params.damping")?;
+    Ok(Box::new(task.with_bounds(&[(0.5, 2.0), (0.0, 1.0)])?))
 }
 
 fn double_pendulum_reach() -> Built {
     let system = Integrated::new(DoublePendulum::default(), 0.01, Integrator::fixed(Method::Rk4))?;
     let rollout = Rollout::new(system, 200, Schedule::StoreAll)?;
     let base = Inputs::defaults(&rollout.system, rollout.steps);
-    bounded(
-        RolloutObjective::new(rollout, TipAt { target: (1.0, -0.5) }, base, "state.angle")?,
-        &[(-3.0, 3.0), (-3.0, 3.0)],
-    )
-}
-
-/// Gives a task the box it is looked at in.
-pub fn bounded(objective: impl Objective + 'static, bounds: &[(f64, f64)]) -> Built {
-    Ok(Box::new(Bounded { objective, bounds: bounds.to_vec() }))
-}
-
-struct Bounded<O> {
-    objective: O,
-    bounds: Vec<(f64, f64)>,
-}
-
-impl<O: Objective> Objective for Bounded<O> {
-    fn names(&self) -> Vec<String> {
-        self.objective.names()
-    }
-    fn units(&self) -> Vec<String> {
-        self.objective.units()
-    }
-    fn bounds(&self) -> Vec<(f64, f64)> {
-        self.bounds.clone()
-    }
-    fn start(&self) -> Vec<f64> {
-        self.objective.start()
-    }
-    fn floor(&self) -> Option<f64> {
-        self.objective.floor()
-    }
-    fn value(&self, x: &[f64]) -> Result<f64, pullback_core::StepError> {
-        self.objective.value(x)
-    }
-    fn value_grad(&self, x: &[f64], grad: &mut [f64]) -> Result<f64, pullback_core::StepError> {
-        self.objective.value_grad(x, grad)
-    }
+    let task = RolloutObjective::select(rollout, TipAt { target: (1.0, -0.5) }, base, "state.angle")?;
+    Ok(Box::new(task.with_bounds(&[(-3.0, 3.0), (-3.0, 3.0)])?))
 }
 
 /// L = |q_N − 1|: the loss of paper 4, Fig. 4.

@@ -106,7 +106,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         track.push(Vec3::read(at.state))
     })?;
     let base = Inputs::defaults(&rollout.system, 20);
-    let objective = RolloutObjective::new(rollout, Follow { track }, base, "params.*")?;
+    let objective = RolloutObjective::select(rollout, Follow { track }, base, "params.*")?;
     let found =
         bfgs(&objective, &objective.start(), &BfgsConfig { first_step: 0.05, ..BfgsConfig::default() })?;
     for (name, x) in objective.names().iter().zip(&found.best().x) {

@@ -19,12 +19,14 @@
 //! 8·10⁻⁴ m/s, mostly by less than 1 % of itself. The gradient is that of the piece: exact, and blind to the jumps.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use pullback_core::rollout::{Framed, Inputs, Loss, Rollout, RolloutWorkspace, Sample};
-use pullback_core::{ConfigError, Described, Schedule, StepError, System};
+use pullback_core::input_map::{InputEntry, LinearMap, Variable};
+use pullback_core::layout::Section;
+use pullback_core::rollout::{Framed, Loss, Rollout, Sample};
+use pullback_core::{ConfigError, Described, Schedule};
 use pullback_math::{Real, Scalar};
-use pullback_optim::Objective;
+use pullback_optim::RolloutObjective;
 use pullback_physics::mpm::losses::{ShapeLoss, Weights};
 
 use super::blueprint::Size;
@@ -81,111 +83,48 @@ pub fn in_precision<T: Scalar>(name: &str, size: Size, actions: Option<usize>) -
     let (system, actions) = (plan.system()?, actions.unwrap_or(plan.horizon));
     if name == "fluid" {
         let loss = Scooped::new(&system)?;
-        return Ok(Box::new(Segmented::<T, _>::new(system, actions, plan.substeps, loss)?));
+        return Ok(Box::new(segmented::<T, _>(system, actions, plan.substeps, loss)?));
     }
     let mpm = Arc::new(system.mpm().clone());
     let target = targets::target(&scene, &mpm)?;
     let weights = Weights { contact: CONTACT, ..Weights::default() };
     let loss = ShapeLoss::new(mpm, target)?.with_weights(weights);
-    Ok(Box::new(Segmented::<T, _>::new(system, actions, plan.substeps, loss)?))
+    Ok(Box::new(segmented::<T, _>(system, actions, plan.substeps, loss)?))
 }
 
 /// The loss of an episode as a function of the levers' rates in each segment.
-struct Segmented<T: Scalar, L> {
-    rollout: Rollout<Geared>,
+fn segmented<T: Scalar, L: Loss<T>>(
+    system: Geared,
+    actions: usize,
     substeps: usize,
-    loss: Framed<L>,
-    base: Inputs<T>,
-    memory: Mutex<Vec<Scratch<T>>>,
+    loss: L,
+) -> Result<RolloutObjective<Geared, Framed<L>, LinearMap, T>, ConfigError> {
+    let steps = actions * substeps;
+    let mut rollout = Rollout::new(system, steps, Schedule::StoreAll)?;
+    if rollout.predict_bytes::<T>() > MOST_BYTES {
+        let schedule = Schedule::TwoLevel { frame: substeps, slots: actions };
+        rollout = Rollout::new(rollout.system, steps, schedule)?;
+    }
+    let map = segments(&rollout.system.layout().control, actions, substeps);
+    // Masses, distances and weights are none of them negative.
+    Ok(RolloutObjective::new(rollout, Framed::new(loss, substeps)?, map).with_floor(0.0))
 }
 
-type Scratch<T> = RolloutWorkspace<T, <Geared as System<T>>::Workspace>;
-
-impl<T: Scalar, L: Loss<T>> Segmented<T, L> {
-    fn new(system: Geared, actions: usize, substeps: usize, loss: L) -> Result<Self, ConfigError> {
-        let steps = actions * substeps;
-        let mut rollout = Rollout::new(system, steps, Schedule::StoreAll)?;
-        if rollout.predict_bytes::<T>() > MOST_BYTES {
-            let schedule = Schedule::TwoLevel { frame: substeps, slots: actions };
-            rollout = Rollout::new(rollout.system, steps, schedule)?;
-        }
-        let base = Inputs::defaults(&rollout.system, steps);
-        Ok(Segmented {
-            rollout,
-            substeps,
-            loss: Framed::new(loss, substeps)?,
-            base,
-            memory: Mutex::default(),
-        })
+/// One variable per segment and control; every substep of a segment takes its values.
+fn segments(control: &Section, actions: usize, substeps: usize) -> LinearMap {
+    let controls = control.len();
+    let variable = |segment: usize, i: usize| {
+        let name = format!("{}[segment {segment}]", control.entry_name(i));
+        Variable::new(name, control.unit(i).to_owned(), control.bounds(i), 0.0)
+    };
+    let variables = (0..SEGMENTS).flat_map(|s| (0..controls).map(move |i| variable(s, i))).collect();
+    let mut map = LinearMap::new(variables);
+    for entry in 0..actions * substeps * controls {
+        let (action, i) = (entry / controls / substeps, entry % controls);
+        let segment = action * SEGMENTS / actions;
+        map.tie(InputEntry::Control(entry), 0.0, [(segment * controls + i, 1.0)]);
     }
-
-    fn levers(&self) -> usize {
-        self.rollout.system.layout().control.len()
-    }
-
-    /// Variable that sets entry `i` of the controls.
-    fn variable(&self, i: usize) -> usize {
-        let (action, lever) = (i / self.levers() / self.substeps, i % self.levers());
-        action * SEGMENTS / (self.rollout.steps / self.substeps) * self.levers() + lever
-    }
-
-    /// Runs `work` with the controls of `x` and a workspace of its own.
-    fn run<R>(&self, x: &[f64], work: impl FnOnce(&mut Scratch<T>, &[T]) -> R) -> R {
-        let controls: Vec<T> = (0..self.base.controls.len()).map(|i| T::lit(x[self.variable(i)])).collect();
-        let kept = self.memory.lock().unwrap_or_else(|e| e.into_inner()).pop();
-        let mut ws = kept.unwrap_or_else(|| self.rollout.workspace::<T>());
-        let result = work(&mut ws, &controls);
-        self.memory.lock().unwrap_or_else(|e| e.into_inner()).push(ws);
-        result
-    }
-}
-
-impl<T: Scalar, L: Loss<T>> Objective for Segmented<T, L> {
-    fn names(&self) -> Vec<String> {
-        let levers = self.rollout.system.layout().control.entry_names();
-        (0..SEGMENTS).flat_map(|s| levers.iter().map(move |l| format!("{l}[segment {s}]"))).collect()
-    }
-    fn units(&self) -> Vec<String> {
-        let control = &self.rollout.system.layout().control;
-        (0..SEGMENTS * self.levers()).map(|i| control.unit(i % self.levers()).to_owned()).collect()
-    }
-    fn bounds(&self) -> Vec<(f64, f64)> {
-        let control = &self.rollout.system.layout().control;
-        (0..self.levers()).map(|i| control.bounds(i)).collect::<Vec<_>>().repeat(SEGMENTS)
-    }
-    fn start(&self) -> Vec<f64> {
-        vec![0.0; SEGMENTS * self.levers()]
-    }
-    /// Masses, distances and weights are none of them negative.
-    fn floor(&self) -> Option<f64> {
-        Some(0.0)
-    }
-    fn value(&self, x: &[f64]) -> Result<f64, StepError> {
-        let Inputs { params, state, .. } = &self.base;
-        let value = |ws: &mut Scratch<T>, controls: &[T]| {
-            self.rollout.value(
-                ws,
-                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                &self.loss,
-            )
-        };
-        self.run(x, value).map(|loss| loss.lane(0))
-    }
-    fn value_grad(&self, x: &[f64], grad: &mut [f64]) -> Result<f64, StepError> {
-        let Inputs { params, state, .. } = &self.base;
-        self.run(x, |ws, controls| {
-            self.rollout.gradient(
-                ws,
-                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                &self.loss,
-            )?;
-            grad.fill(0.0);
-            for (i, bar) in ws.gradient.control.iter().enumerate() {
-                grad[self.variable(i)] += bar.lane(0);
-            }
-            Ok(ws.gradient.loss.lane(0))
-        })
-    }
+    map
 }
 
 /// L = max(0, z_w − z) + 3 |p − p_ladle| + |p − c| at the end: p and z are the cube's level place and its height above the tank's

@@ -22,13 +22,10 @@
 //! Each scene has a small version from the same builder: gradients are checked there in every entry, and in the scene itself
 //! along random directions.
 
-pub mod driven;
-pub mod knots;
 pub mod objectives;
 mod pancake;
 mod robot_cloth;
 mod sheets;
-pub mod sine_network;
 mod solids;
 
 use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, StepControl};

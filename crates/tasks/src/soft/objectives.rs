@@ -2,15 +2,17 @@
 
 use std::ops::Range;
 
+use pullback_core::drive::{Driven, SineNetwork};
 use pullback_core::integrator::Integrated;
 use pullback_core::random::Random;
 use pullback_core::rollout::{Inputs, Loss, Rollout, Sample};
 use pullback_core::{ConfigError, Described, Schedule};
 use pullback_math::Real;
 use pullback_optim::{Objective, RolloutObjective};
+use pullback_physics::world::World;
 
 use super::{STEP, Size, integrator, solids};
-use crate::objectives::{Task, bounded};
+use crate::objectives::Task;
 
 /// The tasks of this file.
 pub const TASKS: &[Task] = &[
@@ -20,7 +22,7 @@ pub const TASKS: &[Task] = &[
         || {
             let task = gear_reach(Size::Full)?;
             let bounds = vec![(-2.0, 2.0); task.start().len()];
-            bounded(task, &bounds)
+            Ok(Box::new(task.with_bounds(&bounds)?))
         },
     ),
     Task::new(
@@ -29,7 +31,7 @@ pub const TASKS: &[Task] = &[
         || {
             let task = ball_mass(Size::Full)?;
             let bounds: Vec<_> = task.start().iter().map(|m| (0.5 * m, 2.0 * m)).collect();
-            bounded(task, &bounds)
+            Ok(Box::new(task.with_bounds(&bounds)?))
         },
     ),
 ];
@@ -42,16 +44,23 @@ const GEAR_TARGET: [f64; 3] = [-1.7, 0.0, 1.3];
 const BALL_STEPS: usize = 60;
 
 /// Weights W so that the gear's centre of mass is at a target after 1.5 s (Table 6, `gear`).
-pub fn gear_reach(size: Size) -> Result<impl Objective + 'static, ConfigError> {
+pub fn gear_reach(
+    size: Size,
+) -> Result<RolloutObjective<Integrated<Driven<World, SineNetwork>>, CentreAt>, ConfigError> {
     let system = Integrated::new(solids::gear(size)?, STEP, integrator(32))?;
     let particles = system.layout().state.slice("gear.position")?.range.clone();
     let rollout = Rollout::new(system, GEAR_STEPS, Schedule::StoreAll)?;
     let base = Inputs::defaults(&rollout.system, rollout.steps);
-    RolloutObjective::new(rollout, CentreAt { particles, target: GEAR_TARGET }, base, "params.network.weight")
+    RolloutObjective::select(
+        rollout,
+        CentreAt { particles, target: GEAR_TARGET },
+        base,
+        "params.network.weight",
+    )
 }
 
 /// Masses of a ball's particles from a recorded bounce of 1 s (Table 6, `elastic-ball`); the guess is off by up to a tenth.
-pub fn ball_mass(size: Size) -> Result<impl Objective + 'static, ConfigError> {
+pub fn ball_mass(size: Size) -> Result<RolloutObjective<Integrated<World>, FollowParticles>, ConfigError> {
     let system = Integrated::new(solids::ball(size)?, STEP, integrator(32))?;
     let particles = system.layout().state.slice("ball.position")?.range.clone();
     let masses = system.layout().params.slice("ball.mass")?.range.clone();
@@ -66,7 +75,7 @@ pub fn ball_mass(size: Size) -> Result<impl Objective + 'static, ConfigError> {
         .map_err(|e| ConfigError::new(e.to_string()))?;
     let mut random = Random::new(1);
     base.params[masses].iter_mut().for_each(|m| *m *= 1.0 + random.uniform(0.0, 0.1));
-    RolloutObjective::new(rollout, FollowParticles { particles, recorded }, base, "params.ball.mass")
+    RolloutObjective::select(rollout, FollowParticles { particles, recorded }, base, "params.ball.mass")
 }
 
 /// L = squared distance, m², of the mean of particles from a target at the end.

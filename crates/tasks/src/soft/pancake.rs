@@ -3,6 +3,7 @@
 use std::f64::consts::TAU;
 use std::fmt::Write;
 
+use pullback_core::drive::{Driven, Knots};
 use pullback_core::{ConfigError, Described};
 use pullback_physics::articulated::Model;
 use pullback_physics::soft::mesh::disk;
@@ -10,8 +11,6 @@ use pullback_physics::soft::{Placement, SoftBody, SoftContact, SpringMaterial};
 use pullback_physics::world::World;
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 
-use super::driven::Driven;
-use super::knots::Knots;
 use super::{Size, mesh_error};
 
 /// Height of the pan at the start, m.

@@ -1,5 +1,6 @@
 //! The arm of nine freedoms with a cloth at its fingertips, which it lifts off a table and carries aside.
 
+use pullback_core::drive::{Driven, Knots};
 use pullback_core::{ConfigError, Described, VectorField};
 use pullback_math::Vec3;
 use pullback_physics::articulated::{Articulated, Geom, Model, Shape};
@@ -8,8 +9,6 @@ use pullback_physics::soft::{Attachment, Cloth, Placement, SoftBody, SoftContact
 use pullback_physics::world::World;
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 
-use super::driven::Driven;
-use super::knots::Knots;
 use super::{Size, mesh_error};
 
 const ARM: &str = include_str!("../../../../models/arm9.xml");

@@ -1,13 +1,12 @@
 //! Cloths, and the flat walker.
 
+use pullback_core::drive::{Driven, SineNetwork};
 use pullback_core::{ConfigError, Described};
 use pullback_math::{Quat, Vec3};
 use pullback_physics::soft::mesh::{Diagonals, TriangleMesh, cloth_grid, walker_2d};
 use pullback_physics::soft::{Cloth, Placement, SoftBody, SoftContact, SpringMaterial};
 use pullback_physics::world::World;
 
-use super::driven::Driven;
-use super::sine_network::SineNetwork;
 use super::{Size, ground, mesh_error};
 
 /// A cloth of `nx` × `ny` cells thrown through the air.

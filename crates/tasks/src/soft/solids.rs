@@ -2,14 +2,13 @@
 
 use std::f64::consts::FRAC_1_SQRT_2;
 
+use pullback_core::drive::{Driven, SineNetwork};
 use pullback_core::{ConfigError, Described};
 use pullback_math::{Quat, Vec3};
 use pullback_physics::soft::mesh::{Gear, Split, beam as beam_mesh, gear as gear_mesh, solid_icosphere};
 use pullback_physics::soft::{Placement, SoftBody, SoftContact, Solid};
 use pullback_physics::world::World;
 
-use super::driven::Driven;
-use super::sine_network::SineNetwork;
 use super::{Size, ground, mesh_error};
 
 /// Edge of the beam's cells, m.

@@ -14,8 +14,9 @@ use pullback_core::{Bars, Described, Info, Point, Rollout, Schedule, StepError, 
 use pullback_math::{Flat, Real, Vec3, constant, differentiable, select};
 
 use super::losses::PointAt;
-use super::tuned::{Entry, Ties, Tuned, Variable};
 use crate::objectives::Built;
+use pullback_core::input_map::{InputEntry, LinearMap, Variable};
+use pullback_optim::RolloutObjective;
 
 /// Stiffness of contact, N/m (Warp's example).
 pub const STIFFNESS: f64 = 1e4;
@@ -97,7 +98,7 @@ pub fn bounce() -> Built {
     Ok(Box::new(task()?))
 }
 
-fn task() -> Result<Tuned<Ball, PointAt<3>, Ties>, pullback_core::ConfigError> {
+fn task() -> Result<RolloutObjective<Ball, PointAt<3>, LinearMap>, pullback_core::ConfigError> {
     let layout = Layout::builder()
         .state(Slice::new("position", 3, "m").default(&FROM))
         .state(Slice::new("velocity", 3, "m/s"))
@@ -109,8 +110,8 @@ fn task() -> Result<Tuned<Ball, PointAt<3>, Ties>, pullback_core::ConfigError> {
         Variable::new("velocity.y", "m/s", (-10.0, 10.0), 1.0),
         Variable::new("velocity.z", "m/s", (-10.0, 0.0), -5.0),
     ];
-    let ties = Ties::direct(variables, (3..6).map(Entry::State));
-    Ok(Tuned::new(rollout, PointAt { first: 0, target: TARGET }, ties))
+    let map = LinearMap::direct(variables, (3..6).map(InputEntry::State));
+    Ok(RolloutObjective::new(rollout, PointAt { first: 0, target: TARGET }, map).with_floor(0.0))
 }
 
 #[cfg(test)]
@@ -118,7 +119,7 @@ mod tests {
     use pullback_core::gradcheck::{Options, Verdict};
     use pullback_optim::Objective;
 
-    use super::super::tuned::check;
+    use super::super::check;
     use super::*;
 
     #[test]

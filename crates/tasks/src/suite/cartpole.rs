@@ -13,8 +13,9 @@ use pullback_core::{ConfigError, Rollout, Schedule};
 use pullback_math::{Quat, Real, SymMat3, Vec3};
 use pullback_physics::articulated::{Actuator, ActuatorTarget, Articulated, Body, Joint, JointKind, Model};
 
-use super::tuned::{Entry, Ties, Tuned, Variable};
 use crate::objectives::Built;
+use pullback_core::input_map::{InputEntry, LinearMap, Variable};
+use pullback_optim::RolloutObjective;
 
 /// Control steps of an episode (the paper).
 pub const STEPS: usize = 100;
@@ -46,7 +47,7 @@ pub const TARGET_1: [f64; 2] = [0.5, 0.9];
 /// Three links (ours).
 pub const TARGET_3: [f64; 2] = [1.0, 2.0];
 
-type Task<const N: usize> = Tuned<Integrated<Articulated>, TipAt<N>, Ties>;
+type Task<const N: usize> = RolloutObjective<Integrated<Articulated>, TipAt<N>, LinearMap>;
 
 /// One link, one force per step: 100 variables.
 pub fn cartpole() -> Built {
@@ -90,12 +91,13 @@ fn task<const N: usize>(
     };
     let rollout = Rollout::new(Integrated::new(robot, DT, integrator)?, STEPS, Schedule::StoreAll)?;
     let variable = |step: usize, (name, unit, limit): &(&str, &'static str, f64)| {
-        Variable::new(format!("{name}[step {step}]"), unit, (-limit, *limit), 0.0)
+        Variable::new(format!("{name}[step {step}]"), *unit, (-limit, *limit), 0.0)
     };
     let variables: Vec<_> =
         (0..STEPS).flat_map(|step| controls.iter().map(move |c| variable(step, c))).collect();
-    let entries = (0..variables.len()).map(Entry::Control);
-    Ok(Tuned::new(rollout, TipAt { target }, Ties::direct(variables, entries)))
+    let entries = (0..variables.len()).map(InputEntry::Control);
+    Ok(RolloutObjective::new(rollout, TipAt { target }, LinearMap::direct(variables, entries))
+        .with_floor(0.0))
 }
 
 /// A cart on a rail along x with N links that hang from it, each a thin rod.
@@ -190,7 +192,7 @@ mod tests {
     use pullback_core::{Described, VectorField};
     use pullback_optim::{BfgsConfig, Objective, bfgs};
 
-    use super::super::tuned::check;
+    use super::super::check;
     use super::*;
 
     #[test]

@@ -21,8 +21,9 @@ use super::losses::FollowTracks;
 use super::sheet::Sheet;
 use super::surfaces::Floor;
 use super::tangential::Tangential;
-use super::tuned::{Knobs, Tuned, Variable};
 use crate::objectives::Built;
+use pullback_core::input_map::{InputMap, Variable};
+use pullback_optim::RolloutObjective;
 
 /// Cells and patches along an edge (patches: the paper).
 pub const CELLS: usize = 8;
@@ -95,7 +96,9 @@ pub fn recorded(noise: f64) -> Result<CornerTrack, ConfigError> {
     Ok(track)
 }
 
-fn task(track: &CornerTrack) -> Result<Tuned<Tangential<Floor>, FollowTracks, SheetKnobs>, ConfigError> {
+fn task(
+    track: &CornerTrack,
+) -> Result<RolloutObjective<Tangential<Floor>, FollowTracks, SheetMap>, ConfigError> {
     let frame = DT * STRIDE as f64;
     let frames = (track.duration() / frame + 1e-9).floor();
     if !(1.0..=LONGEST / frame).contains(&frames) {
@@ -114,7 +117,7 @@ fn task(track: &CornerTrack) -> Result<Tuned<Tangential<Floor>, FollowTracks, Sh
     let mut body = sheet.body([SIZE.1; 2], MASS.1, material, Placement::default())?;
     led.iter().for_each(|p| body.fixed[*p] = true);
     let system = Tangential::new(World::empty(body)?, Floor { friction: FRICTION.1 }, DT, led)?;
-    let knobs = SheetKnobs::new(&system, sheet, rows[0])?;
+    let map = SheetMap::new(&system, sheet, rows[0])?;
 
     let steps = frames * STRIDE;
     let rollout = Rollout::new(system, steps, Schedule::StoreAll)?;
@@ -128,11 +131,11 @@ fn task(track: &CornerTrack) -> Result<Tuned<Tangential<Floor>, FollowTracks, Sh
     }
     let recorded = rows.iter().map(|row| row.to_vec()).collect();
     let loss = FollowTracks { particles: corners.to_vec(), recorded, stride: STRIDE };
-    Ok(Tuned::new(rollout, loss, knobs).with_base(base))
+    Ok(RolloutObjective::new(rollout, loss, map).with_base(base).with_floor(0.0))
 }
 
 /// Turns width, length, mass, friction and patch stiffnesses into a sheet that lies on the table.
-struct SheetKnobs {
+struct SheetMap {
     variables: Vec<Variable>,
     sheet: Sheet,
     /// Middle of the gripped edge, m; directions along it and away from it.
@@ -146,7 +149,7 @@ struct SheetKnobs {
     friction: usize,
 }
 
-impl SheetKnobs {
+impl SheetMap {
     fn new(system: &Tangential<Floor>, sheet: Sheet, first: [Vec3<f64>; 4]) -> Result<Self, ConfigError> {
         let level = |v: Vec3<f64>| Vec3::new(v.x, v.y, 0.0);
         let along = level(first[1] - first[0]).normalize();
@@ -169,7 +172,7 @@ impl SheetKnobs {
         variables.extend((0..CELLS * CELLS).map(patch));
         let params = &system.layout().params;
         let at = |name: &str| params.slice(name).map(|s| s.range.start);
-        Ok(SheetKnobs {
+        Ok(SheetMap {
             variables,
             sheet,
             origin: level(first[0] + first[1]) * 0.5,
@@ -194,7 +197,7 @@ impl SheetKnobs {
     }
 }
 
-impl Knobs for SheetKnobs {
+impl InputMap for SheetMap {
     fn variables(&self) -> &[Variable] {
         &self.variables
     }
@@ -253,7 +256,7 @@ mod tests {
     use pullback_core::gradcheck::Options;
     use pullback_optim::Objective;
 
-    use super::super::tuned::check;
+    use super::super::check;
     use super::*;
 
     #[test]

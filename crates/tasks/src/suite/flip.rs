@@ -14,8 +14,9 @@ use pullback_physics::world::World;
 use super::losses::ParticlesAt;
 use super::surfaces::Pan;
 use super::tangential::Tangential;
-use super::tuned::{Entry, Ties, Tuned, Variable};
 use crate::objectives::Built;
+use pullback_core::input_map::{InputEntry, LinearMap, Variable};
+use pullback_optim::RolloutObjective;
 
 /// Segments of an episode (the paper).
 pub const SEGMENTS: usize = 5;
@@ -46,7 +47,7 @@ pub fn flip() -> Built {
     Ok(Box::new(task()?))
 }
 
-fn task() -> Result<Tuned<Tangential<Pan>, ParticlesAt, Ties>, ConfigError> {
+fn task() -> Result<RolloutObjective<Tangential<Pan>, ParticlesAt, LinearMap>, ConfigError> {
     let (rings, around) = MESH;
     let mesh = disk(rings, around, RADIUS).map_err(|e| ConfigError::new(e.to_string()))?;
     let mut body = SoftBody::new();
@@ -67,18 +68,19 @@ fn task() -> Result<Tuned<Tangential<Pan>, ParticlesAt, Ties>, ConfigError> {
     let system = Tangential::new(World::empty(body)?, Pan, DT, Vec::new())?;
     let per_segment = (SEGMENT / DT).round() as usize;
     let rollout = Rollout::new(system, SEGMENTS * per_segment, Schedule::StoreAll)?;
-    Ok(Tuned::new(rollout, ParticlesAt { targets: targets.to_vec() }, waypoints(per_segment)))
+    Ok(RolloutObjective::new(rollout, ParticlesAt { targets: targets.to_vec() }, waypoints(per_segment))
+        .with_floor(0.0))
 }
 
 /// Pose and rate of the pan in every step, as weighted sums of the waypoints.
-fn waypoints(per_segment: usize) -> Ties {
+fn waypoints(per_segment: usize) -> LinearMap {
     let names = [("x", "m"), ("height", "m"), ("tilt", "rad")];
     let variable = |segment: usize, k: usize| {
         let (name, unit) = names[k];
         Variable::new(format!("{name}[{segment}]"), unit, (-REACH[k], REACH[k]), START[segment][k])
     };
     let variables = (0..SEGMENTS).flat_map(|s| (0..3).map(move |k| variable(s, k))).collect();
-    let mut ties = Ties::new(variables);
+    let mut map = LinearMap::new(variables);
     for step in 0..SEGMENTS * per_segment {
         let (segment, fraction) = (step / per_segment, (step % per_segment) as f64 / per_segment as f64);
         for k in 0..3 {
@@ -89,11 +91,11 @@ fn waypoints(per_segment: usize) -> Ties {
             };
             // pose = before + (after − before) s,  rate = (after − before) / T
             let offset = if k == 1 { HEIGHT } else { 0.0 };
-            ties.tie(Entry::Control(6 * step + k), offset, between(1.0 - fraction, fraction));
-            ties.tie(Entry::Control(6 * step + 3 + k), 0.0, between(-1.0 / SEGMENT, 1.0 / SEGMENT));
+            map.tie(InputEntry::Control(6 * step + k), offset, between(1.0 - fraction, fraction));
+            map.tie(InputEntry::Control(6 * step + 3 + k), 0.0, between(-1.0 / SEGMENT, 1.0 / SEGMENT));
         }
     }
-    ties
+    map
 }
 
 #[cfg(test)]
@@ -101,7 +103,7 @@ mod tests {
     use pullback_core::gradcheck::Options;
     use pullback_optim::Objective;
 
-    use super::super::tuned::check;
+    use super::super::check;
     use super::*;
 
     #[test]

@@ -28,6 +28,8 @@
 pub mod board;
 pub mod bounce;
 pub mod cartpole;
+#[cfg(test)]
+mod check;
 pub mod cloth_lift;
 pub mod corner_track;
 pub mod flip;
@@ -37,7 +39,6 @@ pub mod sheet;
 pub mod surfaces;
 pub mod swing;
 pub mod tangential;
-pub mod tuned;
 
 use swing::{Goal, Variables, swing};
 

@@ -10,8 +10,9 @@ use pullback_core::{ConfigError, Rollout, Schedule};
 
 use super::board::{BALL, BOARD, Board, DT};
 use super::losses::PointAt;
-use super::tuned::{Entry, Ties, Tuned, Variable};
 use crate::objectives::Built;
+use pullback_core::input_map::{InputEntry, LinearMap, Variable};
+use pullback_optim::RolloutObjective;
 
 /// Seconds of an episode (ours).
 pub const HORIZON: f64 = 3.0;
@@ -36,7 +37,7 @@ pub fn pinball_16() -> Built {
     Ok(Box::new(task(4, 4)?))
 }
 
-fn task(rows: usize, columns: usize) -> Result<Tuned<Board, PointAt<2>, Ties>, ConfigError> {
+fn task(rows: usize, columns: usize) -> Result<RolloutObjective<Board, PointAt<2>, LinearMap>, ConfigError> {
     let spacing = BOARD[0] / columns as f64;
     let place = |row: usize, column: usize| {
         let x = spacing * (column as f64 + 0.5) - 0.5 * BOARD[0];
@@ -53,8 +54,8 @@ fn task(rows: usize, columns: usize) -> Result<Tuned<Board, PointAt<2>, Ties>, C
         _ => -ZIGZAG,
     };
     let variable = |k| Variable::new(format!("angle[{k}]"), "rad", (-FRAC_PI_2, FRAC_PI_2), start(k));
-    let ties = Ties::direct((0..bars).map(variable).collect(), (0..bars).map(Entry::Params));
-    Ok(Tuned::new(rollout, PointAt { first: 0, target: TARGET }, ties))
+    let map = LinearMap::direct((0..bars).map(variable).collect(), (0..bars).map(InputEntry::Params));
+    Ok(RolloutObjective::new(rollout, PointAt { first: 0, target: TARGET }, map).with_floor(0.0))
 }
 
 #[cfg(test)]
@@ -62,7 +63,7 @@ mod tests {
     use pullback_core::gradcheck::Options;
     use pullback_optim::Objective;
 
-    use super::super::tuned::check;
+    use super::super::check;
     use super::*;
 
     #[test]

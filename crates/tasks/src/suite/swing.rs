@@ -18,8 +18,9 @@ use super::losses::{MeanAt, ParticlesAt};
 use super::sheet::Sheet;
 use super::surfaces::Floor;
 use super::tangential::Tangential;
-use super::tuned::{Entry, Ties, Tuned, Variable};
 use crate::objectives::Built;
+use pullback_core::input_map::{InputEntry, LinearMap, Variable};
+use pullback_optim::RolloutObjective;
 
 /// Edge of the cloth, m (the paper).
 pub const EDGE: f64 = 0.2;
@@ -94,7 +95,7 @@ fn single(targets: &[Vec3<f64>]) -> MeanAt {
     MeanAt { particles: targets.len(), target: sum * (1.0 / targets.len() as f64) }
 }
 
-fn task<L>(what: Variables, loss: L) -> Result<Tuned<Tangential<Floor>, L, Ties>, ConfigError>
+fn task<L>(what: Variables, loss: L) -> Result<RolloutObjective<Tangential<Floor>, L, LinearMap>, ConfigError>
 where
     L: Loss<f64> + Loss<Dual<f64>>,
 {
@@ -108,27 +109,27 @@ where
         body.fixed[corner] = true;
     }
     let system = Tangential::new(World::empty(body)?, Floor { friction: 0.0 }, DT, Vec::new())?;
-    let ties = match what {
+    let map = match what {
         Variables::Velocity => {
             let names = ["velocity.x", "velocity.y", "velocity.z"];
             let variables = names.iter().zip(VELOCITY).map(|(n, v)| Variable::new(*n, "m/s", VELOCITIES, v));
-            let mut ties = Ties::new(variables.collect());
+            let mut map = LinearMap::new(variables.collect());
             let velocities = system.layout().state.slice("cloth.velocity")?.range.clone();
-            velocities.enumerate().for_each(|(k, i)| ties.tie(Entry::State(i), 0.0, [(k % 3, 1.0)]));
-            ties
+            velocities.enumerate().for_each(|(k, i)| map.tie(InputEntry::State(i), 0.0, [(k % 3, 1.0)]));
+            map
         }
         Variables::Stiffness => {
             let variable = |k| Variable::new(format!("stiffness[{k}]"), "N/m", STIFFNESSES, STIFFNESS);
-            let mut ties = Ties::new((0..PATCHES * PATCHES).map(variable).collect());
+            let mut map = LinearMap::new((0..PATCHES * PATCHES).map(variable).collect());
             let first = system.layout().params.slice("cloth.spring.stiffness")?.range.start;
             for (k, shares) in sheet.shares.iter().enumerate() {
-                ties.tie(Entry::Params(first + k), 0.0, shares.iter().copied());
+                map.tie(InputEntry::Params(first + k), 0.0, shares.iter().copied());
             }
-            ties
+            map
         }
     };
     let rollout = Rollout::new(system, (HORIZON / DT).round() as usize, Schedule::StoreAll)?;
-    Ok(Tuned::new(rollout, loss, ties))
+    Ok(RolloutObjective::new(rollout, loss, map).with_floor(0.0))
 }
 
 /// Where the vertices are at the end of the motion that is the goal.
@@ -148,7 +149,7 @@ mod tests {
     use pullback_core::gradcheck::Options;
     use pullback_optim::Objective;
 
-    use super::super::tuned::check;
+    use super::super::check;
     use super::*;
 
     /// Differences step over kinks where particles touch down, so forward mode is the judge.

@@ -1,13 +1,11 @@
 //! Soft scenes do what their names say: nothing explodes, nothing sinks, and gradients of what drives them are right.
 
+use pullback_core::drive::{Drive, Knots, SineNetwork};
 use pullback_core::gradcheck::{Differentiable, Options, gradcheck};
 use pullback_core::rollout::Inputs;
 use pullback_math::{Dual, Real};
 use pullback_tasks::Scene;
 use pullback_tasks::scenes::{self, SceneOptions};
-use pullback_tasks::soft::driven::Drive;
-use pullback_tasks::soft::knots::Knots;
-use pullback_tasks::soft::sine_network::SineNetwork;
 
 fn scene(name: &str) -> Box<dyn Scene> {
     scenes::build(name, SceneOptions::default()).unwrap()

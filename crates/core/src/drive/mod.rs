@@ -3,11 +3,18 @@
 //! u(t) = d(θ_d, t) takes the place of one slice of the field's controls; θ_d is appended to the parameters, so gradients reach
 //! it through every inner step of the integrator. Fields with guards are out of its scope: it reports none.
 
+mod knots;
+mod sine_network;
+
 use std::ops::Range;
 
-use pullback_core::layout::{Layout, Slice};
-use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, VectorField, Workspace};
 use pullback_math::Real;
+
+use crate::layout::{Layout, Slice};
+use crate::{Bars, ConfigError, Described, FieldShape, Point, VectorField, Workspace};
+
+pub use knots::Knots;
+pub use sine_network::SineNetwork;
 
 /// What stands in for controls.
 pub trait Drive: Send + Sync {

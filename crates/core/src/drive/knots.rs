@@ -1,9 +1,9 @@
 //! [`Knots`]: controls that go from one value to the next in straight lines, in segments of equal time. All lanes share one time.
 
-use pullback_core::layout::Slice;
 use pullback_math::Real;
 
-use super::driven::Drive;
+use super::Drive;
+use crate::layout::Slice;
 
 /// The value at the end of each segment is a parameter, `schedule`, segment after segment; the start is given, the last value
 /// is held.

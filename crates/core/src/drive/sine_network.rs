@@ -4,10 +4,10 @@
 
 use std::f64::consts::TAU;
 
-use pullback_core::layout::Slice;
 use pullback_math::Real;
 
-use super::driven::Drive;
+use super::Drive;
+use crate::layout::Slice;
 
 /// Most sines a network can have.
 pub const MOST_PHASES: usize = 16;
