@@ -252,12 +252,8 @@ impl LayoutBuilder {
     }
     /// Appends a block to the parameters and returns its place; its slices must have as many entries as the block.
     pub fn param_block<B: Rescale>(&mut self, slices: impl IntoIterator<Item = Slice>) -> Block<B> {
-        let start = self.layout.params.len();
-        for slice in slices {
-            let result = self.layout.params.push(slice);
-            self.note(result);
-        }
-        let found = self.layout.params.len() - start;
+        let Range { start, end } = self.param_ranges(slices);
+        let found = end - start;
         if found != B::LEN {
             let name = std::any::type_name::<B>();
             self.note(Err(ConfigError(format!("`{name}` has {} entries and its slices {found}", B::LEN))));
@@ -266,9 +262,15 @@ impl LayoutBuilder {
     }
     /// Appends a slice to the parameters and returns its entries.
     pub fn param_range(&mut self, slice: Slice) -> Range<usize> {
+        self.param_ranges([slice])
+    }
+    /// Appends slices to the parameters and returns the entries of all of them.
+    pub fn param_ranges(&mut self, slices: impl IntoIterator<Item = Slice>) -> Range<usize> {
         let start = self.layout.params.len();
-        let result = self.layout.params.push(slice);
-        self.note(result);
+        for slice in slices {
+            let result = self.layout.params.push(slice);
+            self.note(result);
+        }
         start..self.layout.params.len()
     }
     /// The layout, or the first mistake made.

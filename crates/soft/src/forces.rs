@@ -1,28 +1,42 @@
 //! [`Soft`]: a [`SoftBody`] compiled to flat arrays: all forces inside soft parts, and their pullback.
 
-use pullback_core::Workspace;
+use std::ops::Range;
+
+use pullback_collision::PenaltyLaw;
 use pullback_core::layout::{LayoutBuilder, Slice};
-use pullback_math::{Real, Vec3};
+use pullback_core::{Block, Workspace};
+use pullback_math::{Cotangent, Real, Vec3};
 
 use super::air::Air;
-use super::body::{List, SoftBody};
+use super::body::{Attachment, List, SoftBody};
 use super::element::{ElementScratch, Elements, ParticleBars, Particles};
 use super::hinge::Hinge;
 use super::membrane::Membrane;
 use super::solid::{Corotated, NeoHookean, StVenantKirchhoff, Tetrahedron};
 use super::spring::Spring;
 
+/// Contact of particles: the law, and the ball that each particle is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Cotangent)]
+pub struct ParticleContact<T> {
+    /// Constants of the penalty law.
+    pub law: PenaltyLaw<T>,
+    /// Radius of the particles, m.
+    pub radius: T,
+}
+
 /// Where the parameters of particles lie; those of elements are known to the elements.
 #[derive(Clone, Debug)]
 pub struct SoftIndex {
-    /// Mass of each particle.
-    pub mass: usize,
-    /// Wind, 3 entries.
-    pub wind: usize,
-    /// Stiffness, damping and friction slope of contact, then the particles' radius.
-    pub contact: usize,
-    /// Stiffness of each attachment, then damping of each.
-    pub attachments: usize,
+    /// Mass of each particle, kg.
+    pub mass: Range<usize>,
+    /// Wind, m/s.
+    pub wind: Block<Vec3<f64>>,
+    /// Contact of particles with geoms.
+    pub contact: Block<ParticleContact<f64>>,
+    /// Stiffness of each attachment, N/m.
+    pub attachment_stiffness: Range<usize>,
+    /// Damping of each attachment, N s/m.
+    pub attachment_damping: Range<usize>,
 }
 
 /// All elements of the soft parts of a world.
@@ -79,74 +93,42 @@ const HINGE: [(&str, &str); 3] =
 const AIR: [(&str, &str); 2] = [("air.lift", "kg/m^3"), ("air.drag", "kg/m^3")];
 
 impl Soft {
-    /// Compiles a body. Its parameters are appended to `builder`, of which `params` are taken already, its controls to those of
-    /// which `controls` are taken.
-    pub fn new(
-        body: SoftBody,
-        mut builder: LayoutBuilder,
-        mut params: usize,
-        controls: usize,
-    ) -> (Self, LayoutBuilder) {
-        let n = body.particles();
-        let mut next = |len: usize| {
-            params += len;
-            params - len
-        };
+    /// Compiles a body. Its parameters are appended to `builder`, its controls to those of which `controls` are taken.
+    pub fn new(body: SoftBody, builder: &mut LayoutBuilder, controls: usize) -> Self {
         let positive = |s: Slice| s.bounds(0.0, f64::INFINITY);
-        let mass = next(n);
-        for part in &body.parts {
+        let masses = body.parts.iter().map(|part| {
             let masses = &body.masses[part.first..part.first + part.count];
-            builder = builder
-                .param(positive(Slice::new(format!("{}.mass", part.name), part.count, "kg")).default(masses));
-        }
-        let wind = next(3);
-        builder = builder.param(Slice::new("wind", 3, "m/s"));
-        let contact = next(4);
+            positive(Slice::new(format!("{}.mass", part.name), part.count, "kg")).default(masses)
+        });
+        let mass = builder.param_ranges(masses);
+        let wind = builder.param_block([Slice::new("wind", 3, "m/s")]);
         let c = body.contact;
-        for (name, unit, value) in [
-            ("soft_contact.stiffness", "N/m", c.stiffness),
-            ("soft_contact.damping", "N s/m^2", c.damping),
-            ("soft_contact.friction_slope", "N s/m", c.friction_slope),
-            ("soft_contact.radius", "m", c.radius),
-        ] {
-            builder = builder.param(positive(Slice::new(name, 1, unit)).default(&[value]));
-        }
-        let attachments = next(2 * body.attachments.len());
-        if !body.attachments.is_empty() {
-            let of = |value: fn(&super::body::Attachment) -> f64| -> Vec<f64> {
-                body.attachments.iter().map(value).collect()
-            };
-            let slice = |name: &str, unit: &'static str, values: Vec<f64>| {
-                positive(Slice::new(name, values.len(), unit)).default(&values)
-            };
-            builder = builder.param(slice("attachment.stiffness", "N/m", of(|a| a.stiffness))).param(slice(
-                "attachment.damping",
-                "N s/m",
-                of(|a| a.damping),
-            ));
-        }
-
-        let springs = elements(&body, &body.springs, SPRING, None, controls, &mut next, &mut builder);
-        let [neo, saint, corotated] = &body.solids;
-        let mut solid = |list| elements(&body, list, SOLID, Some(3), controls, &mut next, &mut builder);
-        let (neo_hookean, st_venant_kirchhoff, corotated) = (solid(neo), solid(saint), solid(corotated));
-        let membranes =
-            elements(&body, &body.membranes, MEMBRANE, Some(3), controls, &mut next, &mut builder);
-        let hinges = elements(&body, &body.hinges, HINGE, Some(2), controls, &mut next, &mut builder);
-        let air = elements(&body, &body.air, AIR, None, controls, &mut next, &mut builder);
-        let index = SoftIndex { mass, wind, contact, attachments };
-        let soft = Soft {
-            index,
-            springs,
-            neo_hookean,
-            st_venant_kirchhoff,
-            corotated,
-            membranes,
-            hinges,
-            air,
-            body,
+        let contact = builder.param_block(
+            [
+                ("soft_contact.stiffness", "N/m", c.stiffness),
+                ("soft_contact.damping", "N s/m^2", c.damping),
+                ("soft_contact.friction_slope", "N s/m", c.friction_slope),
+                ("soft_contact.radius", "m", c.radius),
+            ]
+            .map(|(name, unit, value)| positive(Slice::new(name, 1, unit)).default(&[value])),
+        );
+        let mut attachments = |name: &str, unit: &'static str, value: fn(&Attachment) -> f64| {
+            let values: Vec<f64> = body.attachments.iter().map(value).collect();
+            let slice = positive(Slice::new(name, values.len(), unit)).default(&values);
+            builder.param_ranges((!values.is_empty()).then_some(slice))
         };
-        (soft, builder)
+        let attachment_stiffness = attachments("attachment.stiffness", "N/m", |a| a.stiffness);
+        let attachment_damping = attachments("attachment.damping", "N s/m", |a| a.damping);
+
+        let springs = elements(&body, &body.springs, SPRING, None, controls, builder);
+        let [neo, saint, corotated] = &body.solids;
+        let mut solid = |list| elements(&body, list, SOLID, Some(3), controls, builder);
+        let (neo_hookean, st_venant_kirchhoff, corotated) = (solid(neo), solid(saint), solid(corotated));
+        let membranes = elements(&body, &body.membranes, MEMBRANE, Some(3), controls, builder);
+        let hinges = elements(&body, &body.hinges, HINGE, Some(2), controls, builder);
+        let air = elements(&body, &body.air, AIR, None, controls, builder);
+        let index = SoftIndex { mass, wind, contact, attachment_stiffness, attachment_damping };
+        Soft { index, springs, neo_hookean, st_venant_kirchhoff, corotated, membranes, hinges, air, body }
     }
 
     /// What it was compiled from.
@@ -173,8 +155,7 @@ impl Soft {
 
     /// The wind.
     pub fn wind<T: Real>(&self, params: &[T]) -> Vec3<T> {
-        use pullback_math::Flat;
-        Vec3::read(&params[self.index.wind..])
+        self.index.wind.read(params)
     }
 
     /// Energy stored in all elements, J.
@@ -231,21 +212,21 @@ fn elements<const N: usize, const P: usize, const R: usize>(
     names: [(&'static str, &'static str); P],
     driven: Option<usize>,
     first_control: usize,
-    next: &mut impl FnMut(usize) -> usize,
     builder: &mut LayoutBuilder,
 ) -> Elements<N, P, R> {
-    let params = next(P * list.corners.len());
+    let mut slices = Vec::new();
     for (p, (name, unit)) in names.iter().enumerate() {
         for (part, described) in body.parts.iter().enumerate() {
             let own = list.parts.iter().zip(&list.values).filter(|(of, _)| **of == part);
             let values: Vec<f64> = own.map(|(_, v)| v[p]).collect();
             if !values.is_empty() {
                 let slice = Slice::new(format!("{}.{name}", described.name), values.len(), *unit);
-                *builder = std::mem::take(builder).param(slice.default(&values));
+                slices.push(slice.default(&values));
             }
         }
     }
-    let elements = Elements::new(&list.corners, list.rest.clone(), body.particles(), params);
+    let params = builder.param_ranges(slices);
+    let elements = Elements::new(&list.corners, list.rest.clone(), body.particles(), params.start);
     match driven {
         Some(driven) => {
             let shift =

@@ -24,4 +24,4 @@ pub mod spring;
 pub use body::{
     Attachment, Cloth, Part, Placement, PlacementBar, SoftBody, SoftContact, Solid, SolidLaw, SpringMaterial,
 };
-pub use forces::{Soft, SoftIndex, SoftScratch};
+pub use forces::{ParticleContact, Soft, SoftIndex, SoftScratch};

@@ -10,14 +10,14 @@ mod attach;
 mod touch;
 mod workspace;
 
-use pullback_articulated::contact::{PenaltyLaw, pose_wrench};
+use pullback_articulated::contact::pose_wrench;
 use pullback_articulated::rnea::Push;
 use pullback_articulated::{Articulated, Model};
 use pullback_core::layout::{Layout, Slice};
 use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, VectorField};
 use pullback_math::{Flat, Force, RECORD, Real, Vec3};
 use pullback_soft::element::{ParticleBars, Particles, record as side_by_side};
-use pullback_soft::{Soft, SoftBody};
+use pullback_soft::{ParticleContact, Soft, SoftBody};
 
 use attach::{attachment, attachment_vjp};
 use touch::{TouchBars, Touching};
@@ -70,7 +70,7 @@ impl World {
             builder = builder.control(Slice::new("activation", body.drives, "1"));
         }
         builder = layout.params.slices().iter().cloned().fold(builder, |b, s| b.param(s));
-        let (soft, builder) = Soft::new(body, builder, layout.params.len(), robot_controls);
+        let soft = Soft::new(body, &mut builder, robot_controls);
 
         let body_called = |name: &str| {
             let found = model.bodies.iter().position(|b| b.name == name);
@@ -152,7 +152,7 @@ impl World {
         let at = self.particles(params, state, control, &mut []);
         let gravity = self.robot.index().gravity.read(params);
         let mut energy = ParticleEnergy { elastic: self.soft.energy(&at), ..Default::default() };
-        for ((x, v), m) in at.x.iter().zip(at.v).zip(&params[self.soft.index().mass..]) {
+        for ((x, v), m) in at.x.iter().zip(at.v).zip(&params[self.soft.index().mass.clone()]) {
             energy.kinetic += *m * vector(*v).norm_squared() * T::lit(0.5);
             energy.gravitational -= *m * vector(*x).dot(gravity);
         }
@@ -193,10 +193,6 @@ impl World {
         Particles { params, control, x, v, records, wind, parallel: self.parallel }
     }
 
-    fn law<T: Real>(&self, params: &[T]) -> (PenaltyLaw<T>, T) {
-        Flat::read(&params[self.soft.index().contact..])
-    }
-
     /// Where the bodies are and how they move.
     fn motion<T: Real>(&self, ws: &mut WorldWorkspace<T>, params: &[T], state: &[T]) {
         let (q, _, v, _) = self.split(state);
@@ -220,8 +216,8 @@ impl World {
         ws.pushes.fill(Push::default());
         let WorldWorkspace { robot, force, pushes, .. } = ws;
         let scene = self.robot.geoms(&robot.kinematics, params);
-        let (law, radius) = self.law(params);
-        let touching = Touching { scene: &scene, sweep: &robot.sweep, particles: at, law, radius };
+        let contact = self.soft.index().contact.read(params);
+        let touching = Touching { scene: &scene, sweep: &robot.sweep, particles: at, contact };
         touching.add_forces(&self.geoms, force, pushes);
         for (i, (body, point)) in self.attached.iter().enumerate() {
             let (particle, stiffness, damping) = self.attachment(params, i);
@@ -237,9 +233,10 @@ impl World {
 
     /// Particle, stiffness and damping of attachment i.
     fn attachment<T: Real>(&self, params: &[T], i: usize) -> (usize, T, T) {
-        let at = self.soft.index().attachments;
+        let index = self.soft.index();
         let particle = self.soft.body().attachments[i].particle;
-        (particle, params[at + i], params[at + self.attached.len() + i])
+        let (stiffness, damping) = (&index.attachment_stiffness, &index.attachment_damping);
+        (particle, params[stiffness.clone()][i], params[damping.clone()][i])
     }
 
     /// Controls of the robots: those of the world, then the pushes.
@@ -333,7 +330,7 @@ impl<T: Real> VectorField<T> for World {
 
         // ẍ = f/m + g
         let gravity = self.robot.index().gravity.read(params);
-        let masses = &params[self.soft.index().mass..];
+        let masses = &params[self.soft.index().mass.clone()];
         let particles = acceleration[nv..].as_chunks_mut().0.iter_mut().zip(force.iter());
         for (((a, f), m), fixed) in particles.zip(masses).zip(&self.soft.body().fixed) {
             let moved = if *fixed { Vec3::zero() } else { vector(*f) * m.recip() + gravity };
@@ -352,7 +349,7 @@ impl<T: Real> VectorField<T> for World {
         let Point { params, state, control } = at;
         let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let (_, _, v, w) = self.split(state);
-        let (nv, n) = (v.len(), w.len() / 3);
+        let nv = v.len();
         let (velocity_bar, acceleration_bar) = rate_bar.split_at(nv + w.len());
 
         // Robots: their accelerations under the pushes, and back.
@@ -403,7 +400,7 @@ impl<T: Real> VectorField<T> for World {
         pushes[0] = Push::default();
 
         // ẍ = f/m + g:  f̄ = ẍ_bar/m, ḡ = Σ ẍ_bar
-        let masses = &params[self.soft.index().mass..][..n];
+        let masses = &params[self.soft.index().mass.clone()];
         let mut gravity_bar = Vec3::zero();
         let bars = acceleration_bar[nv..].as_chunks::<3>().0.iter().zip(force_bar.iter_mut());
         for (((a, f), m), fixed) in bars.zip(masses).zip(&self.soft.body().fixed) {
@@ -424,21 +421,20 @@ impl<T: Real> VectorField<T> for World {
         // Contacts and attachments.
         velocity_bars.fill(Force::zero());
         wrenches.fill(Force::zero());
-        let (law, radius) = self.law(params);
+        let contact = self.soft.index().contact.read(params);
         let scene = self.robot.geoms(&robot.kinematics, params);
-        let touching = Touching { scene: &scene, sweep: &robot.sweep, particles: &at, law, radius };
+        let touching = Touching { scene: &scene, sweep: &robot.sweep, particles: &at, contact };
         let mut bars = TouchBars {
             x: x_bar,
             v: w_bar,
             work,
-            law: PenaltyLaw::default(),
-            radius: T::zero(),
+            contact: ParticleContact::default(),
             velocities: velocity_bars,
             wrenches,
             params: params_bar,
         };
         touching.add_forces_vjp(&self.geoms, force_bar, pushes, &mut bars);
-        (bars.law, bars.radius).add_to(&mut bars.params[self.soft.index().contact..]);
+        self.soft.index().contact.add(bars.contact, bars.params);
         for (i, (body, point)) in self.attached.iter().enumerate() {
             let (particle, stiffness, damping) = self.attachment(params, i);
             let (x, v) = (vector(at.x[particle]), vector(at.v[particle]));
@@ -455,9 +451,9 @@ impl<T: Real> VectorField<T> for World {
             bars.work[particle] += f.dot(f_bar);
             bars.velocities[*body] += Force::new(motion_bar.angular, motion_bar.linear);
             bars.wrenches[*body] += pose_wrench(pose, pose_bar, origin);
-            let first = self.soft.index().attachments;
-            bars.params[first + i] += ke_bar;
-            bars.params[first + self.attached.len() + i] += kd_bar;
+            let index = self.soft.index();
+            bars.params[index.attachment_stiffness.clone()][i] += ke_bar;
+            bars.params[index.attachment_damping.clone()][i] += kd_bar;
         }
         self.robot.motion_vjp(
             robot,
@@ -480,7 +476,7 @@ impl<T: Real> VectorField<T> for World {
             wind: &mut wind_bar,
         };
         self.soft.add_forces_vjp(soft, &at, force_bar, &mut bars);
-        wind_bar.add_to(&mut params_bar[self.soft.index().wind..]);
+        self.soft.index().wind.add(wind_bar, params_bar);
         if let Some(first) = self.particle_forces {
             for (bar, f) in control_bar[first..].as_chunks_mut::<3>().0.iter_mut().zip(force_bar.iter()) {
                 add(bar, vector(*f));
@@ -488,7 +484,7 @@ impl<T: Real> VectorField<T> for World {
         }
 
         // m̄ = −f·f̄/m
-        let mass_bars = &mut params_bar[self.soft.index().mass..][..n];
+        let mass_bars = &mut params_bar[self.soft.index().mass.clone()];
         for ((bar, work), m) in mass_bars.iter_mut().zip(work.iter()).zip(masses) {
             *bar -= *work * m.recip();
         }

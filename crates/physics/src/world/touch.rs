@@ -8,6 +8,7 @@ use pullback_articulated::rnea::{Push, Sweep};
 use pullback_articulated::wide_geom::WideGeomBar;
 use pullback_collision::{Collider, Contact, INACTIVE, MAX_CONTACTS, collide, collide_vjp};
 use pullback_math::{Flat, Force, Mat3, Motion, Real, Transform, Vec3, differentiable};
+use pullback_soft::ParticleContact;
 use pullback_soft::element::Particles;
 
 /// Force on a particle, and torque of its reaction about the origin of the body's frame.
@@ -33,8 +34,7 @@ pub(super) struct Touching<'a, T> {
     pub scene: &'a GeomView<'a, T>,
     pub sweep: &'a Sweep<T>,
     pub particles: &'a Particles<'a, T>,
-    pub law: PenaltyLaw<T>,
-    pub radius: T,
+    pub contact: ParticleContact<T>,
 }
 
 /// Cotangents that the pullback of contacts adds to.
@@ -42,8 +42,7 @@ pub(super) struct TouchBars<'a, T> {
     pub x: &'a mut [[T; 3]],
     pub v: &'a mut [[T; 3]],
     pub work: &'a mut [T],
-    pub law: PenaltyLaw<T>,
-    pub radius: T,
+    pub contact: ParticleContact<T>,
     pub velocities: &'a mut [Force<T>],
     pub wrenches: &'a mut [Force<T>],
     pub params: &'a mut [T],
@@ -75,15 +74,15 @@ impl<'a, T: Real> Touching<'a, T> {
 
     /// Adds contact forces to those of the particles, and the reactions to the pushes on the bodies.
     pub fn add_forces(&self, geoms: &[usize], force: &mut [[T; 3]], pushes: &mut [Push<T>]) {
-        let (law, form) = (wide_law(self.law), self.scene.model.options.contact_damping);
+        let (law, form) = (wide_law(self.contact.law), self.scene.model.options.contact_damping);
         for &g in geoms {
             let placed = self.scene.placed(g);
             let geom = self.scene.wide(self.sweep, &placed);
-            let ball = Collider::sphere(self.radius.fill());
+            let ball = Collider::sphere(self.contact.radius.fill());
             let (mut push, mut turn) = (Vec3::zero(), Vec3::zero());
             for pack in 0..self.packs() {
                 let x = self.gather(pack, self.particles.x);
-                if geom.away(x, self.radius.fill()) {
+                if geom.away(x, self.contact.radius.fill()) {
                     continue;
                 }
                 let v = self.gather(pack, self.particles.v);
@@ -117,19 +116,19 @@ impl<'a, T: Real> Touching<'a, T> {
         push_bars: &[Push<T>],
         bars: &mut TouchBars<'_, T>,
     ) {
-        let (law, form) = (wide_law(self.law), self.scene.model.options.contact_damping);
+        let (law, form) = (wide_law(self.contact.law), self.scene.model.options.contact_damping);
         let zero = || Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
         for &g in geoms {
             let placed = self.scene.placed(g);
             let geom = self.scene.wide(self.sweep, &placed);
-            let ball = Collider::sphere(self.radius.fill());
+            let ball = Collider::sphere(self.contact.radius.fill());
             let (push, turn) =
                 (push_bars[placed.body].force.map(T::fill), push_bars[placed.body].torque.map(T::fill));
             let mut geom_bar = WideGeomBar::zero();
             let (mut radius_bar, mut law_bar) = (T::Pack::zero(), PenaltyLaw::<T::Pack>::default());
             for pack in 0..self.packs() {
                 let x = self.gather(pack, self.particles.x);
-                if geom.away(x, self.radius.fill()) {
+                if geom.away(x, self.contact.radius.fill()) {
                     continue;
                 }
                 let v = self.gather(pack, self.particles.v);
@@ -177,10 +176,10 @@ impl<'a, T: Real> Touching<'a, T> {
                 }
             }
             let law = law_bar;
-            bars.law.stiffness += T::total(law.stiffness);
-            bars.law.damping += T::total(law.damping);
-            bars.law.friction_slope += T::total(law.friction_slope);
-            bars.radius += T::total(radius_bar);
+            bars.contact.law.stiffness += T::total(law.stiffness);
+            bars.contact.law.damping += T::total(law.damping);
+            bars.contact.law.friction_slope += T::total(law.friction_slope);
+            bars.contact.radius += T::total(radius_bar);
             self.scene.wide_vjp(g, &placed, &geom_bar, bars.velocities, bars.wrenches, bars.params);
         }
     }
