@@ -65,5 +65,8 @@ pub use broad_phase::BroadPhase;
 pub use collider::{Collider, HeightGrid, Kind};
 pub use contact::{Contact, INACTIVE, tangent_frame, tangent_frame_vjp};
 pub use dispatch::{MAX_CONTACTS, ShapeBar, collide, collide_vjp, max_contacts};
-pub use penalty::{ContactDamping, PENALTY_DEFAULTS, PenaltyLaw, penalty_force, penalty_force_vjp};
+pub use penalty::{
+    ContactDamping, PENALTY_DEFAULTS, PenaltyLaw, normal_force, normal_force_vjp, penalty_force,
+    penalty_force_vjp,
+};
 pub use shape::{Heightfield, Mesh, Shape};

@@ -32,6 +32,21 @@ pub struct PenaltyLaw<T> {
 /// Stiffness, damping and friction slope when nothing else is said: those of dFlex's hopper.
 pub const PENALTY_DEFAULTS: [f64; 3] = [2e4, 1e3, 1e3];
 
+/// Normal force at depth d of shapes that part with velocity v: ke d − kd d v, or ke d − kd v.
+#[differentiable]
+#[inline(always)]
+pub fn normal_force<T: Real>(
+    depth: T,
+    velocity: T,
+    stiffness: T,
+    damping: T,
+    #[constant] form: ContactDamping,
+) -> T {
+    let resistance =
+        if form == ContactDamping::ByDepth { damping * depth * velocity } else { damping * velocity };
+    stiffness * depth - resistance
+}
+
 /// Force on the second body at a contact; `velocity` is that of the second body against the first.
 #[differentiable]
 #[inline(always)]
@@ -45,12 +60,12 @@ pub fn penalty_force<T: Real>(
 ) -> Vec3<T> {
     let depth = (-distance).max(T::zero());
     let approach = velocity.dot(normal).min(T::zero());
-    let elastic = law.stiffness * depth;
-    // By depth: press = ke d − kd d vₙ, bound = ke d. Plain: press = ke d − kd vₙ where they touch, bound = press.
+    let pressure = normal_force(depth, approach, law.stiffness, law.damping, form);
+    // By depth: bound = ke d. Plain: the force acts where they touch, and bounds friction itself.
     let (press, bound) = if form == ContactDamping::ByDepth {
-        (elastic - law.damping * depth * approach, elastic)
+        (pressure, law.stiffness * depth)
     } else {
-        let press = select(depth.gt(T::zero()), elastic - law.damping * approach, T::zero());
+        let press = select(depth.gt(T::zero()), pressure, T::zero());
         (press, press)
     };
     let slide = velocity - normal * velocity.dot(normal);

@@ -18,7 +18,7 @@ use pullback_core::batch::{Batch, BatchGradients, BatchInputs};
 use pullback_core::integrator::{Integrated, Integrator, Method, PidController};
 use pullback_core::{ConfigError, Rollout, Schedule, StepError, System};
 use pullback_math::{Real, f64x8};
-use pullback_physics::point_mass::{DampingOnset, ElasticPointMass, PenaltyPointMass};
+use pullback_physics::point_mass::{ContactDamping, ElasticPointMass, PenaltyPointMass};
 
 use crate::objectives::EndHeight;
 use crate::results::{Goal, Results};
@@ -88,7 +88,7 @@ pub fn run(points: usize, threads: usize, mut tick: impl FnMut(&str)) -> Result<
     let printed: Vec<_> = heights.iter().map(|q| printed_end(*q)).collect();
     let elastic: Vec<_> = heights.iter().map(|q| elastic_end(*q)).collect();
     let penalty = |dt, integrator, onset| Integrated::new(PenaltyPointMass::new(onset), dt, integrator);
-    let (with_depth, jump) = (DampingOnset::WithDepth, DampingOnset::Jump);
+    let (with_depth, jump) = (ContactDamping::ByDepth, ContactDamping::Plain);
 
     let mut cases = Vec::new();
     let mut add = |case: Result<Case, ToyError>| -> Result<(), ToyError> {
@@ -229,7 +229,7 @@ impl Scene<'_> {
     /// Ends of the motion with damping in proportion to depth, by a solve at tolerance 1e-12.
     fn smooth_truth(&self) -> Result<Vec<End>, ToyError> {
         let integrator = Integrator::adaptive(Method::Dopri5, PidController::new(1e-12));
-        let system = Integrated::new(PenaltyPointMass::new(DampingOnset::WithDepth), 0.1, integrator)?;
+        let system = Integrated::new(PenaltyPointMass::new(ContactDamping::ByDepth), 0.1, integrator)?;
         let rollout = Rollout::new(system, (SPAN / 0.1).round() as usize, Schedule::StoreAll)?;
         let params = pullback_core::Described::layout(&rollout.system).params.defaults();
         let mut batch = Batch::<_, f64>::new(rollout, self.heights.len(), self.threads)?;

@@ -11,7 +11,7 @@ use pullback_core::{ConfigError, Schedule};
 use pullback_math::Real;
 use pullback_optim::{Objective, RolloutObjective};
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
-use pullback_physics::point_mass::{DampingOnset, PenaltyPointMass};
+use pullback_physics::point_mass::{ContactDamping, PenaltyPointMass};
 
 use crate::{mpm, soft, suite};
 
@@ -107,7 +107,7 @@ pub fn build(name: &str) -> Built {
 
 fn point_bounce() -> Built {
     let integrator = Integrator::fixed(Method::SemiImplicitEuler);
-    let system = Integrated::new(PenaltyPointMass::new(DampingOnset::WithDepth), 0.001, integrator)?;
+    let system = Integrated::new(PenaltyPointMass::new(ContactDamping::ByDepth), 0.001, integrator)?;
     let rollout = Rollout::new(system, 2000, Schedule::StoreAll)?;
     let base = Inputs::defaults(&rollout.system, rollout.steps);
     let task = RolloutObjective::select(rollout, EndHeight, base, "state.height, params.stiffness")?;

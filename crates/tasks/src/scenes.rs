@@ -4,7 +4,7 @@ use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidCont
 use pullback_core::{ConfigError, Described, FieldShape, System, VectorField};
 use pullback_math::Dual;
 use pullback_physics::pendulum::{DoublePendulum, DoublePendulumByHand, SimplePendulum};
-use pullback_physics::point_mass::{DampingOnset, ElasticPointMass, PenaltyPointMass};
+use pullback_physics::point_mass::{ContactDamping, ElasticPointMass, PenaltyPointMass};
 
 use crate::files;
 use crate::mpm;
@@ -58,7 +58,7 @@ pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
                 "point-mass-penalty",
                 "a point falls on a damped spring; damping grows with depth (paper 4, Fig. 4)",
             ),
-            PenaltyPointMass::new(DampingOnset::WithDepth),
+            PenaltyPointMass::new(ContactDamping::ByDepth),
             (0.01, Integrator::fixed(Method::SemiImplicitEuler)),
             contact_probes(),
             options,
@@ -68,14 +68,14 @@ pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, Config
                 "point-mass-penalty-jump",
                 "the same with the damping that jumps at touch (paper 4, Fig. S4 as printed)",
             ),
-            PenaltyPointMass::new(DampingOnset::Jump),
+            PenaltyPointMass::new(ContactDamping::Plain),
             (0.01, Integrator::fixed(Method::SemiImplicitEuler)),
             contact_probes(),
             options,
         ),
         "point-mass-penalty-adaptive" => field(
             ("point-mass-penalty-adaptive", "point-mass-penalty with adaptive Tsit5 inside each step"),
-            PenaltyPointMass::new(DampingOnset::WithDepth),
+            PenaltyPointMass::new(ContactDamping::ByDepth),
             (0.1, adaptive),
             contact_probes(),
             options,

@@ -7,4 +7,5 @@ mod elastic;
 mod penalty;
 
 pub use elastic::{ElasticPointMass, elastic_step, elastic_step_vjp};
-pub use penalty::{DampingOnset, PenaltyPointMass, penalty_acceleration, penalty_acceleration_vjp};
+pub use penalty::{PenaltyPointMass, penalty_acceleration, penalty_acceleration_vjp};
+pub use pullback_collision::ContactDamping;

@@ -1,20 +1,15 @@
-//! Penalty contact: the surface pushes back like a damped spring.
+//! Penalty contact of a point mass: the normal force of the shared law, per unit mass.
+//!
+//! [`ContactDamping::Plain`] is a = −k q − c v, as printed in Fig. S4 of DiffMJX. The force jumps by −c v at the instant
+//! of touch. Fixed steps do not see how that instant depends on the state, so gradients of motion that ends inside the
+//! contact stay wrong however small the step; adaptive steps end at the touch and carry the gradient across.
+//! [`ContactDamping::ByDepth`] is a = −k q + c q v; the force is continuous, and gradients converge as the step shrinks.
+//! Both damp the way out too, unlike contacts of robots and particles.
 
+use pullback_collision::{ContactDamping, normal_force, normal_force_vjp};
 use pullback_core::layout::{Layout, Slice};
 use pullback_core::{Bars, Described, FieldShape, Point, VectorField, Workspace};
 use pullback_math::{Real, differentiable, select};
-
-/// How the damping sets in when the point touches the surface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DampingOnset {
-    /// a = −k q − c v, as printed in Fig. S4. The force jumps by −c v at the moment of touch. Fixed steps do not see how
-    /// that moment depends on the state, so gradients of motion that ends inside the contact stay wrong however
-    /// small the step; adaptive steps end at the touch and carry the gradient across.
-    Jump,
-    /// a = −k q + c q v: damping in proportion to depth, as in dFlex and Hunt-Crossley contact. The force is
-    /// continuous, and gradients converge to the true ones as the step shrinks.
-    WithDepth,
-}
 
 /// Acceleration of a point at `height` above the surface, where it is `touching` the surface or not.
 #[differentiable]
@@ -26,12 +21,9 @@ pub fn penalty_acceleration<T: Real>(
     damping: T,
     gravity: T,
     #[constant] touching: T::Mask,
-    #[constant] onset: DampingOnset,
+    #[constant] form: ContactDamping,
 ) -> T {
-    let depth = -height;
-    let resistance =
-        if onset == DampingOnset::Jump { damping * velocity } else { damping * depth * velocity };
-    let push = stiffness * depth - resistance;
+    let push = normal_force(-height, velocity, stiffness, damping, form);
     select(touching, push, T::zero()) - gravity
 }
 
@@ -49,15 +41,15 @@ fn touching<T: Real>(fixed: &FrozenSide<T>, height: T) -> T::Mask {
 #[derive(Clone, Debug)]
 pub struct PenaltyPointMass {
     layout: Layout,
-    onset: DampingOnset,
+    form: ContactDamping,
 }
 
 impl PenaltyPointMass {
     /// A point mass with the stiffness of Fig. S4 and a damping that returns about 0.8 of the speed.
-    pub fn new(onset: DampingOnset) -> Self {
-        let (damping, unit) = match onset {
-            DampingOnset::Jump => (1.0, "1/s"),
-            DampingOnset::WithDepth => (18.0, "1/(m s)"),
+    pub fn new(form: ContactDamping) -> Self {
+        let (damping, unit) = match form {
+            ContactDamping::Plain => (1.0, "1/s"),
+            ContactDamping::ByDepth => (18.0, "1/(m s)"),
         };
         let layout = Layout::builder()
             .state(Slice::new("height", 1, "m").default(&[1.0]).bounds(-10.0, 10.0))
@@ -67,7 +59,7 @@ impl PenaltyPointMass {
             .param(Slice::new("gravity", 1, "m/s^2").bounds(-1e3, 1e3).default(&[0.0]))
             .build()
             .unwrap_or_else(|_| unreachable!("names differ"));
-        PenaltyPointMass { layout, onset }
+        PenaltyPointMass { layout, form }
     }
 }
 
@@ -111,7 +103,7 @@ impl<T: Real> VectorField<T> for PenaltyPointMass {
         let Point { params: p, state, .. } = at;
         rate[0] = state[1];
         let touching = touching(ws, state[0]);
-        rate[1] = penalty_acceleration(state[0], state[1], p[0], p[1], p[2], touching, self.onset);
+        rate[1] = penalty_acceleration(state[0], state[1], p[0], p[1], p[2], touching, self.form);
     }
 
     #[inline(always)]
@@ -127,7 +119,7 @@ impl<T: Real> VectorField<T> for PenaltyPointMass {
         let Bars { params: params_bar, state: state_bar, .. } = bars;
         let touching = touching(ws, state[0]);
         let (height, velocity, stiffness, damping, gravity, (), ()) =
-            penalty_acceleration_vjp(state[0], state[1], p[0], p[1], p[2], touching, self.onset, rate_bar[1]);
+            penalty_acceleration_vjp(state[0], state[1], p[0], p[1], p[2], touching, self.form, rate_bar[1]);
         state_bar[0] += height;
         state_bar[1] += rate_bar[0] + velocity;
         for (bar, x) in params_bar.iter_mut().zip([stiffness, damping, gravity]) {

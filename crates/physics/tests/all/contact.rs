@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use crate::common::{fixed, states};
 use pullback_core::integrator::Method;
-use pullback_physics::point_mass::{DampingOnset, ElasticPointMass, PenaltyPointMass};
+use pullback_physics::point_mass::{ContactDamping, ElasticPointMass, PenaltyPointMass};
 
 #[test]
 fn an_ideal_elastic_bounce_returns_exactly() {
@@ -52,7 +52,7 @@ fn restitution_is_the_ratio_of_speeds() {
 fn free_flight_is_a_parabola() {
     let (gravity, dt, steps) = (9.81, 0.01, 30);
     let exact = |t: f64| 5.0 + 2.0 * t - 0.5 * gravity * t * t;
-    let field = PenaltyPointMass::new(DampingOnset::WithDepth);
+    let field = PenaltyPointMass::new(ContactDamping::ByDepth);
     let rk4 = states(&fixed(field, dt, Method::Rk4), &[50.0, 18.0, gravity], &[5.0, 2.0], &[], steps);
     let bounce = states(&ElasticPointMass::new(dt, true).unwrap(), &[1.0, gravity], &[5.0, 2.0], &[], steps);
     for i in 0..=steps {
@@ -81,7 +81,7 @@ fn a_linear_surface_pushes_for_half_a_period_and_returns_its_share() {
     // a = −k q − c v: half a period π/ω of a damped oscillator, ω² = k − c²/4, speed e^(−cπ/2ω).
     let dt = 1e-4;
     for (stiffness, damping) in [(50.0, 0.0), (50.0, 1.0), (200.0, 5.0)] {
-        let system = fixed(PenaltyPointMass::new(DampingOnset::Jump), dt, Method::Rk4);
+        let system = fixed(PenaltyPointMass::new(ContactDamping::Plain), dt, Method::Rk4);
         let all = states(&system, &[stiffness, damping, 0.0], &[0.1, -1.0], &[], 8000);
         let omega = f64::sqrt(stiffness - damping * damping / 4.0);
         let (duration, speed) = contact(&all, dt);
@@ -97,7 +97,7 @@ fn damping_that_grows_with_depth_returns_the_share_its_integral_gives() {
     // the same s for the speeds in (v > 0) and out (v < 0).
     let (stiffness, damping): (f64, f64) = (50.0, 18.0);
     let s = |v: f64| v / damping - stiffness / damping.powi(2) * (1.0 + damping * v / stiffness).ln();
-    let system = fixed(PenaltyPointMass::new(DampingOnset::WithDepth), 1e-4, Method::Rk4);
+    let system = fixed(PenaltyPointMass::new(ContactDamping::ByDepth), 1e-4, Method::Rk4);
     let all = states(&system, &[stiffness, damping, 0.0], &[0.1, -1.0], &[], 8000);
     let (_, out) = contact(&all, 1e-4);
     assert!((s(1.0) - s(-out)).abs() < 1e-7 * s(1.0), "{:e} in, {:e} out at {out} m/s", s(1.0), s(-out));
@@ -107,7 +107,7 @@ fn damping_that_grows_with_depth_returns_the_share_its_integral_gives() {
 #[test]
 fn at_rest_the_surface_carries_the_weight() {
     let gravity = 9.81;
-    for (onset, damping) in [(DampingOnset::Jump, 2.0), (DampingOnset::WithDepth, 18.0)] {
+    for (onset, damping) in [(ContactDamping::Plain, 2.0), (ContactDamping::ByDepth, 18.0)] {
         for stiffness in [50.0, 400.0] {
             let damping = damping * stiffness / 50.0;
             for method in [Method::SemiImplicitEuler, Method::Rk4] {

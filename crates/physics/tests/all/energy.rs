@@ -3,7 +3,7 @@
 use crate::common::{drift, fixed, states};
 use pullback_core::integrator::Method;
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
-use pullback_physics::point_mass::{DampingOnset, PenaltyPointMass};
+use pullback_physics::point_mass::{ContactDamping, PenaltyPointMass};
 
 const SIMPLE: [f64; 4] = [0.8, 1.3, 0.0, 9.81];
 const DOUBLE: [f64; 7] = [0.9, 1.2, 0.0, 1.1, 0.8, 0.0, 9.81];
@@ -104,7 +104,7 @@ fn contact_energy(params: &[f64], s: &[f64]) -> f64 {
 
 #[test]
 fn penalty_contact_loses_energy_if_and_only_if_it_is_damped() {
-    for onset in [DampingOnset::Jump, DampingOnset::WithDepth] {
+    for onset in [ContactDamping::Plain, ContactDamping::ByDepth] {
         let bounce = |damping: f64| {
             let params = [50.0, damping, 0.0];
             let system = fixed(PenaltyPointMass::new(onset), 1e-4, Method::Rk4);

@@ -7,13 +7,13 @@ use pullback_core::rollout::FinalState;
 use pullback_core::step_check::check_rollout;
 use pullback_core::{Inputs, Rollout, Schedule};
 use pullback_math::f64x4;
-use pullback_physics::point_mass::{DampingOnset, PenaltyPointMass};
+use pullback_physics::point_mass::{ContactDamping, PenaltyPointMass};
 
 const PARAMS: [f64; 3] = [50.0, 1.0, 0.0];
 
 fn printed_law(adjoint: Adjoint) -> Integrated<PenaltyPointMass> {
     let integrator = Integrator { adjoint, ..Integrator::adaptive(Method::Tsit5, PidController::new(1e-10)) };
-    Integrated::new(PenaltyPointMass::new(DampingOnset::Jump), 0.5, integrator).unwrap()
+    Integrated::new(PenaltyPointMass::new(ContactDamping::Plain), 0.5, integrator).unwrap()
 }
 
 fn end_height_gradient(system: &Integrated<PenaltyPointMass>, height: f64) -> (f64, Vec<f64>) {
@@ -69,7 +69,7 @@ fn both_adjoints_agree_after_touch_and_release() {
 
 #[test]
 fn the_adjoint_agrees_with_dual_numbers_and_differences_across_both_events() {
-    for onset in [DampingOnset::Jump, DampingOnset::WithDepth] {
+    for onset in [ContactDamping::Plain, ContactDamping::ByDepth] {
         let integrator = Integrator::adaptive(Method::Tsit5, PidController::new(1e-10));
         let system = Integrated::new(PenaltyPointMass::new(onset), 0.5, integrator).unwrap();
         let rollout = Rollout::new(&system, 4, Schedule::StoreAll).unwrap();

@@ -12,7 +12,7 @@ use pullback_physics::pendulum::{
     simple_acceleration, simple_acceleration_vjp,
 };
 use pullback_physics::point_mass::{
-    DampingOnset, ElasticPointMass, PenaltyPointMass, elastic_step, elastic_step_vjp, penalty_acceleration,
+    ContactDamping, ElasticPointMass, PenaltyPointMass, elastic_step, elastic_step_vjp, penalty_acceleration,
     penalty_acceleration_vjp,
 };
 
@@ -58,18 +58,18 @@ fn contact_laws_have_exact_pullbacks() {
             check_vjp!(
                 |height: T, velocity: T, stiffness: T, damping: T, gravity: T| -> T {
                     let touching = height.lt(T::zero());
-                    penalty_acceleration(height, velocity, stiffness, damping, gravity, touching, DampingOnset::Jump)
+                    penalty_acceleration(height, velocity, stiffness, damping, gravity, touching, ContactDamping::Plain)
                 },
-                |bar| penalty_acceleration_vjp(height, velocity, stiffness, damping, gravity, height.lt(T::zero()), DampingOnset::Jump, bar),
+                |bar| penalty_acceleration_vjp(height, velocity, stiffness, damping, gravity, height.lt(T::zero()), ContactDamping::Plain, bar),
                 at x, Options::default()
             )
             .assert_passed();
             check_vjp!(
                 |height: T, velocity: T, stiffness: T, damping: T, gravity: T| -> T {
                     let touching = height.lt(T::zero());
-                    penalty_acceleration(height, velocity, stiffness, damping, gravity, touching, DampingOnset::WithDepth)
+                    penalty_acceleration(height, velocity, stiffness, damping, gravity, touching, ContactDamping::ByDepth)
                 },
-                |bar| penalty_acceleration_vjp(height, velocity, stiffness, damping, gravity, height.lt(T::zero()), DampingOnset::WithDepth, bar),
+                |bar| penalty_acceleration_vjp(height, velocity, stiffness, damping, gravity, height.lt(T::zero()), ContactDamping::ByDepth, bar),
                 at x, Options::default()
             )
             .assert_passed();
@@ -140,7 +140,7 @@ fn pendulum_steps_have_exact_pullbacks_under_every_integrator() {
 
 #[test]
 fn penalty_steps_have_exact_pullbacks_under_every_integrator() {
-    for onset in [DampingOnset::Jump, DampingOnset::WithDepth] {
+    for onset in [ContactDamping::Plain, ContactDamping::ByDepth] {
         // In flight, going in, coming out but not yet free.
         let states: [&[f64]; 3] = [&[0.8, -1.0], &[-0.07, -0.4], &[-0.1, 0.6]];
         steps_of(PenaltyPointMass::new(onset), 0.01, &states, &[], &[50.0, 1.5, 9.81]);
@@ -234,7 +234,7 @@ where
 
 #[test]
 fn rollouts_through_penalty_contact_have_exact_pullbacks() {
-    for (onset, damping) in [(DampingOnset::Jump, 1.0), (DampingOnset::WithDepth, 18.0)] {
+    for (onset, damping) in [(ContactDamping::Plain, 1.0), (ContactDamping::ByDepth, 18.0)] {
         for method in [Method::SemiImplicitEuler, Method::Rk4] {
             let integrator = Integrator::fixed(method);
             let system = Integrated::new(PenaltyPointMass::new(onset), 0.02, integrator).unwrap();

@@ -6,7 +6,7 @@ use pullback_core::rollout::{Framed, Inputs, Loss, Sample};
 use pullback_core::{Described, Repeated, Rollout, Schedule, StepError, System, Workspace};
 use pullback_math::{Real, f32x16, f64x8};
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
-use pullback_physics::point_mass::{DampingOnset, ElasticPointMass, PenaltyPointMass};
+use pullback_physics::point_mass::{ContactDamping, ElasticPointMass, PenaltyPointMass};
 
 const SCHEDULES: [Schedule; 9] = [
     Schedule::StoreAll,
@@ -105,7 +105,7 @@ fn the_value_is_the_same_bits_with_gradients_on_or_off() {
     }
     for integrator in integrators() {
         same(&double(0.02, integrator), 60);
-        let penalty = PenaltyPointMass::new(DampingOnset::WithDepth);
+        let penalty = PenaltyPointMass::new(ContactDamping::ByDepth);
         same(&Integrated::new(penalty, 0.02, integrator).unwrap(), 60);
     }
     same(&ElasticPointMass::new(0.07, true).unwrap(), 60);
@@ -188,7 +188,7 @@ fn memory_is_known_before_the_rollout_runs() {
 #[test]
 fn revolve_holds_memory_while_the_horizon_grows() {
     let system = Integrated::new(
-        PenaltyPointMass::new(DampingOnset::WithDepth),
+        PenaltyPointMass::new(ContactDamping::ByDepth),
         0.01,
         Integrator::fixed(Method::SemiImplicitEuler),
     )

@@ -6,7 +6,7 @@ use pullback_core::rollout::{FinalState, Inputs};
 use pullback_core::{Rollout, Schedule, System};
 use pullback_math::{Real, f64x8};
 use pullback_physics::pendulum::{DoublePendulum, DoublePendulumByHand};
-use pullback_physics::point_mass::{DampingOnset, ElasticPointMass, PenaltyPointMass};
+use pullback_physics::point_mass::{ContactDamping, ElasticPointMass, PenaltyPointMass};
 
 /// Allocations of a value, a gradient and another gradient, memory at hand.
 fn counts<T: Real>(system: &impl System<T>, schedule: Schedule) -> [usize; 3] {
@@ -60,7 +60,7 @@ fn fixed_steps_and_their_gradients_allocate_nothing() {
                 assert_eq!(counts::<f64x8>(&pendulum, schedule), [0; 3], "{what}");
                 let by_hand = Integrated::new(DoublePendulumByHand::default(), 0.01, integrator).unwrap();
                 assert_eq!(counts::<f64>(&by_hand, schedule), [0; 3], "{what}");
-                let penalty = PenaltyPointMass::new(DampingOnset::Jump);
+                let penalty = PenaltyPointMass::new(ContactDamping::Plain);
                 let penalty = Integrated::new(penalty, 0.05, integrator).unwrap();
                 assert_eq!(counts::<f64>(&penalty, schedule), [0; 3], "{what}");
             }

@@ -12,6 +12,7 @@
 use pullback_core::layout::{Layout, Slice};
 use pullback_core::{Bars, Described, Info, Point, Rollout, Schedule, StepError, System};
 use pullback_math::{Flat, Real, Vec3, constant, differentiable, select};
+use pullback_physics::collision::{ContactDamping, normal_force, normal_force_vjp};
 
 use super::losses::PointAt;
 use crate::objectives::Built;
@@ -46,7 +47,9 @@ pub fn bounce_step<T: Real>(x: Vec3<T>, v: Vec3<T>) -> (Vec3<T>, Vec3<T>) {
     let touches = constant(depth.lt(T::zero()));
     // f = ke c₋ + kd min(v·n, 0)
     let approach = v.z.min(T::zero());
-    let push = select(touches, -(depth * T::lit(STIFFNESS)) - approach * T::lit(DAMPING), T::zero());
+    let form = constant(ContactDamping::Plain);
+    let force = normal_force(-depth, approach, T::lit(STIFFNESS), T::lit(DAMPING), form);
+    let push = select(touches, force, T::zero());
     let vz = v.z + (push * T::lit(1.0 / MASS) - T::lit(GRAVITY)) * T::lit(DT);
     let moved = Vec3::new(v.x, v.y, vz);
     (x + moved * T::lit(DT), moved)
