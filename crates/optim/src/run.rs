@@ -25,7 +25,7 @@ pub enum Stop {
 }
 
 /// A way to search.
-pub trait Method: Sync {
+pub trait SearchMethod: Sync {
     /// Name on the command line.
     fn name(&self) -> &'static str;
     /// Name and all settings: runs that differ in them do not share a log.
@@ -208,7 +208,7 @@ pub fn inside(z: &[f64]) -> Vec<f64> {
 }
 
 /// Searches with a method from a seed. The result is the best of the run; a spent budget is no error.
-pub fn optimize(method: &dyn Method, run: &mut Run<'_>, seed: u64) -> Result<(), LogError> {
+pub fn optimize(method: &dyn SearchMethod, run: &mut Run<'_>, seed: u64) -> Result<(), LogError> {
     match method.search(run, &mut Random::new(seed)) {
         Ok(()) | Err(Stop::Budget) => Ok(()),
         Err(Stop::Log(error)) => Err(error),
@@ -250,7 +250,7 @@ mod tests {
 
     struct Search;
 
-    impl Method for Search {
+    impl SearchMethod for Search {
         fn name(&self) -> &'static str {
             "search"
         }

@@ -8,7 +8,7 @@ use super::bo::first_episodes;
 use super::descent::{DescentConfig, descend};
 use super::settings;
 use crate::gp::ModelConfig;
-use crate::run::{Method, Run, Stop};
+use crate::run::{Run, SearchMethod, Stop};
 
 /// Bayesian optimisation with descents.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ impl Default for BoDescents {
     }
 }
 
-impl Method for BoDescents {
+impl SearchMethod for BoDescents {
     fn name(&self) -> &'static str {
         "bo-descents"
     }

@@ -20,7 +20,7 @@ use super::cma_state::{CmaState, Weights};
 use super::descent::{DescentConfig, Place, descend};
 use super::settings;
 use crate::gp::{LossModel, ModelConfig};
-use crate::run::{Method, Run, Stop, inside};
+use crate::run::{Run, SearchMethod, Stop, inside};
 
 /// Settings of [`BoLeap`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ pub struct BoLeap {
     pub config: BoLeapConfig,
 }
 
-impl Method for BoLeap {
+impl SearchMethod for BoLeap {
     fn name(&self) -> &'static str {
         "bo-leap"
     }

@@ -20,7 +20,7 @@ use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
 
 use super::{Start, settings};
-use crate::run::{Method, Run, Stop};
+use crate::run::{Run, SearchMethod, Stop};
 use crate::two_loop::Pairs;
 
 /// How long a step is.
@@ -95,7 +95,7 @@ impl Default for Descent {
     }
 }
 
-impl Method for Descent {
+impl SearchMethod for Descent {
     fn name(&self) -> &'static str {
         "descent"
     }

@@ -28,7 +28,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::run::{Method, Run};
+use crate::run::{Run, SearchMethod};
 
 /// Where a search begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +72,7 @@ pub const NAMES: [(&str, &str); 9] = [
 /// assert!(method.settings().contains("\"population\":10"));
 /// assert!(build("cma-es", &json!({"populaton": 10})).is_err());
 /// ```
-pub fn build(name: &str, options: &Value) -> Result<Box<dyn Method>, ConfigError> {
+pub fn build(name: &str, options: &Value) -> Result<Box<dyn SearchMethod>, ConfigError> {
     Ok(match name {
         "random" => Box::new(RandomSearch { config: read(name, options)? }),
         "descent" => Box::new(read::<Descent>(name, options)?),
@@ -109,7 +109,7 @@ fn negative(options: &Value) -> Option<(&String, f64)> {
     })
 }
 
-/// Name and settings in one line, as [`Method::settings`] wants it.
+/// Name and settings in one line, as [`SearchMethod::settings`] wants it.
 pub(crate) fn settings(name: &str, config: &impl Serialize) -> String {
     format!("{name} {}", serde_json::to_string(config).unwrap_or_default())
 }

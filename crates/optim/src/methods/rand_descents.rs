@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::descent::{DescentConfig, descend};
 use super::settings;
-use crate::run::{Method, Run, Stop};
+use crate::run::{Run, SearchMethod, Stop};
 
 /// The method.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -15,7 +15,7 @@ pub struct RandDescents {
     pub descent: DescentConfig,
 }
 
-impl Method for RandDescents {
+impl SearchMethod for RandDescents {
     fn name(&self) -> &'static str {
         "rand-descents"
     }
