@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
 use pullback_core::{ConfigError, Described, VectorField};
-use pullback_physics::articulated::{Articulated, JointKind, Keyframe, Model};
+use pullback_physics::articulated::{Articulated, JointKind, Keyframe, Model, ModelIntegrator};
 use pullback_scene::mesh::MeshFiles;
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use pullback_scene::urdf::{self, UrdfOptions};
@@ -43,7 +43,7 @@ pub fn system(robot: Articulated, options: SceneOptions) -> Result<Integrated<Ar
     let model = robot.model();
     let dt = options.dt.unwrap_or(model.options.timestep);
     let asked = match model.options.integrator {
-        pullback_physics::articulated::model::Integrator::Rk4 => Method::Rk4,
+        ModelIntegrator::Rk4 => Method::Rk4,
         _ => Method::SemiImplicitEuler,
     };
     let integrator = options.integrator.unwrap_or(Integrator::fixed(asked));

@@ -26,5 +26,5 @@ pub use field::Articulated;
 pub use heightfield::Heightfield;
 pub use model::{
     Actuator, ActuatorTarget, Body, ContactDamping, ContactMaterials, ContactSoftness, FrictionCone, Geom,
-    Integrator, Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model, ModelOptions, Shape, Site,
+    Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Shape, Site,
 };

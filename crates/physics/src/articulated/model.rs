@@ -15,7 +15,9 @@ use pullback_math::{Quat, SymMat3, Vec3};
 
 pub use geom::{ContactSoftness, Geom, Mesh, Shape};
 pub use joint::{Actuator, ActuatorTarget, Joint, JointKind, Mimic};
-pub use options::{ContactDamping, ContactMaterials, FrictionCone, Integrator, MaterialMixing, ModelOptions};
+pub use options::{
+    ContactDamping, ContactMaterials, FrictionCone, MaterialMixing, ModelIntegrator, ModelOptions,
+};
 
 use super::heightfield::Heightfield;
 
