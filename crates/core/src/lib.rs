@@ -15,8 +15,10 @@ pub mod gradcheck;
 pub mod integrator;
 pub mod layout;
 pub mod random;
+pub mod registry;
 pub mod repeated;
 pub mod rollout;
+pub mod sources;
 pub mod step_check;
 pub mod system;
 
