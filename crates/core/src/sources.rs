@@ -67,10 +67,10 @@ pub const DIFFMJX: Source = Source::new("diffmjx", "DiffMJX", "Paulus et al., 20
 /// Soft-body manipulation tasks of the material point method.
 pub const PLASTICINE_LAB: Source = Source::new("plasticinelab", "PlasticineLab", "Huang et al., ICLR 2021");
 /// First-order optimisation by moments of gradients.
-pub const ADAM: Source = Source::new("adam", "Adam", "Kingma and Ba, ICLR 2015");
-/// Quasi-Newton methods.
-pub const NUMERICAL_OPTIMIZATION: Source =
-    Source::new("nocedal-wright", "Numerical Optimization", "Nocedal and Wright, 2006");
+pub const ADAM: Source = Source::new("adam", "Kingma and Ba", "Kingma and Ba, ICLR 2015");
+/// Numerical optimisation: line searches and quasi-Newton methods.
+pub const NOCEDAL_WRIGHT: Source =
+    Source::new("nocedal-wright", "Nocedal and Wright", "Nocedal and Wright, 2006");
 /// Restarts of CMA-ES with growing populations.
 pub const IPOP_CMA_ES: Source = Source::new("ipop-cma-es", "IPOP-CMA-ES", "Auger and Hansen, CEC 2005");
 /// The classical Runge-Kutta method.
@@ -89,7 +89,7 @@ pub const SOURCES: &[Source] = &[
     DIFFMJX,
     PLASTICINE_LAB,
     ADAM,
-    NUMERICAL_OPTIMIZATION,
+    NOCEDAL_WRIGHT,
     IPOP_CMA_ES,
     KUTTA,
     TSITOURAS,

@@ -21,7 +21,9 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
+use pullback_core::registry::Entry;
 use pullback_core::rollout::{Framed, Inputs, Loss, Moment, Rollout, RolloutWorkspace};
+use pullback_core::sources::BO_LEAP;
 use pullback_core::{ConfigError, Described, Schedule, StepError, System};
 use pullback_math::{Real, Scalar};
 use pullback_optim::Objective;
@@ -30,8 +32,8 @@ use pullback_physics::mpm::losses::{ShapeLoss, Weights};
 use super::blueprint::Size;
 use super::geared::Geared;
 use super::water::{TANK, WALL, tank_corner};
-use super::{blueprint, targets};
-use crate::objectives::{Built, Task};
+use super::{find, targets};
+use crate::objectives::{Build, Built, Task};
 
 /// Segments of an episode.
 const SEGMENTS: usize = 5;
@@ -42,28 +44,34 @@ const MOST_BYTES: usize = 256 << 20;
 
 /// Makes the table of coarse tasks, and that of the same at full size.
 macro_rules! tasks {
-    ($(($name:literal, $summary:literal),)*) => {
+    ($(($name:literal, $summary:literal, $place:literal),)*) => {
         /// Tasks on coarse versions of the scenes, quick enough for thousands of episodes.
-        pub const TASKS: &[Task] = &[$(Task::new($name, $summary, || sized($name, Size::Coarse))),*];
+        pub const TASKS: &[Task] = &[$(Entry::cited(
+            $name,
+            $summary,
+            BO_LEAP.at($place),
+            Build::Plain(|| sized($name, Size::Coarse)),
+        )),*];
         /// The same on the scenes at full size.
-        pub const FULL_TASKS: &[Task] = &[$(Task::new(
+        pub const FULL_TASKS: &[Task] = &[$(Entry::cited(
             concat!($name, "-full"),
             concat!($summary, ", at full size"),
-            || sized($name, Size::Full),
+            BO_LEAP.at($place),
+            Build::Plain(|| sized($name, Size::Full)),
         )),*];
     };
 }
 
 tasks![
-    ("fluid", "speeds of a ladle that lifts a cube of sugar out of syrup (paper 0, A.2.1)"),
-    ("assembly", "speeds of two spheres that put a ball on a stand (paper 0, A.2.2)"),
-    ("pinch", "speeds of a sphere that dents a box (paper 0, A.2.2)"),
-    ("rollingpin", "roll, yaw and height of a pin that flattens dough (paper 0, A.2.2)"),
-    ("rope", "speeds of two spheres that lay a rope around a pole (paper 0, A.2.2)"),
-    ("table", "speeds of a sphere that pushes a table's leg outwards (paper 0, A.2.2)"),
-    ("torus", "speeds of a torus that prints itself into dough (paper 0, A.2.2)"),
-    ("triplemove", "speeds of six spheres that move three boxes (paper 0, A.2.2)"),
-    ("writer", "speeds of a pen that draws a letter in dough (paper 0, A.2.2)"),
+    ("fluid", "speeds of a ladle that lifts a cube of sugar out of syrup", "A.2.1"),
+    ("assembly", "speeds of two spheres that put a ball on a stand", "A.2.2"),
+    ("pinch", "speeds of a sphere that dents a box", "A.2.2"),
+    ("rollingpin", "roll, yaw and height of a pin that flattens dough", "A.2.2"),
+    ("rope", "speeds of two spheres that lay a rope around a pole", "A.2.2"),
+    ("table", "speeds of a sphere that pushes a table's leg outwards", "A.2.2"),
+    ("torus", "speeds of a torus that prints itself into dough", "A.2.2"),
+    ("triplemove", "speeds of six spheres that move three boxes", "A.2.2"),
+    ("writer", "speeds of a pen that draws a letter in dough", "A.2.2"),
 ];
 
 /// A task at a size, in the precision that the head of this file says.
@@ -77,8 +85,9 @@ pub fn sized(name: &str, size: Size) -> Built {
 /// A task at a size in the precision of `T`, with episodes of `actions` or as long as the scene's.
 pub fn in_precision<T: Scalar>(name: &str, size: Size, actions: Option<usize>) -> Built {
     let scene = if name == "fluid" { "fluid-tank".to_owned() } else { format!("plb-{name}") };
-    let plan = blueprint(&scene, size)?;
-    let (system, actions) = (plan.system()?, actions.unwrap_or(plan.horizon));
+    let (_, spec) = find(&scene)?;
+    let plan = (spec.blueprint)(&scene, size)?;
+    let (system, actions) = (plan.system()?, actions.unwrap_or(spec.actions));
     if name == "fluid" {
         let loss = Scooped::new(&system)?;
         return Ok(Box::new(Segmented::<T, _>::new(system, actions, plan.substeps, loss)?));

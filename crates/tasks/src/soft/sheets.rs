@@ -11,7 +11,7 @@ use super::sine_network::SineNetwork;
 use super::{Size, ground, mesh_error};
 
 /// A cloth of `nx` × `ny` cells thrown through the air.
-pub(super) fn thrown(nx: usize, ny: usize) -> Result<World, ConfigError> {
+pub(super) fn thrown((nx, ny): (usize, usize)) -> Result<World, ConfigError> {
     const CELL: f64 = 0.125;
     let mesh =
         cloth_grid(nx, ny, CELL * nx as f64, CELL * ny as f64, Diagonals::Parallel).map_err(mesh_error)?;
