@@ -1,8 +1,9 @@
 //! [`Run`]: an objective seen by a method of search, with a budget of episodes and a log of every point.
 //!
-//! Methods work in the box scaled to [−1, 1] along every variable, so that steps and length scales mean the same everywhere.
-//! Each value, with or without a gradient, is one episode, as in paper 0. A simulation that fails has an infinite loss and
-//! no gradient. When the budget is spent every further question is answered by [`Stop::Budget`], which methods pass on.
+//! Methods work in the box scaled to [−1, 1] along every variable, so that steps and length scales mean the
+//! same everywhere. Each value, with or without a gradient, is one episode, as in BO-Leap. A simulation that
+//! fails has an infinite loss and no gradient. When the budget is spent every further question is answered by
+//! [`Stop::Budget`], which methods pass on.
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;

@@ -150,7 +150,7 @@ impl<O: Objective> Objective for Bounded<O> {
     }
 }
 
-/// L = |q_N − 1|: the loss of paper 4, Fig. 4.
+/// L = |q_N − 1|: the loss of DiffMJX, Fig. 4.
 #[derive(Clone, Copy, Debug)]
 pub struct EndHeight;
 

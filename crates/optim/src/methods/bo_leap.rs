@@ -1,4 +1,5 @@
-//! BO-Leap: Bayesian optimisation over semi-local searches that leap along gradients (paper 0, Algorithm 1; line numbers below).
+//! BO-Leap: Bayesian optimisation over semi-local searches that leap along gradients (Antonova et al., CoRL
+//! 2022, Algorithm 1; line numbers below).
 //!
 //! Three levels. Globally a Gaussian process models the loss and its lower confidence bound says where to search next. Semi-locally a
 //! population is sampled as in CMA-ES, and locally a gradient descent starts at the mean of its best; the end of the

@@ -1,4 +1,5 @@
-//! RandDescents of paper 0: one descent after another, each from a random point of the box, until the budget is spent.
+//! RandDescents (BO-Leap, section 5.1): one descent after another, each from a random point of the box, until
+//! the budget is spent.
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Compliant contact between geoms: penalty forces with relaxed Coulomb friction (papers 1 and 2).
+//! Compliant contact between geoms: penalty forces with relaxed Coulomb friction (gradSim, Rewarped).
 //!
 //! A contact of depth d pushes with ke·d along its normal and resists approach with damping; friction opposes the sliding
 //! velocity with kf·|v| up to a bound. Two forms ([`ContactDamping`]): damping in proportion to depth and the bound μ·ke·d

@@ -1,4 +1,4 @@
-//! `rolling-flat`: a pin on three joints rolls out dough (paper 2, RollingFlat).
+//! `rolling-flat`: a pin on three joints rolls out dough (Rewarped, RollingFlat).
 
 use std::f64::consts::PI;
 

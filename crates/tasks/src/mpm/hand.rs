@@ -1,4 +1,4 @@
-//! `hand-flip`: a hand of 24 joints folds a disc of dough (paper 2, HandFlip).
+//! `hand-flip`: a hand of 24 joints folds a disc of dough (Rewarped, HandFlip).
 //!
 //! The hand is our own: two joints of the wrist, four each for three fingers, five each for little finger and thumb, with lengths and
 //! ranges of a human-sized robot hand, two and a half times as large as the source scales it. In its own frame fingers point along z,

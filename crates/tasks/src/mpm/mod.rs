@@ -22,9 +22,9 @@
 //! | `fluid-move` | fluid, 100 kPa, 0.3, 1000 kg/m³ | 2,880, 0.16 × 0.2 × 0.094 | container of 5 slabs (0.5) | 0.01 | slips | 9.8 |
 //! | `fluid-tank` | *syrup: fluid, 50 Pa, 0.3, 1 kg/m³, 0.14 deep; sugar: elastic, 200 Pa, 0.2, 1.3 kg/m³, 0.06³* | *16,000 and 400* | *ladle of boxes* (*0.3*) | *0.02* (2 m/s) | *slips* | *9.81* |
 //!
-//! PlasticineLab's scenes have 64³ nodes, 50 actions of 19 substeps of 10⁻⁴ s, and particles of 6.1·10⁻⁵ m³ and 1 kg/m³; those
-//! of paper 2 have 48³ nodes and 300 actions of 40 substeps of 5·10⁻⁵ s (`fluid-move`: 5·10⁻⁴ s). `fluid-tank` has *26³ cells between
-//! its walls and 100 actions of 20 substeps of 5·10⁻⁴ s*.
+//! PlasticineLab's scenes have 64³ nodes, 50 actions of 19 substeps of 10⁻⁴ s, and particles of 6.1·10⁻⁵ m³
+//! and 1 kg/m³; those of Rewarped have 48³ nodes and 300 actions of 40 substeps of 5·10⁻⁵ s (`fluid-move`:
+//! 5·10⁻⁴ s). `fluid-tank` has *26³ cells between its walls and 100 actions of 20 substeps of 5·10⁻⁴ s*.
 //!
 //! Tasks on coarse scenes run in `f32`, all else in `f64` ([`objectives`]).
 //!

@@ -1,8 +1,10 @@
-//! Tasks of paper 0 on material point scenes: tool speeds in five segments, so that the material takes a shape.
+//! Tasks of BO-Leap on material point scenes: tool speeds in five segments, so that the material takes a
+//! shape.
 //!
-//! A segment holds one constant rate per lever; an episode has five. On PlasticineLab's scenes the loss is its own, 10 Σ|m − m*| +
-//! 10 Σ d·m + w Σ D², summed over the actions; paper 0 raises the weight w of contact without saying how far, ours is 100. In
-//! `fluid` the loss is that of the final state, with the sign of its first term turned: see [`Scooped`].
+//! A segment holds one constant rate per lever; an episode has five. On PlasticineLab's scenes the loss is
+//! its own, 10 Σ|m − m*| + 10 Σ d·m + w Σ D², summed over the actions; BO-Leap raises the weight w of contact
+//! without saying how far, ours is 100. In `fluid` the loss is that of the final state, with the sign of its
+//! first term turned: see [`Scooped`].
 //!
 //! | tasks | precision | states kept for the gradient |
 //! |---|---|---|
@@ -188,9 +190,9 @@ impl<T: Scalar, L: Loss<T>> Objective for Segmented<T, L> {
     }
 }
 
-/// L = max(0, z_w − z) + 3 |p − p_ladle| + |p − c| at the end: p and z are the cube's level place and its height above the tank's
-/// floor, c the middle of the tank, z_w the height of its walls. Paper 0 prints max(0, y − y_w), which would reward a cube
-/// that stays down; its words ask for the highest cube.
+/// L = max(0, z_w − z) + 3 |p − p_ladle| + |p − c| at the end: p and z are the cube's level place and its
+/// height above the tank's floor, c the middle of the tank, z_w the height of its walls. BO-Leap prints
+/// max(0, y − y_w), which would reward a cube that stays down; its words ask for the highest cube.
 #[derive(Clone, Debug)]
 pub struct Scooped {
     /// Where the cube's positions are in the state.

@@ -1,5 +1,5 @@
-//! Water: `fluid-move`, a container that is carried (paper 2, FluidMove), and `fluid-tank`, a ladle that fishes a cube of sugar out
-//! of syrup (paper 0, A.2.1).
+//! Water: `fluid-move`, a container that is carried (Rewarped, FluidMove), and `fluid-tank`, a ladle that
+//! fishes a cube of sugar out of syrup (BO-Leap, A.2.1).
 
 use std::fmt::Write;
 

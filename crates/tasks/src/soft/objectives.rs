@@ -1,4 +1,4 @@
-//! Tasks of paper 1 on soft scenes: weights that take the gear to a place, masses that explain a trajectory.
+//! Tasks of gradSim on soft scenes: weights that take the gear to a place, masses that explain a trajectory.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! The task suite of paper 0 (BO-Leap), but for what the material point method moves: rigid bodies, and sheets of springs.
+//! The task suite of BO-Leap (Antonova et al., CoRL 2022), but for what the material point method moves:
+//! rigid bodies, and sheets of springs.
 //!
 //! | task | variables | source | a loss of zero |
 //! |---|---|---|---|

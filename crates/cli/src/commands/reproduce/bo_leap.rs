@@ -1,4 +1,4 @@
-//! `pullback reproduce bo-leap`: bar charts of all methods on all tasks of paper 0.
+//! `pullback reproduce bo-leap`: bar charts of all methods on all tasks of BO-Leap.
 
 use pullback_core::ConfigError;
 use pullback_optim::search::Spread;
@@ -43,7 +43,10 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     let results = bo_leap::results(&plan, &ended);
     let caption = format!("Lowest loss, mean and 95 % interval over {seeds} seeds of {budget} simulations.");
     let alt = "Bars of the lowest loss by method, one chart per task.";
-    let mut report = Report::new("Global search on rugged landscapes", "Paper 0 on our own simulators");
+    let mut report = Report::new(
+        "Global search on rugged landscapes",
+        "BO-Leap (Antonova et al., CoRL 2022) on our own simulators",
+    );
     report.sections = vec![
         Section::new("Lowest losses").figure(&losses, caption, alt)?.table(table(&plan, &ended)),
         Section::new("On the way").figure(
