@@ -3,8 +3,10 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::Instant;
+
+use serde_json::Value;
 
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
@@ -67,21 +69,15 @@ fn reference() -> Result<(), String> {
     Ok(())
 }
 
-/// Every benchmark, machine-readable.
+/// Every benchmark that the program lists, machine-readable.
 fn bench() -> Result<(), String> {
     cargo(&["build", "--release", "--package", "pullback-cli"])?;
+    let program = root().join("target/release/pullback");
     let out = root().join("out/bench");
     std::fs::create_dir_all(&out).map_err(|e| format!("cannot create {}: {e}", out.display()))?;
     let mut missed = Vec::new();
-    for name in ["core", "checkpoint", "articulated", "ant", "fem", "mpm", "bo", "search"] {
-        let program = root().join("target/release/pullback");
-        let output = Command::new(&program)
-            .args(["bench", name, "--json"])
-            // Peers' scripts are found from the root.
-            .current_dir(root())
-            .stderr(std::process::Stdio::inherit())
-            .output()
-            .map_err(|e| format!("cannot run {}: {e}", program.display()))?;
+    for name in benchmarks(&program)? {
+        let output = output(&program, &["bench", &name, "--json"])?;
         let file = out.join(format!("{name}.json"));
         std::fs::write(&file, &output.stdout).map_err(|e| format!("cannot write {}: {e}", file.display()))?;
         eprintln!("{}", file.display());
@@ -93,6 +89,21 @@ fn bench() -> Result<(), String> {
         [] => Ok(()),
         _ => Err(format!("failed or missed a goal: bench {}", missed.join(", "))),
     }
+}
+
+/// Names of the benchmarks of a program, as it lists them.
+fn benchmarks(program: &Path) -> Result<Vec<String>, String> {
+    let listing = output(program, &["list", "--json"])?.stdout;
+    let listing: Value = serde_json::from_slice(&listing).map_err(|e| format!("pullback list: {e}"))?;
+    let entries = listing["benchmarks"].as_array().ok_or("pullback list names no benchmarks")?;
+    Ok(entries.iter().filter_map(|entry| entry["name"].as_str()).map(String::from).collect())
+}
+
+/// What a program prints, run from the root, where scripts of peers are found.
+fn output(program: &Path, arguments: &[&str]) -> Result<Output, String> {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(root()).stderr(Stdio::inherit());
+    command.output().map_err(|e| format!("cannot run {}: {e}", program.display()))
 }
 
 fn cargo(arguments: &[&str]) -> Result<(), String> {

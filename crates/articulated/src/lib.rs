@@ -1,4 +1,5 @@
-//! Articulated rigid bodies: kinematic trees in generalised coordinates (papers 1, 2 and 3).
+//! Articulated rigid bodies: kinematic trees in generalised coordinates (gradSim; Rewarped; Qiao et al., ICML
+//! 2021).
 //!
 //! [`Model`] says what a robot is; [`Articulated`] makes it move. One step reads: [`kinematics`] (where everything is),
 //! [`rnea`] (bias force), [`mass_matrix`] (composite bodies, factorised along the tree), [`joint_forces`] (springs, damping,
@@ -26,7 +27,7 @@ pub use dynamics::ArticulatedWorkspace;
 pub use field::Articulated;
 pub use model::{
     Actuator, ActuatorTarget, Body, ContactMaterials, ContactSoftness, FrictionCone, Geom, Heightfield,
-    Integrator, Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model, ModelOptions, Shape, Site,
+    Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Shape, Site,
 };
 pub use pairs::candidate_pairs;
 pub use pullback_collision::ContactDamping;

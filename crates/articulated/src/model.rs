@@ -16,9 +16,8 @@ use pullback_math::{Quat, Real, SymMat3, Vec3};
 
 pub use geom::{ContactSoftness, Geom};
 pub use joint::{Actuator, ActuatorTarget, Joint, JointKind, Mimic};
-pub use options::{ContactMaterials, FrictionCone, Integrator, MaterialMixing, ModelOptions};
-pub use pullback_collision::ContactDamping;
-pub use pullback_collision::{Heightfield, Mesh, Shape};
+pub use options::{ContactMaterials, FrictionCone, MaterialMixing, ModelIntegrator, ModelOptions};
+pub use pullback_collision::{ContactDamping, Heightfield, Mesh, Shape};
 
 /// A rigid body.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,8 +2,18 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use pullback_core::integrator::{Adjoint, Integrator, Method, PidController, StepControl};
+use clap::{Args, Parser, Subcommand};
+use pullback_core::integrator::{Adjoint, Integrator, METHODS, Method, PidController, StepControl};
+use pullback_core::registry::Entry;
+use pullback_optim::methods::{self, BuildMethod};
+use pullback_tasks::bo_leap::{self, Claim};
+use pullback_tasks::objectives::TASKS;
+use pullback_tasks::scenes::SCENES;
+
+use crate::bench::{BENCHMARKS, Benchmark};
+use crate::commands::demo::{PARTS, Part};
+use crate::commands::reproduce::{EXPERIMENTS, Experiment};
+use crate::names::{NameOrPath, OneOf};
 
 /// A differentiable multiphysics engine: every function has its pullback.
 #[derive(Debug, Parser)]
@@ -24,10 +34,10 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Scenes, tasks, benchmarks and reproductions that exist
-    List,
+    /// Scenes, tasks, methods, benchmarks and reproductions that exist
+    List(ListOptions),
     /// A short tour that ends in an HTML page with pictures
-    Demo,
+    Demo(DemoOptions),
     /// Run a scene: trajectory as CSV and NPZ, a picture of it, and for robots a page that plays it
     Simulate(SimulateOptions),
     /// What a model file holds, and its mass matrix, bias force and accelerations at a state
@@ -47,8 +57,24 @@ pub enum Command {
 }
 
 #[derive(Debug, Args)]
+pub struct ListOptions {
+    /// Only this scene, or that of a model file, with the names of its states, controls and parameters; or `all` with
+    /// those of every scene
+    #[arg(value_parser = NameOrPath(SCENES))]
+    pub scene: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct DemoOptions {
+    /// Parts of the tour [default: all]
+    #[arg(value_parser = OneOf(PARTS))]
+    pub parts: Vec<&'static Entry<Part>>,
+}
+
+#[derive(Debug, Args)]
 pub struct SimulateOptions {
-    /// Name of a scene, see `pullback list`, or path of a model file
+    /// Name of a scene, or path of a model file
+    #[arg(value_parser = NameOrPath(SCENES))]
     pub scene: String,
     /// Seconds to simulate [default: 5, or as long as the scene's episode]
     #[arg(long, allow_negative_numbers = true)]
@@ -57,8 +83,8 @@ pub struct SimulateOptions {
     #[arg(long, allow_negative_numbers = true)]
     pub dt: Option<f64>,
     /// How one step is made [default: the scene's own]
-    #[arg(long)]
-    pub method: Option<MethodName>,
+    #[arg(long, value_parser = OneOf(METHODS))]
+    pub method: Option<&'static Entry<Method>>,
     /// Adaptive inner steps with this tolerance (tsit5 and dopri5)
     #[arg(long, allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
@@ -94,6 +120,7 @@ pub struct InspectOptions {
 #[derive(Debug, Args)]
 pub struct GradcheckOptions {
     /// Name of a scene, path of a model file, or `all`
+    #[arg(value_parser = NameOrPath(SCENES))]
     pub scene: String,
     /// Largest accepted error against forward mode
     #[arg(long, default_value_t = 1e-8, allow_negative_numbers = true)]
@@ -102,7 +129,8 @@ pub struct GradcheckOptions {
 
 #[derive(Debug, Args)]
 pub struct LandscapeOptions {
-    /// Name of a task, see `pullback list`
+    /// Name of a task
+    #[arg(value_parser = NameOrPath(TASKS))]
     pub task: String,
     /// The two variables to move
     #[arg(long, value_name = "I,J", default_value = "0,1", value_parser = parse_dims)]
@@ -114,7 +142,8 @@ pub struct LandscapeOptions {
 
 #[derive(Debug, Args)]
 pub struct DoctorOptions {
-    /// Name of a task, see `pullback list`
+    /// Name of a task
+    #[arg(value_parser = NameOrPath(TASKS))]
     pub task: String,
     /// Points at which gradients are judged
     #[arg(long, default_value_t = 48)]
@@ -126,11 +155,12 @@ pub struct DoctorOptions {
 
 #[derive(Debug, Args)]
 pub struct OptimizeOptions {
-    /// Name of a task, see `pullback list`
+    /// Name of a task
+    #[arg(value_parser = NameOrPath(TASKS))]
     pub task: String,
-    /// How to search, see `pullback list`
-    #[arg(long, default_value = "bo-leap")]
-    pub method: String,
+    /// How to search
+    #[arg(long, default_value = "bo-leap", value_parser = OneOf(methods::METHODS))]
+    pub method: &'static Entry<BuildMethod>,
     /// Simulations to spend
     #[arg(long, default_value_t = 1000)]
     pub budget: usize,
@@ -142,7 +172,8 @@ pub struct OptimizeOptions {
 #[derive(Debug, Args)]
 pub struct ReproduceOptions {
     /// Which result
-    pub what: Reproduction,
+    #[arg(value_parser = OneOf(EXPERIMENTS))]
+    pub what: &'static Entry<Experiment>,
     /// Number of initial heights (diffmjx-toy)
     #[arg(long, default_value_t = 2000)]
     pub points: usize,
@@ -156,57 +187,18 @@ pub struct ReproduceOptions {
     #[arg(long)]
     pub budget: Option<usize>,
     /// Only these tasks, separated by commas [default: all, or seven if quick] (bo-leap)
-    #[arg(long, value_delimiter = ',')]
-    pub tasks: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Reproduction {
-    /// Paper 4, Fig. 4: gradients of a bouncing point under six contact models
-    DiffmjxToy,
-    /// Paper 0, Figs. 2 to 5: lowest loss of six methods on every task, mean and 95 % interval over seeds
-    BoLeap,
+    #[arg(long, value_delimiter = ',', value_parser = OneOf(bo_leap::TASKS))]
+    pub tasks: Vec<&'static Entry<Claim>>,
 }
 
 #[derive(Debug, Args)]
 pub struct BenchOptions {
     /// Which benchmark
-    pub what: Benchmark,
+    #[arg(value_parser = OneOf(BENCHMARKS))]
+    pub what: &'static Entry<Benchmark>,
     /// Steps of the checkpoint benchmark
     #[arg(long, default_value_t = 100_000)]
     pub steps: usize,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Benchmark {
-    /// Cost of a gradient over a step, macro-made against hand-written, lanes against scalars
-    Core,
-    /// Memory and time of checkpoint schedules over a long rollout
-    Checkpoint,
-    /// Forward and backward steps of an 18-dof quadruped beside Pinocchio's, and robots standing
-    Articulated,
-    /// Environment steps per second of the ant on the ground, with and without gradients, beside MuJoCo's
-    Ant,
-    /// Steps of elastic blocks and a cloth, forward and backward, beside Warp's CPU device
-    Fem,
-    /// Substeps of clouds of plasticine, forward and backward, alone and in batches, beside Taichi's and Warp's CPU
-    Mpm,
-    /// Trials of Bayesian optimisation beside BoTorch
-    Bo,
-    /// Methods of search on known functions beside cmaes and BoTorch
-    Search,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum MethodName {
-    /// First order, velocities first
-    SemiImplicitEuler,
-    /// Classical fourth order
-    Rk4,
-    /// Tsitouras 5(4)
-    Tsit5,
-    /// Dormand-Prince 5(4)
-    Dopri5,
 }
 
 impl SimulateOptions {
@@ -214,10 +206,8 @@ impl SimulateOptions {
     pub fn integrator(&self) -> Option<Integrator> {
         let method = match (self.method, self.tolerance) {
             (None, None) => return None,
-            (None, Some(_)) | (Some(MethodName::Tsit5), _) => Method::Tsit5,
-            (Some(MethodName::SemiImplicitEuler), _) => Method::SemiImplicitEuler,
-            (Some(MethodName::Rk4), _) => Method::Rk4,
-            (Some(MethodName::Dopri5), _) => Method::Dopri5,
+            (None, Some(_)) => Method::Tsit5,
+            (Some(entry), _) => entry.value,
         };
         let control = match self.tolerance {
             None => StepControl::Fixed { substeps: 1 },

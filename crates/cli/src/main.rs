@@ -6,6 +6,7 @@ mod args;
 mod bench;
 mod commands;
 mod memory;
+mod names;
 mod npz;
 mod output;
 mod progress;
@@ -53,8 +54,8 @@ fn one_line(message: &str) -> String {
 fn run(arguments: &Arguments, output: &Output) -> Result<bool, CliError> {
     let seed = arguments.seed;
     match &arguments.command {
-        Command::List => commands::list::run(output),
-        Command::Demo => commands::demo::run(seed, output),
+        Command::List(options) => commands::list::run(options, output),
+        Command::Demo(options) => commands::demo::run(options, seed, output),
         Command::Simulate(options) => commands::simulate::run(options, output),
         Command::Inspect(options) => commands::inspect::run(options, output),
         Command::Gradcheck(options) => commands::gradcheck::run(options, seed, output),

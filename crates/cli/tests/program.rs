@@ -41,8 +41,81 @@ fn list_names_everything() {
     let (value, code) = json(&Folder::new("list"), &["list"]);
     assert_eq!(code, 0);
     assert_eq!(value["scenes"].as_array().unwrap().len(), 34);
-    assert_eq!(value["scenes"][6]["params"][1], "upper.mass");
+    assert_eq!(value["scenes"][6]["source"]["name"], "gradSim");
+    assert_eq!(
+        (&value["scenes"][6]["horizon"], &value["scenes"][9]["small_version"]),
+        (&5.0.into(), &true.into())
+    );
     assert!(pullback(&["list"]).stdout.starts_with(b"scenes"));
+}
+
+#[test]
+fn list_names_the_layout_of_a_scene() {
+    let (value, code) = json(&Folder::new("list-scene"), &["list", "double-pendulum"]);
+    assert_eq!((code, value["scenes"].as_array().unwrap().len()), (0, 1));
+    assert_eq!(value["scenes"][0]["params"][1], "upper.mass");
+    let (value, _) = json(&Folder::new("list-all"), &["list", "all"]);
+    assert_eq!(value["scenes"].as_array().unwrap().len(), 34);
+    assert_eq!(
+        (&value["scenes"][6]["params"][1], &value["benchmarks"][0]["name"]),
+        (&"upper.mass".into(), &"core".into())
+    );
+    let cartpole = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/cartpole.xml");
+    let text = String::from_utf8(pullback(&["list", cartpole]).stdout).unwrap();
+    assert!(text.contains("    state        "), "{text}");
+}
+
+/// `docs/catalog.md` is `pullback list` as tables; `UPDATE_CATALOG=1 cargo test -p pullback-cli catalog`
+/// rewrites it.
+#[test]
+fn the_catalog_lists_what_the_program_does() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/catalog.md");
+    let (value, _) = json(&Folder::new("catalog"), &["list"]);
+    let mut page = String::from(
+        "# Catalog\n\nWhat `pullback list` lists, written by `UPDATE_CATALOG=1 cargo test -p pullback-cli catalog`. \
+         Sources are in [REFERENCES.md](../REFERENCES.md).\n",
+    );
+    let kinds = ["scenes", "tasks", "methods", "integrators", "reproductions", "benchmarks", "parts"];
+    assert_eq!(value.as_object().unwrap().len(), kinds.len());
+    for kind in kinds {
+        page += &format!(
+            "\n## {}{}\n\n| name | what it is | source |\n|---|---|---|\n",
+            kind[..1].to_uppercase(),
+            &kind[1..]
+        );
+        for entry in value[kind].as_array().unwrap() {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let source = [text(&entry["source"]["name"]), text(&entry["source"]["place"])];
+            let source: Vec<String> = source.into_iter().filter(|part| !part.is_empty()).collect();
+            page += &format!(
+                "| `{}` | {} | {} |\n",
+                text(&entry["name"]),
+                text(&entry["summary"]),
+                source.join(", ")
+            );
+        }
+    }
+    if std::env::var_os("UPDATE_CATALOG").is_some() {
+        std::fs::write(path, &page).unwrap();
+    }
+    let stored = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(
+        stored == page,
+        "docs/catalog.md is out of date: UPDATE_CATALOG=1 cargo test -p pullback-cli catalog"
+    );
+}
+
+/// The README has a line for every benchmark and every reproduction.
+#[test]
+fn the_readme_names_every_benchmark_and_reproduction() {
+    let readme = include_str!("../../../README.md");
+    let (value, _) = json(&Folder::new("readme"), &["list"]);
+    for (kind, command) in [("benchmarks", "bench"), ("reproductions", "reproduce")] {
+        for entry in value[kind].as_array().unwrap() {
+            let line = format!("\npullback {command} {} ", entry["name"].as_str().unwrap());
+            assert!(readme.contains(&line), "README.md has no line `{}`", line.trim());
+        }
+    }
 }
 
 #[test]
@@ -107,7 +180,7 @@ fn landscape_writes_map_and_picture() {
 }
 
 #[test]
-fn the_toy_of_paper_4_has_the_papers_verdicts() {
+fn the_toy_of_diffmjx_has_the_papers_verdicts() {
     let folder = Folder::new("toy");
     let (value, code) = json(&folder, &["reproduce", "diffmjx-toy", "--points", "300"]);
     assert_eq!(code, 0);
@@ -198,7 +271,7 @@ fn a_broken_robot_file_is_one_line_with_its_place() {
 #[test]
 fn bad_input_gets_one_clear_line_and_exit_code_2() {
     let quadruped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/laikago.xml");
-    let cases: [(&[&str], &str); 20] = [
+    let cases: [(&[&str], &str); 27] = [
         (&["simulate", "triple-pendulum"], "no scene is called `triple-pendulum`"),
         (&["simulate", "pendulum", "--dt", "-1"], "the time step must be positive"),
         (&["simulate", "pendulum", "--dt", "NaN"], "the time step must be positive"),
@@ -214,7 +287,29 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
         (&["landscape", "point-bounce", "--dims", "x"], "write two numbers, such as 0,1"),
         (&["simulate", "pendulum", "--tolerance", "-1"], "tolerance"),
         (&["fly"], "unrecognized subcommand 'fly'"),
-        (&["bench", "nothing"], "possible values: core, checkpoint, articulated, ant"),
+        (&["simulate", "pendulm"], "(did you mean `pendulum`?); there is point-mass-penalty"),
+        (&["optimize", "flop"], "no task is called `flop` (did you mean `flip`?); there is point-bounce"),
+        (
+            &["optimize", "flip", "--method", "cmaes"],
+            "no search method is called `cmaes` (did you mean `cma-es`?)",
+        ),
+        (
+            &["simulate", "pendulum", "--method", "rk5"],
+            "no integration method is called `rk5` (did you mean `rk4`?)",
+        ),
+        (&["reproduce", "diffmjx"], "no experiment is called `diffmjx` (did you mean `diffmjx-toy`?)"),
+        (
+            &["reproduce", "bo-leap", "--tasks", "flop"],
+            "no task of BO-Leap is called `flop` (did you mean `flip`?)",
+        ),
+        (
+            &["demo", "chaso"],
+            "no part of the demo is called `chaso` (did you mean `chaos`?); there is contact",
+        ),
+        (
+            &["bench", "nothing"],
+            "no benchmark is called `nothing`; there is core, checkpoint, articulated, ant",
+        ),
         (&["simulate", quadruped, "--keyframe", "sit"], "no keyframe is called `sit`; there is 0 `home`"),
         (&["simulate", "pendulum", "--keyframe", "0"], "the model has none"),
         (&["simulate"], "<SCENE>"),

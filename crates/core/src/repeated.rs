@@ -1,8 +1,8 @@
 //! [`Repeated`]: a frame of many equal steps under one control, as one step.
 //!
-//! A rollout over frames keeps the states of frames; the pullback of a frame recomputes its steps and keeps their states only
-//! while it walks back through them. That is the two-level scheme of paper 2, and its memory is known beforehand: the
-//! workspace holds the states of one frame.
+//! A rollout over frames keeps the states of frames; the pullback of a frame recomputes its steps and keeps
+//! their states only while it walks back through them. That is the two-level scheme of Rewarped, and its
+//! memory is known beforehand: the workspace holds the states of one frame.
 
 use pullback_math::Real;
 

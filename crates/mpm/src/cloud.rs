@@ -111,7 +111,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A unit cube of `n` nodes along each axis with a sticky floor, as the scenes of papers 0 and 2 have it.
+    /// A unit cube of `n` nodes along each axis with a sticky floor, as in BO-Leap and Rewarped.
     pub fn cube(n: usize) -> Self {
         Grid {
             nodes: [n; 3],

@@ -1,4 +1,4 @@
-//! The material point method: MLS-MPM with quadratic B-splines and APIC (Hu et al. 2018; paper 2, D.3).
+//! The material point method: MLS-MPM with quadratic B-splines and APIC (Hu et al. 2018; Rewarped, D.3).
 //!
 //! | module | what |
 //! |---|---|

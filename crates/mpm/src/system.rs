@@ -6,9 +6,9 @@
 //! velocities on the nodes; gather them; advance the colliders. The pullback walks the same list backwards and recomputes
 //! what it needs from the state, so nothing is kept but states.
 //!
-//! Colliders are the geoms of an articulated model; see [`colliders`](super::colliders) for how it moves. Papers 0 and 2 take a
-//! collider's velocity from the difference of its poses; ours is that of the body at the start of the substep, which differs by
-//! O(Δt).
+//! Colliders are the geoms of an articulated model; see [`colliders`](super::colliders) for how it moves.
+//! BO-Leap and Rewarped take a collider's velocity from the difference of its poses; ours is that of the body
+//! at the start of the substep, which differs by O(Δt).
 
 use pullback_articulated::{Articulated, Model};
 use pullback_core::layout::{Layout, Slice};

@@ -17,6 +17,6 @@ pub use doctor::{DoctorConfig, Examination, Verdict, examine};
 pub use landscape::{Landscape, LandscapeConfig};
 pub use methods::build as build_method;
 pub use objective::{Objective, RolloutObjective};
-pub use run::{Best, Method, Run, Stop, optimize};
+pub use run::{Best, Run, SearchMethod, Stop, optimize};
 pub use run_log::{Episode, LogError, RunLog, RunName};
 pub use test_functions::TestFunction;

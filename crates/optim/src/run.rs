@@ -1,8 +1,9 @@
 //! [`Run`]: an objective seen by a method of search, with a budget of episodes and a log of every point.
 //!
-//! Methods work in the box scaled to [−1, 1] along every variable, so that steps and length scales mean the same everywhere.
-//! Each value, with or without a gradient, is one episode, as in paper 0. A simulation that fails has an infinite loss and
-//! no gradient. When the budget is spent every further question is answered by [`Stop::Budget`], which methods pass on.
+//! Methods work in the box scaled to [−1, 1] along every variable, so that steps and length scales mean the
+//! same everywhere. Each value, with or without a gradient, is one episode, as in BO-Leap. A simulation that
+//! fails has an infinite loss and no gradient. When the budget is spent every further question is answered by
+//! [`Stop::Budget`], which methods pass on.
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
@@ -25,7 +26,7 @@ pub enum Stop {
 }
 
 /// A way to search.
-pub trait Method: Sync {
+pub trait SearchMethod: Sync {
     /// Name on the command line.
     fn name(&self) -> &'static str;
     /// Name and all settings: runs that differ in them do not share a log.
@@ -208,7 +209,7 @@ pub fn inside(z: &[f64]) -> Vec<f64> {
 }
 
 /// Searches with a method from a seed. The result is the best of the run; a spent budget is no error.
-pub fn optimize(method: &dyn Method, run: &mut Run<'_>, seed: u64) -> Result<(), LogError> {
+pub fn optimize(method: &dyn SearchMethod, run: &mut Run<'_>, seed: u64) -> Result<(), LogError> {
     match method.search(run, &mut Random::new(seed)) {
         Ok(()) | Err(Stop::Budget) => Ok(()),
         Err(Stop::Log(error)) => Err(error),
@@ -250,7 +251,7 @@ mod tests {
 
     struct Search;
 
-    impl Method for Search {
+    impl SearchMethod for Search {
         fn name(&self) -> &'static str {
             "search"
         }

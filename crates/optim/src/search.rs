@@ -7,7 +7,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::objective::Objective;
-use crate::run::{Best, Method, Run, optimize};
+use crate::run::{Best, Run, SearchMethod, optimize};
 use crate::run_log::{LogError, RunLog, RunName};
 
 /// A search that could not be carried out.
@@ -37,7 +37,7 @@ pub struct Searched {
 /// Runs one search, or what an interrupted one left of it; `watch` sees the number of episodes and the lowest loss.
 pub fn search(
     objective: &dyn Objective,
-    (task, method): (&str, &dyn Method),
+    (task, method): (&str, &dyn SearchMethod),
     (budget, seed): (usize, u64),
     log: &Path,
     watch: impl FnMut(usize, f64),

@@ -1,6 +1,6 @@
 //! What every method of search must keep: its budget, its seed, its log; and what it must reach.
 
-use pullback_optim::methods::{NAMES, build};
+use pullback_optim::methods::{METHODS, build};
 use pullback_optim::test_functions::Shape;
 use pullback_optim::{Run, RunLog, RunName, TestFunction, optimize};
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ fn median(name: &str, options: &Value, shape: Shape, dim: usize, budget: usize) 
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
-    NAMES.iter().map(|(name, _)| *name)
+    METHODS.names()
 }
 
 #[test]

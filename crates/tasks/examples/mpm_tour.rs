@@ -1,5 +1,6 @@
-//! Every material point scene once: `cargo run --release -p pullback-tasks --example mpm_tour -- FOLDER [NAMES]` writes a page of its
-//! demonstration into the folder and prints milliseconds per action; for the tasks of paper 0 also those per episode.
+//! Every material point scene once: `cargo run --release -p pullback-tasks --example mpm_tour -- FOLDER
+//! [NAMES]` writes a page of its demonstration into the folder and prints milliseconds per action; for the
+//! tasks of BO-Leap also those per episode.
 
 use std::path::Path;
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! Paper 0, Figs. 2 to 5 and 7: six methods of search on the suite, the lowest loss after a budget of simulations, mean and
-//! 95 % interval over seeds.
+//! BO-Leap, Figs. 2 to 7: six search methods on the suite, the lowest loss after a budget of simulations,
+//! mean and 95 % interval over seeds.
 //!
 //! Runs are independent and logged one by one in a folder; what is there already is read back, so that an interrupted
 //! comparison goes on, and a larger one reuses a smaller one's runs of the same budget.
@@ -7,6 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use pullback_core::files::write_atomically;
+use pullback_core::registry::{Entry, Registry};
+use pullback_core::sources::BO_LEAP;
 use pullback_optim::methods;
 use pullback_optim::search::{SearchError, Spread, lowest_so_far, search};
 use rayon::prelude::*;
@@ -30,26 +32,38 @@ pub enum Claim {
 }
 
 /// Tasks of the suite, where the paper shows them, and what it says.
-pub const TASKS: [(&str, &str, Claim); 18] = [
-    ("cartpole", "Fig. 2", Claim::Lowest),
-    ("cartpole-3link", "Fig. 2", Claim::Lowest),
-    ("fluid", "Fig. 3", Claim::Lowest),
-    ("rope", "Fig. 4", Claim::Lowest),
-    ("rollingpin", "Fig. 5", Claim::Lowest),
-    ("assembly", "Fig. 5", Claim::Lowest),
-    ("pinch", "Fig. 5", Claim::Lowest),
-    ("table", "Fig. 5", Claim::Lowest),
-    ("torus", "Fig. 5", Claim::Lowest),
-    ("triplemove", "Fig. 5", Claim::Lowest),
-    ("writer", "Fig. 5", Claim::Lowest),
-    ("cloth-lift", "Fig. 6", Claim::Lowest),
-    ("pinball-2", "Fig. 7", Claim::Limited),
-    ("pinball-16", "Fig. 7", Claim::Limited),
-    ("bounce", "Fig. B.1", Claim::Limited),
-    ("swing-3-single", "Fig. 7", Claim::Limited),
-    ("swing-16-single", "Fig. 7", Claim::Limited),
-    ("flip", "Fig. 7", Claim::Limited),
+pub const TASKS: Registry<Claim> = Registry::new("task of BO-Leap", &[TABLE]);
+
+const TABLE: &[Entry<Claim>] = &[
+    lowest("cartpole", "Fig. 2"),
+    lowest("cartpole-3link", "Fig. 2"),
+    lowest("fluid", "Fig. 3"),
+    lowest("rope", "Fig. 4"),
+    lowest("rollingpin", "Fig. 5"),
+    lowest("assembly", "Fig. 5"),
+    lowest("pinch", "Fig. 5"),
+    lowest("table", "Fig. 5"),
+    lowest("torus", "Fig. 5"),
+    lowest("triplemove", "Fig. 5"),
+    lowest("writer", "Fig. 5"),
+    lowest("cloth-lift", "Fig. 6"),
+    limited("pinball-2", "Fig. 7"),
+    limited("pinball-16", "Fig. 7"),
+    limited("bounce", "Fig. B.1"),
+    limited("swing-3-single", "Fig. 7"),
+    limited("swing-16-single", "Fig. 7"),
+    limited("flip", "Fig. 7"),
 ];
+
+/// A task on which BO-Leap is said to be lowest.
+const fn lowest(task: &'static str, figure: &'static str) -> Entry<Claim> {
+    Entry::cited(task, "gradients help: BO-Leap has the lowest loss", BO_LEAP.at(figure), Claim::Lowest)
+}
+
+/// A task on which gradients are said to help little.
+const fn limited(task: &'static str, figure: &'static str) -> Entry<Claim> {
+    Entry::cited(task, "gradients are poor: no clear advantage", BO_LEAP.at(figure), Claim::Limited)
+}
 
 /// What to run.
 #[derive(Clone, Debug, Serialize)]
@@ -169,7 +183,8 @@ pub fn spread(ended: &[Ended], task: &str, method: &str) -> Option<Spread> {
 /// Rows, and for each task that the paper gives to BO-Leap the goal that it is lowest or tied.
 pub fn results(plan: &Plan, ended: &[Ended]) -> Results {
     let mut results = Results::new("bo-leap");
-    for (task, figure, claim) in TASKS.iter().filter(|(task, ..)| plan.tasks.iter().any(|t| t == task)) {
+    for entry in TASKS.entries().filter(|entry| plan.tasks.iter().any(|task| task == entry.name)) {
+        let (task, figure) = (entry.name, entry.source.and_then(|source| source.place).unwrap_or_default());
         let spreads: Vec<(&str, Spread)> =
             METHODS.iter().filter_map(|m| Some((*m, spread(ended, task, m)?))).collect();
         for (method, s) in &spreads {
@@ -183,7 +198,7 @@ pub fn results(plan: &Plan, ended: &[Ended]) -> Results {
         }
         let Some((_, leap)) = spreads.iter().find(|(m, _)| *m == "bo-leap") else { continue };
         let tied = spreads.iter().filter(|(m, s)| *m == "bo-leap" || leap.below_or_tied(s)).count();
-        if *claim == Claim::Lowest {
+        if entry.value == Claim::Lowest {
             let name = format!("{task}: methods that BO-Leap is below or tied with, itself among them");
             results.goals.push(Goal::at_least(name, tied as f64, spreads.len() as f64));
         }
@@ -193,4 +208,15 @@ pub fn results(plan: &Plan, ended: &[Ended]) -> Results {
         plan.seeds, plan.budget
     ));
     results
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_known() {
+        TASKS.names().for_each(|task| assert!(objectives::TASKS.find(task).is_ok(), "{task}"));
+        METHODS.iter().for_each(|method| assert!(methods::METHODS.find(method).is_ok(), "{method}"));
+    }
 }

@@ -1,4 +1,4 @@
-//! Paper 4, Fig. 4: which contact models give right gradients of a bouncing point?
+//! DiffMJX, Fig. 4: which contact models give right gradients of a bouncing point?
 //!
 //! A point falls from q₀ ∈ [0, 3] m at v₀ = −1 m/s without gravity for 2 s; L = |q_N − 1|. For each contact model and
 //! time step, dL/dq₀ by the adjoint is compared with the true one at 2000 heights.

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
 use pullback_core::{ConfigError, Described, VectorField};
-use pullback_physics::articulated::{Articulated, JointKind, Keyframe, Model};
+use pullback_physics::articulated::{Articulated, JointKind, Keyframe, Model, ModelIntegrator};
 use pullback_scene::mesh::MeshFiles;
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use pullback_scene::urdf::{self, UrdfOptions};
 
 use crate::recording;
-use crate::scene::{BuiltIn, Scene};
-use crate::scenes::SceneOptions;
+use crate::scene::{About, BuiltIn};
+use crate::scenes::{BuiltScene, HORIZON, SceneOptions};
 
 /// Whether a scene name is the path of a model file.
 pub fn is_file_name(name: &str) -> bool {
@@ -43,7 +43,7 @@ pub fn system(robot: Articulated, options: SceneOptions) -> Result<Integrated<Ar
     let model = robot.model();
     let dt = options.dt.unwrap_or(model.options.timestep);
     let asked = match model.options.integrator {
-        pullback_physics::articulated::model::Integrator::Rk4 => Method::Rk4,
+        ModelIntegrator::Rk4 => Method::Rk4,
         _ => Method::SemiImplicitEuler,
     };
     let integrator = options.integrator.unwrap_or(Integrator::fixed(asked));
@@ -53,20 +53,20 @@ pub fn system(robot: Articulated, options: SceneOptions) -> Result<Integrated<Ar
 }
 
 /// The robot of a file as a scene, with every parameter.
-pub fn build(file: &str, options: SceneOptions) -> Result<Box<dyn Scene>, ConfigError> {
+pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
     let system = system(Articulated::new(read_model(file)?)?.with_kinematic_params()?, options)?;
     let (robot, dt) = (system.field().clone(), system.dt());
     let probes = (0..2).map(|seed| (format!("at random state {seed}"), random_state(&robot, seed))).collect();
     let summary =
         format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.coordinates().nv);
+    let name = Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy().into_owned());
     let shown = robot.clone();
     Ok(Box::new(BuiltIn {
+        about: About { name, summary, horizon: HORIZON },
         // Not from the pose in the file: a robot that just touches the ground at rest stands on a kink.
         rollout_from: ("random state 2".to_owned(), random_state(&robot, 2)),
         keyframes: robot.model().keyframes.clone(),
         recorder: Some(Box::new(move |rows| recording::replay(&shown, rows))),
-        name: Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy().into_owned()),
-        summary,
         settle: 0,
         small: None,
         system,

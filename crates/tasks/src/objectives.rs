@@ -1,12 +1,14 @@
 //! The built-in tasks by name: a scene, a loss and what may be changed.
 //!
-//! A family of tasks is a slice of [`Task`]s beside the code that builds them; [`FAMILIES`] lists the families. To add a task, add
-//! a line to its family; to add a family, add a line to [`FAMILIES`].
+//! A family of tasks is a table of [`Task`]s beside the code that builds them; [`TASKS`] joins the tables. To
+//! add a task, add an entry to its table.
 
 use std::path::Path;
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
+use pullback_core::registry::{Entry, Registry};
 use pullback_core::rollout::{Inputs, Loss, Rollout, Sample};
+use pullback_core::sources::{DIFFMJX, GRADSIM};
 use pullback_core::{ConfigError, Schedule};
 use pullback_math::Real;
 use pullback_optim::{Objective, RolloutObjective};
@@ -28,63 +30,40 @@ pub enum Build {
 }
 
 /// A task that can be asked for by name.
-#[derive(Clone, Copy, Debug)]
-pub struct Task {
-    /// Name on the command line.
-    pub name: &'static str,
-    /// One line on what it is.
-    pub summary: &'static str,
-    /// How it is built.
-    pub build: Build,
-}
-
-impl Task {
-    /// A task that needs no file.
-    pub const fn new(name: &'static str, summary: &'static str, build: fn() -> Built) -> Self {
-        Task { name, summary, build: Build::Plain(build) }
-    }
-    /// A task that can be given a file.
-    pub const fn with_file(
-        name: &'static str,
-        summary: &'static str,
-        build: fn(Option<&Path>) -> Built,
-    ) -> Self {
-        Task { name, summary, build: Build::WithFile(build) }
-    }
-}
+pub type Task = Entry<Build>;
 
 /// All tasks, family by family, in the order `pullback list` shows them.
-pub const FAMILIES: &[&[Task]] = &[
-    POINTS_AND_PENDULA,
-    suite::TASKS,
-    mpm::objectives::TASKS,
-    mpm::objectives::FULL_TASKS,
-    soft::objectives::TASKS,
-];
+pub const TASKS: Registry<Build> = Registry::new(
+    "task",
+    &[
+        POINTS_AND_PENDULA,
+        suite::TASKS,
+        mpm::objectives::TASKS,
+        mpm::objectives::FULL_TASKS,
+        soft::objectives::TASKS,
+    ],
+);
 
 /// Tasks of few variables.
 const POINTS_AND_PENDULA: &[Task] = &[
-    Task::new(
+    Entry::cited(
         "point-bounce",
-        "height and stiffness so that a bouncing point ends 1 m above the surface (paper 4, Fig. 4)",
-        point_bounce,
+        "height and stiffness so that a bouncing point ends 1 m above the surface",
+        DIFFMJX.at("Fig. 4"),
+        Build::Plain(point_bounce),
     ),
-    Task::new(
+    Entry::cited(
         "pendulum-identify",
-        "length and damping of a pendulum from a recorded swing (paper 1, C.3)",
-        pendulum_identify,
+        "length and damping of a pendulum from a recorded swing",
+        GRADSIM.at("C.3"),
+        Build::Plain(pendulum_identify),
     ),
-    Task::new(
+    Entry::new(
         "double-pendulum-reach",
         "initial angles so that the tip of a double pendulum ends at a target after 2 s",
-        double_pendulum_reach,
+        Build::Plain(double_pendulum_reach),
     ),
 ];
-
-/// All tasks in order.
-pub fn tasks() -> impl Iterator<Item = &'static Task> {
-    FAMILIES.iter().copied().flatten()
-}
 
 /// The task called `name`; `NAME:PATH` hands it a file.
 pub fn build(name: &str) -> Built {
@@ -92,11 +71,7 @@ pub fn build(name: &str) -> Built {
         Some((wanted, file)) => (wanted, Some(Path::new(file))),
         None => (name, None),
     };
-    let Some(task) = tasks().find(|task| task.name == wanted) else {
-        let names: Vec<&str> = tasks().map(|task| task.name).collect();
-        return Err(ConfigError::new(format!("no task is called `{wanted}`; there is {}", names.join(", "))));
-    };
-    match (task.build, file) {
+    match (TASKS.find(wanted)?.value, file) {
         (Build::Plain(build), None) => build(),
         (Build::WithFile(build), file) => build(file),
         (Build::Plain(_), Some(file)) => {
@@ -136,7 +111,7 @@ fn double_pendulum_reach() -> Built {
     Ok(Box::new(task.with_bounds(&[(-3.0, 3.0), (-3.0, 3.0)])?))
 }
 
-/// L = |q_N − 1|: the loss of paper 4, Fig. 4.
+/// L = |q_N − 1|: the loss of DiffMJX, Fig. 4.
 #[derive(Clone, Copy, Debug)]
 pub struct EndHeight;
 
@@ -208,18 +183,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_there_once() {
-        let mut names: Vec<&str> = tasks().map(|t| t.name).collect();
-        let count = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), count);
-    }
-
-    #[test]
     fn errors_name_the_remedy() {
         let message = |name| build(name).err().map(|e| e.to_string()).unwrap_or_default();
         assert!(message("nothing").contains("there is point-bounce, pendulum-identify"));
+        assert!(
+            message("pinbal-2").starts_with("no task is called `pinbal-2` (did you mean `pinball-2`?); ")
+        );
         assert!(message("point-bounce:a.csv").contains("takes no file; leave out `:a.csv`"));
     }
 }

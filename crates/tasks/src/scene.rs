@@ -23,9 +23,9 @@ pub trait Scene: Sync {
     /// Named starts that the scene's file gives.
     fn keyframes(&self) -> &[Keyframe];
     /// Seconds after which there is nothing new to see.
-    fn horizon(&self) -> f64 {
-        5.0
-    }
+    fn horizon(&self) -> f64;
+    /// A version with few entries, in which gradients are checked one by one.
+    fn small_version(&self) -> Option<&dyn Scene>;
     /// Controls of `steps` steps when nothing else is said.
     fn controls(&self, steps: usize) -> Vec<f64> {
         self.layout().control.defaults().repeat(steps)
@@ -46,12 +46,21 @@ pub trait Scene: Sync {
 /// Makes a page of recorded times and states.
 pub type Recorder = Box<dyn Fn(&[(f64, Vec<f64>)]) -> Replay + Send + Sync>;
 
-/// A [`Scene`] made of any system.
-pub struct BuiltIn<S> {
+/// What is known of a scene before it is built.
+#[derive(Clone, Debug)]
+pub struct About {
     /// Name on the command line.
     pub name: String,
     /// One line on what it is.
     pub summary: String,
+    /// Seconds after which there is nothing new to see.
+    pub horizon: f64,
+}
+
+/// A [`Scene`] made of any system.
+pub struct BuiltIn<S> {
+    /// Name, summary and horizon.
+    pub about: About,
     /// The system.
     pub system: S,
     /// Seconds per step.
@@ -96,10 +105,13 @@ impl<S> BuiltIn<S> {
 
 impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
     fn name(&self) -> &str {
-        &self.name
+        &self.about.name
     }
     fn summary(&self) -> &str {
-        &self.summary
+        &self.about.summary
+    }
+    fn horizon(&self) -> f64 {
+        self.about.horizon
     }
     fn layout(&self) -> &Layout {
         self.system.layout()
@@ -109,6 +121,9 @@ impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
     }
     fn keyframes(&self) -> &[Keyframe] {
         &self.keyframes
+    }
+    fn small_version(&self) -> Option<&dyn Scene> {
+        self.small.as_deref()
     }
 
     fn simulate(

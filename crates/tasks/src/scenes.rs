@@ -1,15 +1,20 @@
 //! The built-in scenes by name.
+//!
+//! A family of scenes is a table of [`SceneEntry`]s beside the code that builds them; [`SCENES`] joins the
+//! tables. To add a scene, add an entry to its table. Points and pendula are below.
 
-use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidController};
+use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidController, StepControl};
+use pullback_core::registry::{Entry, Registry};
+use pullback_core::sources::{DIFFMJX, GRADSIM};
 use pullback_core::{ConfigError, Described, FieldShape, System, VectorField};
 use pullback_math::Dual;
 use pullback_physics::pendulum::{DoublePendulum, DoublePendulumByHand, SimplePendulum};
 use pullback_physics::point_mass::{ContactDamping, ElasticPointMass, PenaltyPointMass};
 
 use crate::files;
-use crate::mpm;
-use crate::scene::{BuiltIn, Scene};
-use crate::soft;
+use crate::mpm::{self, MpmSpec};
+use crate::scene::{About, BuiltIn, Scene};
+use crate::soft::{self, SoftSpec};
 
 /// What the command line may change about a scene.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,174 +25,215 @@ pub struct SceneOptions {
     pub integrator: Option<Integrator>,
 }
 
-/// Names of all scenes, in the order `pullback list` shows them.
-pub fn names() -> Vec<&'static str> {
-    RIGID.into_iter().chain(soft::NAMES).chain(mpm::names()).collect()
+/// What a builder of a scene returns.
+pub type BuiltScene = Result<Box<dyn Scene>, ConfigError>;
+
+/// A scene that can be asked for by name.
+pub type SceneEntry = Entry<SceneSpec>;
+
+/// How a scene is built, and what is known of it before.
+#[derive(Clone, Copy, Debug)]
+pub enum SceneSpec {
+    /// Points and pendula: so few entries that gradients are checked in each of them.
+    Plain(fn(About, SceneOptions) -> BuiltScene),
+    /// Soft bodies.
+    Soft(SoftSpec),
+    /// Material points.
+    Mpm(MpmSpec),
 }
 
-const RIGID: [&str; 9] = [
-    "point-mass-penalty",
-    "point-mass-penalty-jump",
-    "point-mass-penalty-adaptive",
-    "point-mass-elastic",
-    "point-mass-elastic-toi",
-    "pendulum",
-    "double-pendulum",
-    "double-pendulum-adaptive",
-    "double-pendulum-by-hand",
+impl SceneSpec {
+    /// Seconds after which there is nothing new to see.
+    pub const fn horizon(&self) -> f64 {
+        match self {
+            SceneSpec::Plain(_) | SceneSpec::Soft(_) => HORIZON,
+            SceneSpec::Mpm(spec) => spec.horizon(),
+        }
+    }
+
+    /// Whether there is a version with few entries, in which gradients are checked one by one.
+    pub const fn has_small_version(&self) -> bool {
+        !matches!(self, SceneSpec::Plain(_))
+    }
+}
+
+/// Seconds that a scene without episodes is simulated for.
+pub const HORIZON: f64 = 5.0;
+
+/// All scenes, in the order `pullback list` shows them.
+pub const SCENES: Registry<SceneSpec> =
+    Registry::new("scene", &[POINTS_AND_PENDULA, soft::SCENES, mpm::SCENES, mpm::PLASTICINE_SCENES])
+        .or("the path of an .xml (MJCF) or .urdf file");
+
+/// The scene called `name`, or that of a model file.
+pub fn build(name: &str, options: SceneOptions) -> BuiltScene {
+    if files::is_file_name(name) {
+        return files::build(name, options);
+    }
+    let entry = SCENES.find(name)?;
+    match entry.value {
+        SceneSpec::Plain(build) => build(about(entry), options),
+        SceneSpec::Soft(spec) => spec.build(about(entry), options),
+        SceneSpec::Mpm(spec) => spec.build(about(entry), options),
+    }
+}
+
+/// What a table says of a scene.
+pub(crate) fn about(entry: &SceneEntry) -> About {
+    About { name: entry.name.into(), summary: entry.summary.into(), horizon: entry.value.horizon() }
+}
+
+/// Scenes of few coordinates.
+const POINTS_AND_PENDULA: &[SceneEntry] = &[
+    Entry::cited(
+        "point-mass-penalty",
+        "a point falls on a damped spring; damping grows with depth",
+        DIFFMJX.at("Fig. 4"),
+        SceneSpec::Plain(|about, options| {
+            let field = PenaltyPointMass::new(ContactDamping::ByDepth);
+            from_field(about, field, (0.01, Integrator::fixed(Method::SemiImplicitEuler)), CONTACT, options)
+        }),
+    ),
+    Entry::cited(
+        "point-mass-penalty-jump",
+        "the same with the damping that jumps at touch",
+        DIFFMJX.at("Fig. S4 as printed"),
+        SceneSpec::Plain(|about, options| {
+            let field = PenaltyPointMass::new(ContactDamping::Plain);
+            from_field(about, field, (0.01, Integrator::fixed(Method::SemiImplicitEuler)), CONTACT, options)
+        }),
+    ),
+    Entry::new(
+        "point-mass-penalty-adaptive",
+        "point-mass-penalty with adaptive Tsit5 inside each step",
+        SceneSpec::Plain(|about, options| {
+            let field = PenaltyPointMass::new(ContactDamping::ByDepth);
+            from_field(about, field, (0.1, adaptive()), CONTACT, options)
+        }),
+    ),
+    Entry::cited(
+        "point-mass-elastic",
+        "the velocity flips at the surface",
+        DIFFMJX.at("Fig. 4"),
+        SceneSpec::Plain(|about, options| elastic(about, false, options)),
+    ),
+    Entry::cited(
+        "point-mass-elastic-toi",
+        "the velocity flips at the surface, the step split at the time of impact",
+        DIFFMJX.whole(),
+        SceneSpec::Plain(|about, options| elastic(about, true, options)),
+    ),
+    Entry::cited(
+        "pendulum",
+        "simple pendulum with length, mass, damping and gravity",
+        GRADSIM.at("C.3"),
+        SceneSpec::Plain(|about, options| {
+            from_field(
+                about,
+                SimplePendulum::default(),
+                (0.01, Integrator::fixed(Method::Rk4)),
+                SWING,
+                options,
+            )
+        }),
+    ),
+    Entry::cited(
+        "double-pendulum",
+        "chaotic double pendulum with lengths, masses, damping and gravity",
+        GRADSIM.at("C.3"),
+        SceneSpec::Plain(|about, options| {
+            let field = DoublePendulum::default();
+            from_field(about, field, (0.01, Integrator::fixed(Method::Rk4)), DOUBLE_SWING, options)
+        }),
+    ),
+    Entry::new(
+        "double-pendulum-adaptive",
+        "double-pendulum with adaptive Tsit5 inside each step",
+        SceneSpec::Plain(|about, options| {
+            from_field(about, DoublePendulum::default(), (0.1, adaptive()), DOUBLE_SWING, options)
+        }),
+    ),
+    Entry::new(
+        "double-pendulum-by-hand",
+        "double-pendulum with its adjoint written by hand: the macro's yardstick",
+        SceneSpec::Plain(|about, options| {
+            let field = DoublePendulumByHand::default();
+            from_field(about, field, (0.01, Integrator::fixed(Method::Rk4)), DOUBLE_SWING, options)
+        }),
+    ),
 ];
 
-/// The scene called `name`.
-pub fn build(name: &str, options: SceneOptions) -> Result<Box<dyn Scene>, ConfigError> {
-    if let Some(scene) = soft::build(name, options).or_else(|| mpm::build(name, options)) {
-        return scene;
-    }
-    let contact_probes = || {
-        vec![
-            ("in free flight", vec![0.8, -1.0]),
-            ("inside the contact", vec![-0.07, -0.4]),
-            ("leaving the contact", vec![-0.03, 0.6]),
-        ]
-    };
-    let bounce_probes =
-        || vec![("in free flight", vec![0.8, -1.0]), ("hitting the surface", vec![0.02, -1.0])];
-    let adaptive = Integrator::adaptive(Method::Tsit5, PidController::new(1e-8).gains(0.2, 0.4, 0.0));
-    match name {
-        "point-mass-penalty" => field(
-            (
-                "point-mass-penalty",
-                "a point falls on a damped spring; damping grows with depth (paper 4, Fig. 4)",
-            ),
-            PenaltyPointMass::new(ContactDamping::ByDepth),
-            (0.01, Integrator::fixed(Method::SemiImplicitEuler)),
-            contact_probes(),
-            options,
-        ),
-        "point-mass-penalty-jump" => field(
-            (
-                "point-mass-penalty-jump",
-                "the same with the damping that jumps at touch (paper 4, Fig. S4 as printed)",
-            ),
-            PenaltyPointMass::new(ContactDamping::Plain),
-            (0.01, Integrator::fixed(Method::SemiImplicitEuler)),
-            contact_probes(),
-            options,
-        ),
-        "point-mass-penalty-adaptive" => field(
-            ("point-mass-penalty-adaptive", "point-mass-penalty with adaptive Tsit5 inside each step"),
-            PenaltyPointMass::new(ContactDamping::ByDepth),
-            (0.1, adaptive),
-            contact_probes(),
-            options,
-        ),
-        "point-mass-elastic" | "point-mass-elastic-toi" => {
-            let time_of_impact = name.ends_with("toi");
-            let dt = options.dt.unwrap_or(0.1);
-            if options.integrator.is_some() {
-                return Err(ConfigError::new(format!("{name} bounces by itself: --method does not apply")));
-            }
-            let system = ElasticPointMass::new(dt, time_of_impact)?;
-            Ok(Box::new(BuiltIn {
-                rollout_from: default_start(&system),
-                name: name.to_owned(),
-                summary: if time_of_impact {
-                    "the velocity flips at the surface, the step split at the time of impact (paper 4)"
-                } else {
-                    "the velocity flips at the surface (paper 4, Fig. 4)"
-                }
-                .to_owned(),
-                system,
-                dt,
-                probes: named(bounce_probes()),
-                keyframes: Vec::new(),
-                recorder: None,
-                settle: 0,
-                small: None,
-                difference_tolerance: 1e-6,
-            }))
-        }
-        "pendulum" => field(
-            ("pendulum", "simple pendulum with length, mass, damping and gravity (paper 1, C.3)"),
-            SimplePendulum::default(),
-            (0.01, Integrator::fixed(Method::Rk4)),
-            vec![
-                ("swinging", vec![1.0, -0.5]),
-                ("upside down", vec![3.0, 0.2]),
-                ("hanging at rest", vec![0.0, 0.0]),
-            ],
-            options,
-        ),
-        "double-pendulum" => field(
-            (
-                "double-pendulum",
-                "chaotic double pendulum with lengths, masses, damping and gravity (paper 1, C.3)",
-            ),
-            DoublePendulum::default(),
-            (0.01, Integrator::fixed(Method::Rk4)),
-            double_pendulum_probes(),
-            options,
-        ),
-        "double-pendulum-adaptive" => field(
-            ("double-pendulum-adaptive", "double-pendulum with adaptive Tsit5 inside each step"),
-            DoublePendulum::default(),
-            (0.1, adaptive),
-            double_pendulum_probes(),
-            options,
-        ),
-        "double-pendulum-by-hand" => field(
-            (
-                "double-pendulum-by-hand",
-                "double-pendulum with its adjoint written by hand: the macro's yardstick",
-            ),
-            DoublePendulumByHand::default(),
-            (0.01, Integrator::fixed(Method::Rk4)),
-            double_pendulum_probes(),
-            options,
-        ),
-        file if files::is_file_name(file) => files::build(file, options),
-        other => Err(ConfigError::new(format!(
-            "no scene is called `{other}`; there is {}, or the path of an .xml (MJCF) or .urdf file",
-            names().join(", ")
-        ))),
-    }
+/// States at which gradients are checked, with what is special about each.
+type Probes = &'static [(&'static str, &'static [f64])];
+
+const CONTACT: Probes = &[
+    ("in free flight", &[0.8, -1.0]),
+    ("inside the contact", &[-0.07, -0.4]),
+    ("leaving the contact", &[-0.03, 0.6]),
+];
+const BOUNCE: Probes = &[("in free flight", &[0.8, -1.0]), ("hitting the surface", &[0.02, -1.0])];
+const SWING: Probes =
+    &[("swinging", &[1.0, -0.5]), ("upside down", &[3.0, 0.2]), ("hanging at rest", &[0.0, 0.0])];
+const DOUBLE_SWING: Probes = &[
+    ("swinging", &[2.0, 1.0, 0.3, -0.4]),
+    ("stretched out", &[0.5, 0.5, 1.0, 1.0]),
+    ("folded", &[0.3, 0.3 - std::f64::consts::PI, -2.0, 1.5]),
+];
+
+/// Adaptive steps of scenes that ask for them.
+fn adaptive() -> Integrator {
+    Integrator::adaptive(Method::Tsit5, PidController::new(1e-8).gains(0.2, 0.4, 0.0))
 }
 
-fn double_pendulum_probes() -> Vec<(&'static str, Vec<f64>)> {
-    vec![
-        ("swinging", vec![2.0, 1.0, 0.3, -0.4]),
-        ("stretched out", vec![0.5, 0.5, 1.0, 1.0]),
-        ("folded", vec![0.3, 0.3 - std::f64::consts::PI, -2.0, 1.5]),
-    ]
+/// A point that bounces off a surface; with `time_of_impact` the step is split there.
+fn elastic(about: About, time_of_impact: bool, options: SceneOptions) -> BuiltScene {
+    let dt = options.dt.unwrap_or(0.1);
+    if options.integrator.is_some() {
+        return Err(ConfigError::new(format!("{} bounces by itself: --method does not apply", about.name)));
+    }
+    let system = ElasticPointMass::new(dt, time_of_impact)?;
+    Ok(Box::new(BuiltIn {
+        rollout_from: default_start(&system),
+        about,
+        system,
+        dt,
+        probes: named(BOUNCE),
+        keyframes: Vec::new(),
+        recorder: None,
+        settle: 0,
+        small: None,
+        difference_tolerance: 1e-6,
+    }))
 }
 
 /// A scene from continuous dynamics; the options may change step and integrator.
-fn field<F>(
-    (name, summary): (&'static str, &'static str),
+fn from_field<F>(
+    about: About,
     field: F,
     (dt, integrator): (f64, Integrator),
-    probes: Vec<(&'static str, Vec<f64>)>,
+    probes: Probes,
     options: SceneOptions,
-) -> Result<Box<dyn Scene>, ConfigError>
+) -> BuiltScene
 where
     F: FieldShape + VectorField<f64> + VectorField<Dual<f64>> + 'static,
     Integrated<F>: System<f64> + System<Dual<f64>>,
 {
     let dt = options.dt.unwrap_or(dt);
     let integrator = options.integrator.unwrap_or(integrator);
-    let tolerance = match (integrator.control, integrator.adjoint) {
-        (pullback_core::integrator::StepControl::Adaptive(pid), _) => pid.relative.max(pid.absolute),
-        _ => 0.0,
+    let tolerance = match integrator.control {
+        StepControl::Adaptive(pid) => pid.relative.max(pid.absolute),
+        StepControl::Fixed { .. } => 0.0,
     };
     if matches!(integrator.adjoint, Adjoint::Continuous(_)) {
         return Err(ConfigError::new(format!(
-            "{name}: scenes use the discrete adjoint, exact for the steps taken"
+            "{}: scenes use the discrete adjoint, exact for the steps taken",
+            about.name
         )));
     }
     let system = Integrated::new(field, dt, integrator)?;
     Ok(Box::new(BuiltIn {
         rollout_from: default_start(&system),
-        name: name.to_owned(),
-        summary: summary.to_owned(),
+        about,
         system,
         dt,
         probes: named(probes),
@@ -199,10 +245,35 @@ where
     }))
 }
 
-fn named(probes: Vec<(&'static str, Vec<f64>)>) -> Vec<(String, Vec<f64>)> {
-    probes.into_iter().map(|(what, state)| (what.to_owned(), state)).collect()
+fn named(probes: Probes) -> Vec<(String, Vec<f64>)> {
+    probes.iter().map(|(what, state)| ((*what).to_owned(), state.to_vec())).collect()
 }
 
 fn default_start(system: &impl Described) -> (String, Vec<f64>) {
     ("the default state".to_owned(), system.layout().state.defaults())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `pullback list` says without building a scene is true of the scene.
+    #[test]
+    fn tables_tell_the_truth() {
+        for entry in SCENES.entries() {
+            let scene = build(entry.name, SceneOptions::default()).unwrap();
+            assert_eq!((scene.name(), scene.summary()), (entry.name, entry.summary));
+            assert_eq!(scene.horizon(), entry.value.horizon(), "{}", entry.name);
+            assert_eq!(scene.small_version().is_some(), entry.value.has_small_version(), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn errors_name_the_remedy() {
+        let message = build("pendulm", SceneOptions::default()).err().unwrap().to_string();
+        assert!(
+            message.starts_with("no scene is called `pendulm` (did you mean `pendulum`?); there is point-")
+        );
+        assert!(message.ends_with("plb-assembly, or the path of an .xml (MJCF) or .urdf file"), "{message}");
+    }
 }

@@ -5,7 +5,7 @@ use pullback_math::Vec3;
 
 /// How a model asks to be stepped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Integrator {
+pub enum ModelIntegrator {
     /// Semi-implicit Euler.
     #[default]
     Euler,
@@ -61,7 +61,7 @@ pub struct ModelOptions {
     /// Whether Euler steps treat joint damping implicitly.
     pub implicit_damping: bool,
     /// How the model asks to be stepped.
-    pub integrator: Integrator,
+    pub integrator: ModelIntegrator,
     /// Shape of the friction cone.
     pub cone: FrictionCone,
     /// Ratio of frictional to normal impedance of contacts (`impratio`).
@@ -86,7 +86,7 @@ impl Default for ModelOptions {
             contact: true,
             limits: true,
             implicit_damping: true,
-            integrator: Integrator::Euler,
+            integrator: ModelIntegrator::Euler,
             cone: FrictionCone::Pyramidal,
             impedance_ratio: 1.0,
             filter_parent: true,

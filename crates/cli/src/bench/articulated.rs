@@ -1,4 +1,5 @@
-//! The quadruped of paper 3: forward and backward steps of ours beside Pinocchio's ABA and its derivatives, in the same run.
+//! The quadruped of Qiao et al. (ICML 2021): forward and backward steps of ours beside Pinocchio's ABA and
+//! its derivatives, in the same run.
 
 use std::fmt::Write as _;
 use std::hint::black_box;

@@ -1,5 +1,5 @@
-//! Soft bodies at the sizes of paper 1's Table 4, and a cloth: steps per second forward and backward, one thread and two,
-//! beside Warp's CPU device on the same meshes in the same run.
+//! Soft bodies at the sizes of gradSim's Table 4, and a cloth: steps per second forward and backward, one
+//! thread and two, beside Warp's CPU device on the same meshes in the same run.
 
 mod peer;
 

@@ -14,23 +14,62 @@ mod standing;
 pub use checkpoint::measure as measure_checkpoints;
 
 use pullback_core::ConfigError;
+use pullback_core::registry::{Entry, Registry};
+use pullback_core::sources::{ARTICULATED_ADJOINT, GRADSIM};
 use pullback_physics::articulated::Model;
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
+use pullback_tasks::Results;
 
-use crate::args::{BenchOptions, Benchmark};
+use crate::args::BenchOptions;
 use crate::output::{CliError, Output, results_text};
 
+/// How a benchmark is run, given the options, the seed and where its files go.
+pub type Benchmark = fn(&BenchOptions, u64, &Output) -> Result<Results, CliError>;
+
+/// Every benchmark by name.
+pub const BENCHMARKS: Registry<Benchmark> = Registry::new("benchmark", &[TABLE]);
+
+const TABLE: &[Entry<Benchmark>] = &[
+    Entry::new(
+        "core",
+        "cost of a gradient over a step, macro-made against hand-written, lanes against scalars",
+        |_, _, _| core::run(),
+    ),
+    Entry::new(
+        "checkpoint",
+        "memory and time of checkpoint schedules over a long rollout",
+        |options, _, _| checkpoint::run(options.steps),
+    ),
+    Entry::cited(
+        "articulated",
+        "forward and backward steps of an 18-dof quadruped beside Pinocchio's, and robots standing",
+        ARTICULATED_ADJOINT.at("section 6.1"),
+        |_, _, output| articulated::run(output),
+    ),
+    Entry::new(
+        "ant",
+        "environment steps per second of the ant on the ground, with and without gradients, beside MuJoCo's",
+        |_, seed, output| ant::run(seed, output),
+    ),
+    Entry::cited(
+        "fem",
+        "steps of elastic blocks and a cloth, forward and backward, beside Warp's CPU device",
+        GRADSIM.at("Table 4"),
+        |_, _, output| fem::run(output),
+    ),
+    Entry::new(
+        "mpm",
+        "substeps of clouds of plasticine, forward and backward, alone and in batches, beside Taichi's and Warp's CPU",
+        |_, _, output| mpm::run(output),
+    ),
+    Entry::new("bo", "trials of Bayesian optimisation beside BoTorch", |_, _, output| bo::run(output)),
+    Entry::new("search", "search methods on known functions beside cmaes and BoTorch", |_, _, output| {
+        search::run(output)
+    }),
+];
+
 pub fn run(options: &BenchOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
-    let results = match options.what {
-        Benchmark::Core => core::run()?,
-        Benchmark::Checkpoint => checkpoint::run(options.steps)?,
-        Benchmark::Articulated => articulated::run(output)?,
-        Benchmark::Ant => ant::run(seed, output)?,
-        Benchmark::Fem => fem::run(output)?,
-        Benchmark::Mpm => mpm::run(output)?,
-        Benchmark::Bo => bo::run(output)?,
-        Benchmark::Search => search::run(output)?,
-    };
+    let results = (options.what.value)(options, seed, output)?;
     output.print(&results, || results_text(&results))?;
     Ok(results.all_met())
 }

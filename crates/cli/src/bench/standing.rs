@@ -1,4 +1,5 @@
-//! Rollouts of standing quadrupeds, as in paper 3: one and ten robots, 50 to 5000 steps, forward and backward.
+//! Rollouts of standing quadrupeds, as in Qiao et al. (ICML 2021): one and ten robots, 50 to 5000 steps,
+//! forward and backward.
 //!
 //! The robots hold their home pose by servos; without contact they do so in free fall. A single robot is a [`Rollout`];
 //! ten are a [`Batch`] of scalars or of lanes, two packs of f64x8 of which the second is a quarter full.

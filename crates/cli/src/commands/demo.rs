@@ -4,17 +4,66 @@ mod search;
 
 use std::time::Instant;
 
+use pullback_core::registry::{Entry, Registry};
 use pullback_core::rollout::Inputs;
+use pullback_core::sources::{BO_LEAP, DIFFMJX, GRADSIM};
 use pullback_optim::{BfgsConfig, Landscape, LandscapeConfig, bfgs};
 use pullback_plot::{Figure, LinePanel, Report, Section, Series, Stat, Table, Tone};
-use pullback_tasks::scenes::{self, SceneOptions};
+use pullback_tasks::scenes::{self, SCENES, SceneOptions};
 use pullback_tasks::{diffmjx_toy, objectives};
 use serde::Serialize;
 
+use crate::args::DemoOptions;
 use crate::bench::measure_checkpoints;
 use crate::commands::{gradcheck, landscape, reproduce, simulate};
 use crate::output::{CliError, Output};
 use crate::progress;
+
+/// A part of the tour: made with a seed, it adds a section to the page.
+pub type Part = fn(u64) -> Result<Chapter, CliError>;
+
+/// The parts of the tour in the order of the page.
+pub const PARTS: Registry<Part> = Registry::new("part of the demo", &[TABLE]);
+
+const TABLE: &[Entry<Part>] = &[
+    Entry::cited(
+        "contact",
+        "which contact models give right gradients of a bouncing point",
+        DIFFMJX.at("Fig. 4"),
+        |_| contact(),
+    ),
+    Entry::cited(
+        "identification",
+        "length and damping of a pendulum from a recorded swing",
+        GRADSIM.at("C.3"),
+        |_| identification(),
+    ),
+    Entry::cited("chaos", "a double pendulum and the landscape it makes", GRADSIM.at("C.3"), |_| chaos()),
+    Entry::cited(
+        "search",
+        "what the doctor says of two tasks, and global search on them",
+        BO_LEAP.whole(),
+        search::part,
+    ),
+    Entry::new("memory", "a gradient over 100,000 steps under four checkpoint schedules", |_| checkpoints()),
+    Entry::new("gradients", "every scene through the validator", gradients),
+];
+
+/// What a part of the tour adds to the page.
+pub struct Chapter {
+    /// A figure at a glance.
+    stat: Option<Stat>,
+    section: Section,
+    /// Whether each gradient check passed.
+    checks: Vec<bool>,
+}
+
+impl Chapter {
+    /// A section and its figure at a glance, without checks.
+    fn new(stat: impl Into<Option<Stat>>, section: Section) -> Self {
+        Chapter { stat: stat.into(), section, checks: Vec::new() }
+    }
+}
 
 #[derive(Serialize)]
 struct Summary {
@@ -24,64 +73,45 @@ struct Summary {
     checks: usize,
 }
 
-pub fn run(seed: u64, output: &Output) -> Result<bool, CliError> {
+pub fn run(options: &DemoOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let start = Instant::now();
     let folder = output.folder("demo")?;
-    let bar = progress::bar(6, "demo");
+    let parts: Vec<&Entry<Part>> =
+        if options.parts.is_empty() { PARTS.entries().collect() } else { options.parts.clone() };
+    let bar = progress::bar(parts.len(), "demo");
+    let mut chapters = Vec::new();
+    for part in parts {
+        chapters.push((part.value)(seed)?);
+        bar.inc(1);
+    }
+
+    let checks: Vec<bool> = chapters.iter().flat_map(|part| &part.checks).copied().collect();
+    let passed = checks.iter().filter(|passed| **passed).count();
+    let seconds = start.elapsed().as_secs_f64();
+    let mut stats: Vec<Stat> = chapters.iter_mut().filter_map(|part| part.stat.take()).collect();
+    stats.push(Stat::new("this tour", format!("{seconds:.1} s"), "no compilation, no warm-up"));
     let mut report =
         Report::new("Pullback", "A differentiable multiphysics engine: every function has its pullback.");
-
-    // Every part adds one section; the first is filled last, when all figures are known.
-    let (checks, check_section) = gradients(seed)?;
-    bar.inc(1);
-    let toy = contact()?;
-    bar.inc(1);
-    let identified = identification()?;
-    bar.inc(1);
-    let map = chaos()?;
-    bar.inc(1);
-    let memory = checkpoints()?;
-    bar.inc(1);
-    let searched = search::section(seed)?;
-    bar.inc(1);
-    let passed = checks.iter().filter(|c| **c).count();
-    let all_passed = passed == checks.len();
-    let tone = if all_passed { Tone::Good } else { Tone::Bad };
-    let seconds = start.elapsed().as_secs_f64();
-    let overview = Section::new("At a glance").stats(vec![
-        Stat {
-            tone,
-            ..Stat::new(
-                "gradient checks",
-                format!("{passed} / {}", checks.len()),
-                "adjoint = forward mode = finite differences",
-            )
-        },
-        toy.0,
-        identified.0,
-        searched.0,
-        memory.0,
-        Stat::new("this tour", format!("{seconds:.1} s"), "no compilation, no warm-up"),
-    ]);
-    report.sections = vec![overview, toy.1, identified.1, map, searched.1, memory.1, check_section];
+    report.sections = vec![Section::new("At a glance").stats(stats)];
+    report.sections.extend(chapters.into_iter().map(|part| part.section));
     let page = folder.join("index.html");
     report.save(&page)?;
     bar.finish_and_clear();
 
     let summary = Summary { page, seconds, checks_passed: passed, checks: checks.len() };
     output.print(&summary, || {
-        format!(
-            "{passed} of {} gradient checks passed\nopen {} in a browser",
-            summary.checks,
-            summary.page.display()
-        )
+        let checks = match summary.checks {
+            0 => String::new(),
+            all => format!("{passed} of {all} gradient checks passed\n"),
+        };
+        format!("{checks}open {} in a browser", summary.page.display())
     })?;
-    Ok(all_passed)
+    Ok(passed == checks.len())
 }
 
 /// Every scene through the validator.
-fn gradients(seed: u64) -> Result<(Vec<bool>, Section), CliError> {
-    let checks = gradcheck::check(&scenes::names(), seed, 1e-8)?;
+fn gradients(seed: u64) -> Result<Chapter, CliError> {
+    let checks = gradcheck::check(&SCENES.names().collect::<Vec<_>>(), seed, 1e-8)?;
     let row = |c: &gradcheck::Checked| {
         vec![
             c.scene.clone(),
@@ -92,7 +122,7 @@ fn gradients(seed: u64) -> Result<(Vec<bool>, Section), CliError> {
             if c.passed { "passed".into() } else { "failed".into() },
         ]
     };
-    let (passed, rows) = (checks.iter().map(|c| c.passed).collect(), checks.iter().map(row).collect());
+    let rows = checks.iter().map(row).collect();
     let header = ["scene", "where", "entries", "error, forward mode", "error, differences", ""];
     let section = Section::new("Every gradient is checked")
         .paragraph(
@@ -104,11 +134,21 @@ fn gradients(seed: u64) -> Result<(Vec<bool>, Section), CliError> {
             header: header.map(String::from).to_vec(),
             rows,
         });
-    Ok((passed, section))
+    let checks: Vec<bool> = checks.iter().map(|check| check.passed).collect();
+    let passed = checks.iter().filter(|passed| **passed).count();
+    let stat = Stat {
+        tone: if passed == checks.len() { Tone::Good } else { Tone::Bad },
+        ..Stat::new(
+            "gradient checks",
+            format!("{passed} / {}", checks.len()),
+            "adjoint = forward mode = finite differences",
+        )
+    };
+    Ok(Chapter { checks, ..Chapter::new(stat, section) })
 }
 
-/// Paper 4, Fig. 4.
-fn contact() -> Result<(Stat, Section), CliError> {
+/// A bouncing point under six contact models.
+fn contact() -> Result<Chapter, CliError> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let toy = diffmjx_toy::run(1000, threads, |_| {})?;
     let best = toy.cases[2].fraction_right();
@@ -129,11 +169,11 @@ fn contact() -> Result<(Stat, Section), CliError> {
              DiffMJX, Fig. 4. Reproduce with: pullback reproduce diffmjx-toy",
             "Twelve panels: gradients of penalty and elastic contact at several time steps against the true gradient",
         )?;
-    Ok((stat, section))
+    Ok(Chapter::new(stat, section))
 }
 
 /// A pendulum's length and damping from a recorded swing, by gradient descent.
-fn identification() -> Result<(Stat, Section), CliError> {
+fn identification() -> Result<Chapter, CliError> {
     let objective = objectives::build("pendulum-identify")?;
     let truth = objective.start();
     let descent = bfgs(objective.as_ref(), &[1.6, 0.6], &BfgsConfig::default())?;
@@ -170,11 +210,11 @@ fn identification() -> Result<(Stat, Section), CliError> {
              the way.",
             "A heat map with a path that ends at the true parameters, and a falling curve",
         )?;
-    Ok((stat, section))
+    Ok(Chapter::new(stat, section))
 }
 
 /// The double pendulum: a trajectory and the landscape it makes.
-fn chaos() -> Result<Section, CliError> {
+fn chaos() -> Result<Chapter, CliError> {
     let scene = scenes::build("double-pendulum", SceneOptions::default())?;
     let steps = 1000;
     let inputs = Inputs {
@@ -189,7 +229,7 @@ fn chaos() -> Result<Section, CliError> {
     let map = Landscape::evaluate(objective.as_ref(), &config, || {})?;
     let agreeing =
         map.cosines().iter().filter(|c| **c > 0.9).count() as f64 / map.cosines().len().max(1) as f64;
-    Ok(Section::new("Chaos, seen through its gradients")
+    let section = Section::new("Chaos, seen through its gradients")
         .paragraph(format!(
             "A double pendulum is let go; where is its tip after 2 s? The loss over both initial angles is rugged, yet the \
              adjoint is exact: it agrees in direction with finite differences at {:.1} % of the points.",
@@ -204,11 +244,12 @@ fn chaos() -> Result<Section, CliError> {
             &simulate::figure(scene.as_ref(), &rows),
             "Ten seconds of a double pendulum, RK4 with steps of 10 ms.",
             "Angles and rates of both rods over time",
-        )?)
+        )?;
+    Ok(Chapter::new(None, section))
 }
 
 /// Memory of a long gradient.
-fn checkpoints() -> Result<(Stat, Section), CliError> {
+fn checkpoints() -> Result<Chapter, CliError> {
     let steps = 100_000;
     let all = measure_checkpoints(steps, || {})?;
     let same = all.iter().all(|m| m.gradient == all[0].gradient);
@@ -240,5 +281,5 @@ fn checkpoints() -> Result<(Stat, Section), CliError> {
             header: header.map(String::from).to_vec(),
             rows: rows.collect(),
         });
-    Ok((stat, section))
+    Ok(Chapter::new(stat, section))
 }

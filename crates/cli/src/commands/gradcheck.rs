@@ -1,7 +1,7 @@
 //! `pullback gradcheck`: the validator on built-in scenes.
 
 use pullback_core::gradcheck::Report;
-use pullback_tasks::scenes::{self, SceneOptions};
+use pullback_tasks::scenes::{self, SCENES, SceneOptions};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -56,7 +56,7 @@ pub fn check(names: &[&str], seed: u64, tolerance: f64) -> Result<Vec<Checked>, 
 
 pub fn run(options: &GradcheckOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let names: Vec<&str> =
-        if options.scene == "all" { scenes::names() } else { vec![options.scene.as_str()] };
+        if options.scene == "all" { SCENES.names().collect() } else { vec![options.scene.as_str()] };
     let checks = check(&names, seed, options.tolerance)?;
     let passed = checks.iter().all(|c| c.passed);
     let summary = Summary { tolerance: options.tolerance, seed, passed, checks };

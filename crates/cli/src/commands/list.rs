@@ -1,76 +1,126 @@
-//! `pullback list`: everything that has a name.
+//! `pullback list`: everything that has a name, from the tables alone; `pullback list SCENE` builds the scene
+//! and names its states, controls and parameters.
 
-use clap::ValueEnum;
+use pullback_core::ConfigError;
+use pullback_core::integrator;
 use pullback_core::layout::{Section, Slice};
-use pullback_tasks::scenes::{self, SceneOptions};
-use serde::Serialize;
+use pullback_core::registry::{Entry, Registry};
+use pullback_core::sources::{Citation, SOURCES};
+use pullback_optim::methods;
+use pullback_tasks::objectives::TASKS;
+use pullback_tasks::scenes::{SCENES, SceneEntry, SceneOptions, build};
+use serde::{Serialize, Serializer};
 
-use crate::args::{Benchmark, MethodName, Reproduction};
+use super::demo::PARTS;
+use super::reproduce::EXPERIMENTS;
+use crate::args::ListOptions;
+use crate::bench::BENCHMARKS;
 use crate::output::{CliError, Output};
 
+/// Kinds of entries, in order.
+struct Listing(Vec<Kind>);
+
+/// All entries of one kind.
+struct Kind {
+    /// Key in JSON, title in text.
+    key: &'static str,
+    /// Commands that take the names.
+    commands: &'static str,
+    entries: Vec<Named>,
+}
+
+/// An entry of a registry.
 #[derive(Serialize)]
 struct Named {
     name: String,
     summary: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<Citation>,
+    #[serde(flatten)]
+    scene: Option<SceneFacts>,
+}
+
+/// What is known of a scene.
+#[derive(Serialize)]
+struct SceneFacts {
+    /// Seconds that `simulate` runs unless told otherwise.
+    horizon: f64,
+    /// Whether there is a version with few entries, in which gradients are checked one by one.
+    small_version: bool,
+    #[serde(flatten)]
+    layout: Option<Layout>,
+}
+
+/// What only a scene that was built tells: the names of its entries.
+#[derive(Serialize)]
+struct Layout {
+    /// Seconds per step.
+    dt: f64,
     state: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     control: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     params: Vec<String>,
 }
 
-#[derive(Serialize)]
-struct Listing {
-    scenes: Vec<Named>,
-    tasks: Vec<Named>,
-    methods: Vec<Named>,
-    integrators: Vec<Named>,
-    reproductions: Vec<Named>,
-    benchmarks: Vec<Named>,
+pub fn run(options: &ListOptions, output: &Output) -> Result<bool, CliError> {
+    let listing = match options.scene.as_deref() {
+        None => everything(SCENES.entries().map(listed).collect()),
+        Some("all") => everything(SCENES.names().map(built).collect::<Result<_, _>>()?),
+        Some(name) => Listing(vec![scenes(vec![built(name)?])]),
+    };
+    output.print(&listing, || listing.text())?;
+    Ok(true)
 }
 
-pub fn run(output: &Output) -> Result<bool, CliError> {
-    let mut scenes = Vec::new();
-    for name in scenes::names() {
-        let scene = scenes::build(name, SceneOptions::default())?;
-        let layout = scene.layout();
-        scenes.push(Named {
-            name: scene.name().into(),
-            summary: scene.summary().into(),
-            state: names(&layout.state),
-            control: names(&layout.control),
-            params: names(&layout.params),
-        });
+/// The kind of scenes.
+fn scenes(entries: Vec<Named>) -> Kind {
+    Kind { key: "scenes", commands: "simulate, gradcheck", entries }
+}
+
+/// These scenes, and every entry of every other registry.
+fn everything(all_scenes: Vec<Named>) -> Listing {
+    fn kind<V>(key: &'static str, commands: &'static str, registry: Registry<V>) -> Kind {
+        Kind { key, commands, entries: registry.entries().map(named).collect() }
     }
-    let tasks = pullback_tasks::objectives::tasks().map(|task| plain(task.name, task.summary)).collect();
-    let listing = Listing {
-        scenes,
-        tasks,
-        methods: pullback_optim::methods::NAMES.iter().map(|(name, summary)| plain(name, summary)).collect(),
-        integrators: choices::<MethodName>(),
-        reproductions: choices::<Reproduction>(),
-        benchmarks: choices::<Benchmark>(),
-    };
-    output.print(&listing, || {
-        let mut text = String::new();
-        for (title, entries) in [
-            ("scenes         (simulate, gradcheck)", &listing.scenes),
-            ("tasks          (landscape, doctor, optimize)", &listing.tasks),
-            ("methods        (optimize --method)", &listing.methods),
-            ("integrators    (simulate --method)", &listing.integrators),
-            ("reproductions  (reproduce)", &listing.reproductions),
-            ("benchmarks     (bench)", &listing.benchmarks),
-        ] {
-            text += &format!("{title}\n");
-            for entry in entries {
-                text += &format!("  {:28} {}\n", entry.name, entry.summary);
-            }
-            text += "\n";
-        }
-        text
-    })?;
-    Ok(true)
+    Listing(vec![
+        scenes(all_scenes),
+        kind("tasks", "landscape, doctor, optimize", TASKS),
+        kind("methods", "optimize --method", methods::METHODS),
+        kind("integrators", "simulate --method", integrator::METHODS),
+        kind("reproductions", "reproduce", EXPERIMENTS),
+        kind("benchmarks", "bench", BENCHMARKS),
+        kind("parts", "demo", PARTS),
+    ])
+}
+
+fn named<V>(entry: &Entry<V>) -> Named {
+    Named { name: entry.name.into(), summary: entry.summary.into(), source: entry.source, scene: None }
+}
+
+/// A scene as its table knows it.
+fn listed(entry: &'static SceneEntry) -> Named {
+    let (horizon, small_version) = (entry.value.horizon(), entry.value.has_small_version());
+    Named { scene: Some(SceneFacts { horizon, small_version, layout: None }), ..named(entry) }
+}
+
+/// A scene, or that of a model file, with its layout.
+fn built(name: &str) -> Result<Named, ConfigError> {
+    let scene = build(name, SceneOptions::default())?;
+    let layout = scene.layout();
+    Ok(Named {
+        name: scene.name().into(),
+        summary: scene.summary().into(),
+        source: SCENES.find(name).ok().and_then(|entry| entry.source),
+        scene: Some(SceneFacts {
+            horizon: scene.horizon(),
+            small_version: scene.small_version().is_some(),
+            layout: Some(Layout {
+                dt: scene.dt(),
+                state: names(&layout.state),
+                control: names(&layout.control),
+                params: names(&layout.params),
+            }),
+        }),
+    })
 }
 
 /// Names of all entries; of a long slice only its name with the number of entries.
@@ -85,17 +135,48 @@ fn names(section: &Section) -> Vec<String> {
 /// Slices longer than this are listed by name alone.
 const LONG: usize = 16;
 
-fn plain(name: &str, summary: &str) -> Named {
-    let none = Vec::new;
-    Named { name: name.into(), summary: summary.into(), state: none(), control: none(), params: none() }
+impl Serialize for Listing {
+    /// An object with one key per kind.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|kind| (kind.key, &kind.entries)))
+    }
 }
 
-/// The values of a command-line choice with their help texts.
-fn choices<V: ValueEnum>() -> Vec<Named> {
-    let entry = |value: &V| {
-        let value = value.to_possible_value()?;
-        let help = value.get_help().map(|h| h.to_string()).unwrap_or_default();
-        Some(plain(value.get_name(), &help))
-    };
-    V::value_variants().iter().filter_map(entry).collect()
+impl Listing {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for Kind { key, commands, entries } in &self.0 {
+            text += &format!("{key:14} ({commands})\n");
+            entries.iter().for_each(|entry| text += &entry.text());
+            text.push('\n');
+        }
+        let cited = |key: &str| {
+            self.0
+                .iter()
+                .flat_map(|kind| &kind.entries)
+                .any(|e| e.source.is_some_and(|s| s.source.key == key))
+        };
+        let sources = SOURCES.iter().filter(|source| cited(source.key));
+        let sources: String = sources.map(|s| format!("  {:28} {}\n", s.name, s.citation)).collect();
+        if !sources.is_empty() {
+            text += &format!("{:14} (REFERENCES.md)\n{sources}", "sources");
+        }
+        text
+    }
+}
+
+impl Named {
+    fn text(&self) -> String {
+        let source = self.source.map_or(String::new(), |source| format!(" ({source})"));
+        let mut text = format!("  {:28} {}{source}\n", self.name, self.summary);
+        if let Some(Layout { dt, state, control, params }) =
+            self.scene.as_ref().and_then(|s| s.layout.as_ref())
+        {
+            text += &format!("    {:12} {dt} s\n", "step");
+            for (vector, names) in [("state", state), ("control", control), ("params", params)] {
+                text += &format!("    {vector:12} {}\n", names.join(", "));
+            }
+        }
+        text
+    }
 }

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 
 use pullback_core::ConfigError;
+use pullback_optim::Best;
 use pullback_optim::search::{lowest_so_far, search};
-use pullback_optim::{Best, methods};
 use pullback_plot::{Figure, LinePanel, Series, compact};
 use serde::Serialize;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use crate::progress;
 #[derive(Serialize)]
 struct Summary {
     task: String,
-    method: String,
+    method: &'static str,
     settings: String,
     seed: u64,
     episodes: usize,
@@ -30,7 +30,7 @@ struct Summary {
 }
 
 pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
-    let (task, method, budget) = (&options.task, &options.method, options.budget);
+    let (task, method, budget) = (&options.task, options.method.name, options.budget);
     let objective = pullback_tasks::objectives::build(task)?;
     let settings = match &options.settings {
         None => Value::Null,
@@ -38,7 +38,7 @@ pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool
             ConfigError::new(format!("--settings is no JSON object such as {{\"steps\": 20}}: {e}"))
         })?,
     };
-    let search_by = methods::build(method, &settings)?;
+    let search_by = (options.method.value)(method, &settings)?;
     let folder = output.folder(&format!("optimize-{task}-{method}-{seed}"))?;
     let log = folder.join("run.jsonl");
     let bar = progress::bar(budget, task);
@@ -58,7 +58,7 @@ pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool
     figure(task, method, &found.losses).save_png(&picture)?;
     let summary = Summary {
         task: task.clone(),
-        method: method.clone(),
+        method,
         settings: found.settings,
         seed,
         episodes: found.losses.len(),

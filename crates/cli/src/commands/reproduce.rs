@@ -4,12 +4,14 @@ mod bo_leap;
 
 use std::path::PathBuf;
 
+use pullback_core::registry::{Entry, Registry};
+use pullback_core::sources::{BO_LEAP, DIFFMJX};
 use pullback_plot::{Figure, LinePanel, Panel, Series};
 use pullback_tasks::Results;
 use pullback_tasks::diffmjx_toy::{self, Case, Toy};
 use serde::Serialize;
 
-use crate::args::{ReproduceOptions, Reproduction};
+use crate::args::ReproduceOptions;
 use crate::output::{CliError, Output, results_text};
 use crate::progress;
 
@@ -20,11 +22,29 @@ struct Summary {
     files: Vec<PathBuf>,
 }
 
+/// How an experiment of a paper is run; whether every goal was met.
+pub type Experiment = fn(&ReproduceOptions, &Output) -> Result<bool, CliError>;
+
+/// Every experiment by name.
+pub const EXPERIMENTS: Registry<Experiment> = Registry::new("experiment", &[TABLE]);
+
+const TABLE: &[Entry<Experiment>] = &[
+    Entry::cited(
+        "diffmjx-toy",
+        "gradients of a bouncing point under six contact models",
+        DIFFMJX.at("Fig. 4"),
+        |options, output| diffmjx_toy(options.points, output),
+    ),
+    Entry::cited(
+        "bo-leap",
+        "lowest loss of six methods on every task, mean and 95 % interval over seeds",
+        BO_LEAP.at("Figs. 2 to 7"),
+        bo_leap::run,
+    ),
+];
+
 pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
-    match options.what {
-        Reproduction::DiffmjxToy => diffmjx_toy(options.points, output),
-        Reproduction::BoLeap => bo_leap::run(options, output),
-    }
+    (options.what.value)(options, output)
 }
 
 fn diffmjx_toy(points: usize, output: &Output) -> Result<bool, CliError> {

@@ -1,4 +1,4 @@
-//! The continuous adjoint (paper 4, Eqs. S6 and S7), solved with an error control of its own.
+//! The continuous adjoint (DiffMJX, Eqs. S6 and S7), solved with an error control of its own.
 //!
 //! With a = dL/dx(t): ȧ = −(∂f/∂x)ᵀ a, and the gradients with respect to control, parameters and time are the
 //! integrals of (∂f/∂u)ᵀ a, (∂f/∂θ)ᵀ a and (∂f/∂t)ᵀ a. The state is solved backwards along with a. Left alone it

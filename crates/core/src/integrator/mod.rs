@@ -37,6 +37,8 @@ pub use integrated::{Integrated, IntegratedWorkspace};
 pub use tableau::Tableau;
 
 use crate::error::ConfigError;
+use crate::registry::{Entry, Registry};
+use crate::sources::{DORMAND_PRINCE, KUTTA, TSITOURAS};
 
 /// How one step is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -63,6 +65,22 @@ impl Method {
         }
     }
 }
+
+/// Every integration method by name.
+pub const METHODS: Registry<Method> = Registry::new(
+    "integration method",
+    &[&[
+        Entry::new("semi-implicit-euler", "first order, velocities first", Method::SemiImplicitEuler),
+        Entry::cited("rk4", "classical fourth order", KUTTA.whole(), Method::Rk4),
+        Entry::cited("tsit5", "orders 5 and 4, with an error estimate", TSITOURAS.whole(), Method::Tsit5),
+        Entry::cited(
+            "dopri5",
+            "orders 5 and 4, with an error estimate",
+            DORMAND_PRINCE.whole(),
+            Method::Dopri5,
+        ),
+    ]],
+);
 
 /// How the outer step is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

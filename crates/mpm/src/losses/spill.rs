@@ -1,4 +1,4 @@
-//! What is outside a container, and the reward of FluidMove (paper 2).
+//! What is outside a container, and the reward of FluidMove (Rewarped).
 //!
 //! A particle is out where |x − p| exceeds the half extents h along any axis. Smooth: s = max over axes of σ((|x − p| − h)/w);
 //! FluidMove has w = 10⁻⁵ m, at which s is a step for all but particles on the wall, and its slope almost never seen.

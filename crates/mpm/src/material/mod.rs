@@ -8,9 +8,9 @@
 //! |---|---|---|---|
 //! | [`FixedCorotated`] | 2μ(F − R)Fᵀ + λJ(J − 1) | none | Stomakhin et al. 2012 |
 //! | [`NeoHookean`] | μ(FFᵀ − 1) + λ ln J | none | Bonet and Wood, §6.4.3 |
-//! | [`VonMises`] | U(2μϵ + λ tr ϵ)Uᵀ, ϵ = ln σ | to \|dev ϵ\| = σ_y/2μ | paper 2, Eqs. 30-32 |
+//! | [`VonMises`] | U(2μϵ + λ tr ϵ)Uᵀ, ϵ = ln σ | to \|dev ϵ\| = σ_y/2μ | Rewarped, Eqs. 30-32 |
 //! | [`Plasticine`] | as `FixedCorotated` | to \|dev ϵ\| = σ_y/2μ | PlasticineLab (Huang et al. 2021) |
-//! | [`Fluid`] | λJ(J − 1) | F = J^⅓ 1 | paper 2, Eqs. 33-34 |
+//! | [`Fluid`] | λJ(J − 1) | F = J^⅓ 1 | Rewarped, Eqs. 33-34 |
 //! | [`Sand`] | U(2μϵ + λ tr ϵ)Uᵀ | into the friction cone | Klár et al. 2016 |
 //!
 //! The materials with singular values are [spectral maps](pullback_math::spectral): their pullbacks use divided

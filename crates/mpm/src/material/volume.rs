@@ -2,7 +2,7 @@
 
 use pullback_math::{Mat3, Real, Vec3};
 
-/// Smallest J whose logarithm and cube root are taken: 0.01³, paper 2's clamp of each singular value.
+/// Smallest J whose logarithm and cube root are taken: 0.01³, Rewarped's clamp of each singular value.
 pub(super) const J_FLOOR: f64 = 1e-6;
 
 /// det(1 + H) − 1 = tr H + tr cof H + det H, with H = F − 1.

@@ -1,10 +1,11 @@
 //! Acquisition functions, and the search for the point they favour.
 //!
-//! All are to be minimised, as losses are: the lower confidence bound μ − α σ (paper 0, α = 1), the expected improvement below the
-//! best loss, negated, and minus its logarithm, which keeps a gradient where the improvement itself vanishes (Ament and others,
-//! 2023; see `normal.rs`). The search descends from many starts at once by projected gradients with Barzilai and Borwein's step
-//! lengths (Birgin, Martínez and Raydan, 2000), all starts of a step in one batch of the posterior; a start that
-//! has settled, or has come to where another one is, leaves the batch.
+//! All are to be minimised, as losses are: the lower confidence bound μ − α σ (BO-Leap, α = 1), the expected
+//! improvement below the best loss, negated, and minus its logarithm, which keeps a gradient where the
+//! improvement itself vanishes (Ament and others, 2023; see `normal.rs`). The search descends from many
+//! starts at once by projected gradients with Barzilai and Borwein's step lengths (Birgin, Martínez and
+//! Raydan, 2000), all starts of a step in one batch of the posterior; a start that has settled, or has come
+//! to where another one is, leaves the batch.
 
 use serde::{Deserialize, Serialize};
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// Covariance as a function of distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kernel {
-    /// κ = e^(−s/2), infinitely smooth: paper 0's.
+    /// κ = e^(−s/2), infinitely smooth: BO-Leap's.
     SquaredExponential,
     /// κ = (1 + √(5s) + 5s/3) e^(−√(5s)), twice differentiable.
     Matern52,

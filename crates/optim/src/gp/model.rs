@@ -34,9 +34,9 @@ use super::posterior::{Hyper, Posterior, Predict};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
-    /// Kernel (Matérn 5/2, BoTorch's in paper 0's time).
+    /// Kernel (Matérn 5/2, BoTorch's when BO-Leap was published).
     pub kernel: Kernel,
-    /// Acquisition function (lower bound, α = 1, as in paper 0).
+    /// Acquisition function (lower bound, α = 1, as in BO-Leap).
     pub acquisition: Acquisition,
     /// How hyperparameters are fitted.
     pub fit: FitConfig,
@@ -52,8 +52,9 @@ pub struct ModelConfig {
     pub exact_limit: usize,
     /// Points of a neighbourhood above the limit (400).
     pub neighbours: usize,
-    /// Gradients to be conditioned on, those at the lowest losses (0: none, as in paper 0). Each weighs as many losses as there
-    /// are variables, in knowledge and in time; above `exact_limit` such numbers there are none.
+    /// Gradients to be conditioned on, those at the lowest losses (0: none, as in BO-Leap). Each weighs as
+    /// many losses as there are variables, in knowledge and in time; above `exact_limit` such numbers there
+    /// are none.
     pub gradients: usize,
 }
 

@@ -7,7 +7,7 @@ use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
 
 use super::{Start, settings};
-use crate::run::{Method, Run, Stop};
+use crate::run::{Run, SearchMethod, Stop};
 
 /// Settings of [`Adam`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ impl AdamState {
     }
 }
 
-impl Method for Adam {
+impl SearchMethod for Adam {
     fn name(&self) -> &'static str {
         "adam"
     }

@@ -5,7 +5,7 @@ use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
 
 use crate::gp::{LossModel, ModelConfig};
-use crate::run::{Method, Run, Stop};
+use crate::run::{Run, SearchMethod, Stop};
 
 /// Bayesian optimisation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ impl Default for BayesOpt {
     }
 }
 
-impl Method for BayesOpt {
+impl SearchMethod for BayesOpt {
     fn name(&self) -> &'static str {
         "bo"
     }
@@ -112,7 +112,7 @@ mod tests {
         }
     }
 
-    fn losses(method: &dyn Method, budget: usize, seed: u64) -> Vec<f64> {
+    fn losses(method: &dyn SearchMethod, budget: usize, seed: u64) -> Vec<f64> {
         let mut run = Run::new(&Rippled, budget, RunLog::none()).unwrap();
         optimize(method, &mut run, seed).unwrap();
         run.losses().to_vec()
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn both_come_far_below_random_search_and_repeat_themselves() {
-        let methods: [&dyn Method; 2] = [&BayesOpt::default(), &BoDescents::default()];
+        let methods: [&dyn SearchMethod; 2] = [&BayesOpt::default(), &BoDescents::default()];
         for method in methods {
             let all = losses(method, 90, 3);
             assert_eq!(all.len(), 90);

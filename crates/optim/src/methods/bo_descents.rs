@@ -1,5 +1,5 @@
 //! Bayesian optimisation whose trials are descents: from each proposed point a gradient descent goes down, and all its points
-//! enter the model (paper 0's strategy without leaps).
+//! enter the model (BO-Leap's strategy without leaps).
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use super::bo::first_episodes;
 use super::descent::{DescentConfig, descend};
 use super::settings;
 use crate::gp::ModelConfig;
-use crate::run::{Method, Run, Stop};
+use crate::run::{Run, SearchMethod, Stop};
 
 /// Bayesian optimisation with descents.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ impl Default for BoDescents {
     }
 }
 
-impl Method for BoDescents {
+impl SearchMethod for BoDescents {
     fn name(&self) -> &'static str {
         "bo-descents"
     }

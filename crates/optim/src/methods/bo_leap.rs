@@ -1,4 +1,5 @@
-//! BO-Leap: Bayesian optimisation over semi-local searches that leap along gradients (paper 0, Algorithm 1; line numbers below).
+//! BO-Leap: Bayesian optimisation over semi-local searches that leap along gradients (Antonova et al., CoRL
+//! 2022, Algorithm 1; line numbers below).
 //!
 //! Three levels. Globally a Gaussian process models the loss and its lower confidence bound says where to search next. Semi-locally a
 //! population is sampled as in CMA-ES, and locally a gradient descent starts at the mean of its best; the end of the
@@ -20,7 +21,7 @@ use super::cma_state::{CmaState, Weights};
 use super::descent::{DescentConfig, Place, descend};
 use super::settings;
 use crate::gp::{LossModel, ModelConfig};
-use crate::run::{Method, Run, Stop, inside};
+use crate::run::{Run, SearchMethod, Stop, inside};
 
 /// Settings of [`BoLeap`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -85,7 +86,7 @@ pub struct BoLeap {
     pub config: BoLeapConfig,
 }
 
-impl Method for BoLeap {
+impl SearchMethod for BoLeap {
     fn name(&self) -> &'static str {
         "bo-leap"
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cma_state::{CmaState, Weights};
 use super::{Start, settings};
-use crate::run::{Method, Run, Stop};
+use crate::run::{Run, SearchMethod, Stop};
 
 /// Settings of [`CmaEs`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ pub struct CmaEs {
     pub config: CmaEsConfig,
 }
 
-impl Method for CmaEs {
+impl SearchMethod for CmaEs {
     fn name(&self) -> &'static str {
         "cma-es"
     }

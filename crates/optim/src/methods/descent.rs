@@ -1,13 +1,14 @@
 //! Gradient descent in the box: one episode per step, halted when the loss stagnates. The building block of RandDescents and BO-Leap.
 //!
-//! Paper 0 gives no step size α, and none serves both a loss in metres and one in thousands. Three rules are offered. The constant
-//! one is line 15 of its Algorithm 1 as printed. The adaptive one, ours and the default, needs no unit of the loss: a step goes along
-//! the negative gradient for Barzilai and Borwein's length sᵀs/sᵀy where the last step saw positive curvature, never
-//! farther than a trust length (largest coordinate): four times the last step that was kept, and less after one that was not. Where
-//! the objective knows a value L* that no loss is below, nor farther than twice Polyak's length (L − L*)/‖∇L‖², which leads to the
-//! floor of a square and mirrors a distance: distances have a constant slope towards their zero, whose end is not seen from one
-//! side. A step is kept if it ends lower than the highest of the last few. Every trial is an episode and counts as a
-//! step, so that a bad gradient costs at most `patience` + 1 of them.
+//! BO-Leap gives no step size α, and none serves both a loss in metres and one in thousands. Three rules are
+//! offered. The constant one is line 15 of its Algorithm 1 as printed. The adaptive one, ours and the
+//! default, needs no unit of the loss: a step goes along the negative gradient for Barzilai and Borwein's
+//! length sᵀs/sᵀy where the last step saw positive curvature, never farther than a trust length (largest
+//! coordinate): four times the last step that was kept, and less after one that was not. Where the objective
+//! knows a value L* that no loss is below, nor farther than twice Polyak's length (L − L*)/‖∇L‖², which leads
+//! to the floor of a square and mirrors a distance: distances have a constant slope towards their zero, whose
+//! end is not seen from one side. A step is kept if it ends lower than the highest of the last few. Every
+//! trial is an episode and counts as a step, so that a bad gradient costs at most `patience` + 1 of them.
 //!
 //! The quasi-Newton rule, beyond the paper, turns the step by the curvature that the last steps saw.
 //!
@@ -20,7 +21,7 @@ use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
 
 use super::{Start, settings};
-use crate::run::{Method, Run, Stop};
+use crate::run::{Run, SearchMethod, Stop};
 use crate::two_loop::Pairs;
 
 /// How long a step is.
@@ -95,7 +96,7 @@ impl Default for Descent {
     }
 }
 
-impl Method for Descent {
+impl SearchMethod for Descent {
     fn name(&self) -> &'static str {
         "descent"
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::descent::{clipped_gradient, dot, largest, minus};
 use super::{Start, settings};
-use crate::run::{Method, Run, Stop};
+use crate::run::{Run, SearchMethod, Stop};
 use crate::two_loop::Pairs;
 
 /// Settings of [`Lbfgs`].
@@ -52,7 +52,7 @@ struct LbfgsState {
     pairs: Pairs,
 }
 
-impl Method for Lbfgs {
+impl SearchMethod for Lbfgs {
     fn name(&self) -> &'static str {
         "lbfgs"
     }

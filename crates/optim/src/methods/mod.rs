@@ -1,4 +1,5 @@
-//! Methods of search, one file each: settings, algorithm, state. [`build`] makes one by name.
+//! Search methods, one file each: settings, algorithm, state. [`METHODS`] lists them, [`build`] makes one by
+//! name.
 
 pub mod adam;
 pub mod bo;
@@ -24,11 +25,13 @@ pub use random_search::{RandomSearch, RandomSearchConfig};
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::registry::{Entry, Registry};
+use pullback_core::sources::{ADAM, BO_LEAP, IPOP_CMA_ES, NOCEDAL_WRIGHT};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::run::{Method, Run};
+use crate::run::{Run, SearchMethod};
 
 /// Where a search begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,20 +53,55 @@ impl Start {
     }
 }
 
-/// Every method: its name and what it does.
-pub const NAMES: [(&str, &str); 9] = [
-    ("random", "points drawn uniformly in the box"),
-    ("descent", "one gradient descent, halted when the loss stagnates"),
-    ("adam", "Adam, projected onto the box"),
-    ("lbfgs", "limited-memory quasi-Newton descent in the box"),
-    ("rand-descents", "gradient descents from random points, one after another"),
-    ("cma-es", "covariance matrix adaptation, restarted with doubled populations"),
-    ("bo", "Bayesian optimisation: a Gaussian process proposes every episode"),
-    ("bo-descents", "Bayesian optimisation whose trials are gradient descents"),
-    ("bo-leap", "Bayesian optimisation over semi-local searches that leap along gradients (paper 0)"),
+/// How a search method is made of its name and the object of its settings.
+pub type BuildMethod = fn(&str, &Value) -> Result<Box<dyn SearchMethod>, ConfigError>;
+
+/// Every search method by name.
+pub const METHODS: Registry<BuildMethod> = Registry::new("search method", &[TABLE]);
+
+const TABLE: &[Entry<BuildMethod>] = &[
+    Entry::new("random", "points drawn uniformly in the box", |name, options| {
+        Ok(Box::new(RandomSearch { config: read(name, options)? }))
+    }),
+    Entry::new("descent", "one gradient descent, halted when the loss stagnates", boxed::<Descent>),
+    Entry::cited("adam", "Adam, projected onto the box", ADAM.whole(), |name, options| {
+        Ok(Box::new(Adam { config: read(name, options)? }))
+    }),
+    Entry::cited(
+        "lbfgs",
+        "limited-memory quasi-Newton descent in the box",
+        NOCEDAL_WRIGHT.at("algorithm 7.4"),
+        |name, options| Ok(Box::new(Lbfgs { config: read(name, options)? })),
+    ),
+    Entry::cited(
+        "rand-descents",
+        "gradient descents from random points, one after another",
+        BO_LEAP.at("section 5.1"),
+        boxed::<RandDescents>,
+    ),
+    Entry::cited(
+        "cma-es",
+        "covariance matrix adaptation, restarted with doubled populations",
+        IPOP_CMA_ES.whole(),
+        |name, options| Ok(Box::new(CmaEs { config: read(name, options)? })),
+    ),
+    Entry::new("bo", "Bayesian optimisation: a Gaussian process proposes every episode", boxed::<BayesOpt>),
+    Entry::cited(
+        "bo-descents",
+        "Bayesian optimisation whose trials are gradient descents",
+        BO_LEAP.at("section 5.1"),
+        boxed::<BoDescents>,
+    ),
+    Entry::cited(
+        "bo-leap",
+        "Bayesian optimisation over semi-local searches that leap along gradients",
+        BO_LEAP.at("Algorithm 1"),
+        |name, options| Ok(Box::new(BoLeap { config: read(name, options)? })),
+    ),
 ];
 
-/// The method `name` with the settings in the object `options`; those not named, or all for null, have their defaults.
+/// The method `name` with the settings in the object `options`; those not named, or all for null, have their
+/// defaults.
 ///
 /// ```
 /// use pullback_optim::methods::build;
@@ -72,22 +110,17 @@ pub const NAMES: [(&str, &str); 9] = [
 /// assert!(method.settings().contains("\"population\":10"));
 /// assert!(build("cma-es", &json!({"populaton": 10})).is_err());
 /// ```
-pub fn build(name: &str, options: &Value) -> Result<Box<dyn Method>, ConfigError> {
-    Ok(match name {
-        "random" => Box::new(RandomSearch { config: read(name, options)? }),
-        "descent" => Box::new(read::<Descent>(name, options)?),
-        "adam" => Box::new(Adam { config: read(name, options)? }),
-        "lbfgs" => Box::new(Lbfgs { config: read(name, options)? }),
-        "rand-descents" => Box::new(read::<RandDescents>(name, options)?),
-        "cma-es" => Box::new(CmaEs { config: read(name, options)? }),
-        "bo" => Box::new(read::<BayesOpt>(name, options)?),
-        "bo-descents" => Box::new(read::<BoDescents>(name, options)?),
-        "bo-leap" => Box::new(BoLeap { config: read(name, options)? }),
-        _ => {
-            let known: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
-            return Err(ConfigError::new(format!("no method `{name}`; there are {}", known.join(", "))));
-        }
-    })
+pub fn build(name: &str, options: &Value) -> Result<Box<dyn SearchMethod>, ConfigError> {
+    let entry = METHODS.find(name)?;
+    (entry.value)(entry.name, options)
+}
+
+/// A method that is its own settings.
+fn boxed<M>(name: &str, options: &Value) -> Result<Box<dyn SearchMethod>, ConfigError>
+where
+    M: SearchMethod + DeserializeOwned + Default + 'static,
+{
+    Ok(Box::new(read::<M>(name, options)?))
 }
 
 /// Settings with the options given; no number may be negative.
@@ -109,7 +142,7 @@ fn negative(options: &Value) -> Option<(&String, f64)> {
     })
 }
 
-/// Name and settings in one line, as [`Method::settings`] wants it.
+/// Name and settings in one line, as [`SearchMethod::settings`] wants it.
 pub(crate) fn settings(name: &str, config: &impl Serialize) -> String {
     format!("{name} {}", serde_json::to_string(config).unwrap_or_default())
 }

@@ -1,11 +1,12 @@
-//! RandDescents of paper 0: one descent after another, each from a random point of the box, until the budget is spent.
+//! RandDescents (BO-Leap, section 5.1): one descent after another, each from a random point of the box, until
+//! the budget is spent.
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
 
 use super::descent::{DescentConfig, descend};
 use super::settings;
-use crate::run::{Method, Run, Stop};
+use crate::run::{Run, SearchMethod, Stop};
 
 /// The method.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -15,7 +16,7 @@ pub struct RandDescents {
     pub descent: DescentConfig,
 }
 
-impl Method for RandDescents {
+impl SearchMethod for RandDescents {
     fn name(&self) -> &'static str {
         "rand-descents"
     }

@@ -4,7 +4,7 @@ use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
 
 use super::settings;
-use crate::run::{Method, Run, Stop};
+use crate::run::{Run, SearchMethod, Stop};
 
 /// Settings of [`RandomSearch`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct RandomSearch {
     pub config: RandomSearchConfig,
 }
 
-impl Method for RandomSearch {
+impl SearchMethod for RandomSearch {
     fn name(&self) -> &'static str {
         "random"
     }

@@ -1,5 +1,5 @@
-//! Pendula (paper 1, C.3): a well-behaved system and a chaotic one. Point masses on massless rods, angles from the
-//! downward vertical, viscous joints, a torque at each joint.
+//! Pendula (gradSim, C.3): a well-behaved system and a chaotic one. Point masses on massless rods, angles
+//! from the downward vertical, viscous joints, a torque at each joint.
 
 mod double;
 mod double_by_hand;

@@ -1,6 +1,6 @@
 //! `<compiler>` and `<option>`: how the rest is read, and settings of the whole model.
 
-use pullback_articulated::{FrictionCone, Integrator, ModelOptions};
+use pullback_articulated::{FrictionCone, ModelIntegrator, ModelOptions};
 use pullback_math::Vec3;
 
 use super::ImportOptions;
@@ -148,8 +148,8 @@ pub(super) fn apply_option(
         into.gravity = gravity;
     }
     if let Some(i) = e.keyword("integrator", &["Euler", "RK4", "implicit", "implicitfast"])? {
-        into.integrator =
-            [Integrator::Euler, Integrator::Rk4, Integrator::Implicit, Integrator::ImplicitFast][i];
+        use ModelIntegrator::{Euler, Implicit, ImplicitFast, Rk4};
+        into.integrator = [Euler, Rk4, Implicit, ImplicitFast][i];
     }
     if let Some(i) = e.keyword("cone", &["pyramidal", "elliptic"])? {
         into.cone = [FrictionCone::Pyramidal, FrictionCone::Elliptic][i];

@@ -72,8 +72,6 @@ pub(super) struct Blueprint {
     pub dt: f64,
     /// Substeps per action.
     pub substeps: usize,
-    /// Actions per episode.
-    pub horizon: usize,
     /// Levers in units of their limits, in stretches of equal length: something to look at.
     pub demonstration: Vec<Vec<f64>>,
 }
@@ -91,9 +89,9 @@ impl Blueprint {
         Repeated::new(self.system()?, substeps)
     }
 
-    /// The demonstration over `steps` actions; it lasts an episode and then stops.
-    pub fn controls(&self, steps: usize) -> Vec<f64> {
-        let stretch = self.horizon.div_ceil(self.demonstration.len().max(1)).max(1);
+    /// The demonstration over `steps` actions; it lasts an episode of `actions` and then stops.
+    pub fn controls(&self, steps: usize, actions: usize) -> Vec<f64> {
+        let stretch = actions.div_ceil(self.demonstration.len().max(1)).max(1);
         let limits = || self.tools.levers.iter().map(|l| l.limit);
         (0..steps)
             .flat_map(|step| match self.demonstration.get(step / stretch) {

@@ -1,4 +1,4 @@
-//! `rolling-flat`: a pin on three joints rolls out dough (paper 2, RollingFlat).
+//! `rolling-flat`: a pin on three joints rolls out dough (Rewarped, RollingFlat).
 
 use std::f64::consts::PI;
 
@@ -13,11 +13,9 @@ use super::blueprint::{Blueprint, Site, Size, Toolbox, cube};
 pub(super) const FLOOR: f64 = 3.0 / 48.0;
 /// Seconds per action: 40 substeps of 5 · 10⁻⁵ s.
 pub(super) const ACTION: f64 = 2e-3;
-/// Actions per episode.
-const HORIZON: usize = 300;
 
 /// Dough under a pin.
-pub(super) fn build(size: Size) -> Result<Blueprint, ConfigError> {
+pub(super) fn build(name: &str, size: Size) -> Result<Blueprint, ConfigError> {
     let grid = cube(size.pick(48, 32, 16), 48, size, 500.0);
     let site = Site::new(&grid, FLOOR);
     let count = size.pick(2592, 800, 6);
@@ -51,12 +49,11 @@ pub(super) fn build(size: Size) -> Result<Blueprint, ConfigError> {
     let (dt, substeps) = size.pick((ACTION / 40.0, 40), (ACTION / 20.0, 20), (ACTION / 10.0, 1));
     let roll = |x: f64, z: f64| vec![x, z, 0.0];
     Ok(Blueprint {
-        tools: kit.finish("rolling-flat", 90.0, FLOOR + site.lift)?,
+        tools: kit.finish(name, 90.0, FLOOR + site.lift)?,
         grid,
         cloud,
         dt,
         substeps,
-        horizon: HORIZON,
         // Down on one side, then to and fro and a little lower each time.
         demonstration: vec![
             roll(-0.4, -0.1),

@@ -1,4 +1,4 @@
-//! `hand-flip`: a hand of 24 joints folds a disc of dough (paper 2, HandFlip).
+//! `hand-flip`: a hand of 24 joints folds a disc of dough (Rewarped, HandFlip).
 //!
 //! The hand is our own: two joints of the wrist, four each for three fingers, five each for little finger and thumb, with lengths and
 //! ranges of a human-sized robot hand, two and a half times as large as the source scales it. In its own frame fingers point along z,
@@ -29,7 +29,7 @@ const START: [f64; 24] = [
 ];
 
 /// A disc of dough above a hand.
-pub(super) fn build(size: Size) -> Result<Blueprint, ConfigError> {
+pub(super) fn build(name: &str, size: Size) -> Result<Blueprint, ConfigError> {
     let grid = cube(size.pick(48, 32, 16), 48, size, 500.0);
     let site = Site::new(&grid, FLOOR);
     let places = disc(size.pick(2500, 800, 6), site.at(0.5, 0.38, 0.6));
@@ -48,7 +48,7 @@ pub(super) fn build(size: Size) -> Result<Blueprint, ConfigError> {
         kit.lever(format!("{joint}.rate"), "rad/s", TURN, &[(place, 1.0)]);
     }
     let (dt, substeps) = size.pick((ACTION / 40.0, 40), (ACTION / 20.0, 20), (ACTION / 10.0, 1));
-    let mut tools = kit.finish("hand-flip", 90.0, FLOOR + site.lift)?;
+    let mut tools = kit.finish(name, 90.0, FLOOR + site.lift)?;
     tools.start = START.to_vec();
     // The second joint of a finger bends it at the knuckle.
     let bend = |fingers: f64, wrist: f64| {
@@ -66,7 +66,6 @@ pub(super) fn build(size: Size) -> Result<Blueprint, ConfigError> {
         tools,
         dt,
         substeps,
-        horizon: 300,
         demonstration: vec![bend(0.0, 0.1), bend(0.6, 0.1), bend(0.9, 0.2), bend(-0.8, 0.0), bend(0.5, 0.0)],
     })
 }

@@ -22,9 +22,9 @@
 //! | `fluid-move` | fluid, 100 kPa, 0.3, 1000 kg/m³ | 2,880, 0.16 × 0.2 × 0.094 | container of 5 slabs (0.5) | 0.01 | slips | 9.8 |
 //! | `fluid-tank` | *syrup: fluid, 50 Pa, 0.3, 1 kg/m³, 0.14 deep; sugar: elastic, 200 Pa, 0.2, 1.3 kg/m³, 0.06³* | *16,000 and 400* | *ladle of boxes* (*0.3*) | *0.02* (2 m/s) | *slips* | *9.81* |
 //!
-//! PlasticineLab's scenes have 64³ nodes, 50 actions of 19 substeps of 10⁻⁴ s, and particles of 6.1·10⁻⁵ m³ and 1 kg/m³; those
-//! of paper 2 have 48³ nodes and 300 actions of 40 substeps of 5·10⁻⁵ s (`fluid-move`: 5·10⁻⁴ s). `fluid-tank` has *26³ cells between
-//! its walls and 100 actions of 20 substeps of 5·10⁻⁴ s*.
+//! PlasticineLab's scenes have 64³ nodes, 50 actions of 19 substeps of 10⁻⁴ s, and particles of 6.1·10⁻⁵ m³
+//! and 1 kg/m³; those of Rewarped have 48³ nodes and 300 actions of 40 substeps of 5·10⁻⁵ s (`fluid-move`:
+//! 5·10⁻⁴ s). `fluid-tank` has *26³ cells between its walls and 100 actions of 20 substeps of 5·10⁻⁴ s*.
 //!
 //! Tasks on coarse scenes run in `f32`, all else in `f64` ([`objectives`]).
 //!
@@ -44,52 +44,86 @@ mod tests;
 mod water;
 
 use pullback_core::ConfigError;
+use pullback_core::registry::{Entry, Registry};
+use pullback_core::sources::{BO_LEAP, REWARPED};
 
 use blueprint::Blueprint;
 pub use blueprint::Size;
+pub use plasticine::SCENES as PLASTICINE_SCENES;
 
-use crate::scene::Scene;
-use crate::scenes::SceneOptions;
+use crate::scene::About;
+use crate::scenes::{BuiltScene, SceneEntry, SceneOptions, SceneSpec, about};
+
+/// Scenes of Rewarped and BO-Leap; those of PlasticineLab are [`PLASTICINE_SCENES`].
+pub const SCENES: &[SceneEntry] = &[
+    Entry::cited(
+        "rolling-flat",
+        "a pin rolls out dough",
+        REWARPED.at("RollingFlat"),
+        SceneSpec::Mpm(MpmSpec { actions: 300, action: dough::ACTION, blueprint: dough::build }),
+    ),
+    Entry::cited(
+        "hand-flip",
+        "a hand of 24 joints folds a disc of dough",
+        REWARPED.at("HandFlip"),
+        SceneSpec::Mpm(MpmSpec { actions: 300, action: dough::ACTION, blueprint: hand::build }),
+    ),
+    Entry::cited(
+        "fluid-move",
+        "a container of water is carried",
+        REWARPED.at("FluidMove"),
+        SceneSpec::Mpm(MpmSpec { actions: 300, action: water::MOVE_ACTION, blueprint: water::fluid_move }),
+    ),
+    Entry::cited(
+        "fluid-tank",
+        "a ladle lifts a cube of sugar out of syrup",
+        BO_LEAP.at("Fluid"),
+        SceneSpec::Mpm(MpmSpec { actions: 100, action: water::TANK_ACTION, blueprint: water::fluid_tank }),
+    ),
+];
+
+/// All scenes of this folder.
+const ALL: Registry<SceneSpec> = Registry::new("material point scene", &[SCENES, PLASTICINE_SCENES]);
+
+/// How a material point scene is built, and how long its episodes are.
+#[derive(Clone, Copy, Debug)]
+pub struct MpmSpec {
+    /// Actions per episode.
+    actions: usize,
+    /// Seconds per action.
+    action: f64,
+    /// What the scene of a name is made of, at a size.
+    blueprint: fn(&str, Size) -> Result<Blueprint, ConfigError>,
+}
+
+impl MpmSpec {
+    /// Seconds per episode.
+    pub const fn horizon(&self) -> f64 {
+        self.actions as f64 * self.action
+    }
+
+    /// The scene with its coarse and small versions.
+    pub(crate) fn build(self, about: About, options: SceneOptions) -> BuiltScene {
+        scene::build(about, self, options)
+    }
+}
 
 /// Names of the scenes.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    all().map(|(name, _)| name)
-}
-
-/// Scenes of papers 2 and 0 that are not PlasticineLab's.
-const PAPERS: [(&str, &str); 4] = [
-    ("rolling-flat", "a pin rolls out dough (paper 2, RollingFlat)"),
-    ("hand-flip", "a hand of 24 joints folds a disc of dough (paper 2, HandFlip)"),
-    ("fluid-move", "a container of water is carried (paper 2, FluidMove)"),
-    ("fluid-tank", "a ladle lifts a cube of sugar out of syrup (paper 0, Fluid)"),
-];
-
-/// Names and what they are about.
-fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    PAPERS.into_iter().chain(plasticine::SCENES)
-}
-
-/// The scene called `name`, if it is one.
-pub fn build(name: &str, options: SceneOptions) -> Option<Result<Box<dyn Scene>, ConfigError>> {
-    let (name, summary) = all().find(|(n, _)| *n == name)?;
-    Some(scene::build(name, summary, options))
+    ALL.names()
 }
 
 /// A scene at one size, checked in every entry: for the small ones.
-pub fn sized(name: &str, size: Size) -> Result<Box<dyn Scene>, ConfigError> {
-    let known = all().find(|(n, _)| *n == name);
-    let (name, summary) =
-        known.ok_or_else(|| ConfigError::new(format!("no material point scene is called `{name}`")))?;
-    scene::sized(name, summary, size)
+pub fn sized(name: &str, size: Size) -> BuiltScene {
+    let (entry, spec) = find(name)?;
+    scene::sized(about(entry), spec, size)
 }
 
-/// What a scene is made of.
-fn blueprint(name: &str, size: Size) -> Result<Blueprint, ConfigError> {
-    match name {
-        "rolling-flat" => dough::build(size),
-        "hand-flip" => hand::build(size),
-        "fluid-move" => water::fluid_move(size),
-        "fluid-tank" => water::fluid_tank(size),
-        plasticine => plasticine::build(plasticine, size),
+/// The scene called `name` and how it is built.
+fn find(name: &str) -> Result<(&'static SceneEntry, MpmSpec), ConfigError> {
+    let entry = ALL.find(name)?;
+    match entry.value {
+        SceneSpec::Mpm(spec) => Ok((entry, spec)),
+        SceneSpec::Plain(_) | SceneSpec::Soft(_) => Err(ALL.unknown(name).into()),
     }
 }

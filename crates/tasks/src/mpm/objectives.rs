@@ -1,8 +1,10 @@
-//! Tasks of paper 0 on material point scenes: tool speeds in five segments, so that the material takes a shape.
+//! Tasks of BO-Leap on material point scenes: tool speeds in five segments, so that the material takes a
+//! shape.
 //!
-//! A segment holds one constant rate per lever; an episode has five. On PlasticineLab's scenes the loss is its own, 10 Σ|m − m*| +
-//! 10 Σ d·m + w Σ D², summed over the actions; paper 0 raises the weight w of contact without saying how far, ours is 100. In
-//! `fluid` the loss is that of the final state, with the sign of its first term turned: see [`Scooped`].
+//! A segment holds one constant rate per lever; an episode has five. On PlasticineLab's scenes the loss is
+//! its own, 10 Σ|m − m*| + 10 Σ d·m + w Σ D², summed over the actions; BO-Leap raises the weight w of contact
+//! without saying how far, ours is 100. In `fluid` the loss is that of the final state, with the sign of its
+//! first term turned: see [`Scooped`].
 //!
 //! | tasks | precision | states kept for the gradient |
 //! |---|---|---|
@@ -23,7 +25,9 @@ use std::sync::Arc;
 
 use pullback_core::input_map::{InputEntry, LinearMap, Variable};
 use pullback_core::layout::Section;
+use pullback_core::registry::Entry;
 use pullback_core::rollout::{Framed, Loss, Rollout, Sample};
+use pullback_core::sources::BO_LEAP;
 use pullback_core::{ConfigError, Described, Schedule};
 use pullback_math::{Real, Scalar};
 use pullback_optim::RolloutObjective;
@@ -32,8 +36,8 @@ use pullback_physics::mpm::losses::{ShapeLoss, Weights};
 use super::blueprint::Size;
 use super::geared::Geared;
 use super::water::{TANK, WALL, tank_corner};
-use super::{blueprint, targets};
-use crate::objectives::{Built, Task};
+use super::{find, targets};
+use crate::objectives::{Build, Built, Task};
 
 /// Segments of an episode.
 const SEGMENTS: usize = 5;
@@ -44,28 +48,34 @@ const MOST_BYTES: usize = 256 << 20;
 
 /// Makes the table of coarse tasks, and that of the same at full size.
 macro_rules! tasks {
-    ($(($name:literal, $summary:literal),)*) => {
+    ($(($name:literal, $summary:literal, $place:literal),)*) => {
         /// Tasks on coarse versions of the scenes, quick enough for thousands of episodes.
-        pub const TASKS: &[Task] = &[$(Task::new($name, $summary, || sized($name, Size::Coarse))),*];
+        pub const TASKS: &[Task] = &[$(Entry::cited(
+            $name,
+            $summary,
+            BO_LEAP.at($place),
+            Build::Plain(|| sized($name, Size::Coarse)),
+        )),*];
         /// The same on the scenes at full size.
-        pub const FULL_TASKS: &[Task] = &[$(Task::new(
+        pub const FULL_TASKS: &[Task] = &[$(Entry::cited(
             concat!($name, "-full"),
             concat!($summary, ", at full size"),
-            || sized($name, Size::Full),
+            BO_LEAP.at($place),
+            Build::Plain(|| sized($name, Size::Full)),
         )),*];
     };
 }
 
 tasks![
-    ("fluid", "speeds of a ladle that lifts a cube of sugar out of syrup (paper 0, A.2.1)"),
-    ("assembly", "speeds of two spheres that put a ball on a stand (paper 0, A.2.2)"),
-    ("pinch", "speeds of a sphere that dents a box (paper 0, A.2.2)"),
-    ("rollingpin", "roll, yaw and height of a pin that flattens dough (paper 0, A.2.2)"),
-    ("rope", "speeds of two spheres that lay a rope around a pole (paper 0, A.2.2)"),
-    ("table", "speeds of a sphere that pushes a table's leg outwards (paper 0, A.2.2)"),
-    ("torus", "speeds of a torus that prints itself into dough (paper 0, A.2.2)"),
-    ("triplemove", "speeds of six spheres that move three boxes (paper 0, A.2.2)"),
-    ("writer", "speeds of a pen that draws a letter in dough (paper 0, A.2.2)"),
+    ("fluid", "speeds of a ladle that lifts a cube of sugar out of syrup", "A.2.1"),
+    ("assembly", "speeds of two spheres that put a ball on a stand", "A.2.2"),
+    ("pinch", "speeds of a sphere that dents a box", "A.2.2"),
+    ("rollingpin", "roll, yaw and height of a pin that flattens dough", "A.2.2"),
+    ("rope", "speeds of two spheres that lay a rope around a pole", "A.2.2"),
+    ("table", "speeds of a sphere that pushes a table's leg outwards", "A.2.2"),
+    ("torus", "speeds of a torus that prints itself into dough", "A.2.2"),
+    ("triplemove", "speeds of six spheres that move three boxes", "A.2.2"),
+    ("writer", "speeds of a pen that draws a letter in dough", "A.2.2"),
 ];
 
 /// A task at a size, in the precision that the head of this file says.
@@ -79,8 +89,9 @@ pub fn sized(name: &str, size: Size) -> Built {
 /// A task at a size in the precision of `T`, with episodes of `actions` or as long as the scene's.
 pub fn in_precision<T: Scalar>(name: &str, size: Size, actions: Option<usize>) -> Built {
     let scene = if name == "fluid" { "fluid-tank".to_owned() } else { format!("plb-{name}") };
-    let plan = blueprint(&scene, size)?;
-    let (system, actions) = (plan.system()?, actions.unwrap_or(plan.horizon));
+    let (_, spec) = find(&scene)?;
+    let plan = (spec.blueprint)(&scene, size)?;
+    let (system, actions) = (plan.system()?, actions.unwrap_or(spec.actions));
     if name == "fluid" {
         let loss = Scooped::new(&system)?;
         return Ok(Box::new(segmented::<T, _>(system, actions, plan.substeps, loss)?));
@@ -127,9 +138,9 @@ fn segments(control: &Section, actions: usize, substeps: usize) -> LinearMap {
     map
 }
 
-/// L = max(0, z_w − z) + 3 |p − p_ladle| + |p − c| at the end: p and z are the cube's level place and its height above the tank's
-/// floor, c the middle of the tank, z_w the height of its walls. Paper 0 prints max(0, y − y_w), which would reward a cube
-/// that stays down; its words ask for the highest cube.
+/// L = max(0, z_w − z) + 3 |p − p_ladle| + |p − c| at the end: p and z are the cube's level place and its
+/// height above the tank's floor, c the middle of the tank, z_w the height of its walls. BO-Leap prints
+/// max(0, y − y_w), which would reward a cube that stays down; its words ask for the highest cube.
 #[derive(Clone, Debug)]
 pub struct Scooped {
     /// Where the cube's positions are in the state.

@@ -1,22 +1,27 @@
-//! The ten scenes of PlasticineLab (Huang et al. 2021; paper 0, A.2.2): plasticine, and spheres and other tools that shape it.
+//! The ten scenes of PlasticineLab (Huang et al. 2021; BO-Leap, A.2.2): plasticine, and spheres and other
+//! tools that shape it.
 //!
 //! The source's boxes stand on y = 0 while its grid holds what is below three cells; here everything is lifted by these three
 //! cells, so that boxes stand on the floor. Places in comments are the source's, y up.
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::registry::Entry;
+use pullback_core::sources::PLASTICINE_LAB;
 use pullback_math::Vec3;
 use pullback_physics::articulated::Shape;
 use pullback_physics::mpm::cloud::random_box;
 use pullback_physics::mpm::{Cloud, Stuff};
 
+use super::MpmSpec;
 use super::blueprint::{Blueprint, Site, Size, Toolbox, Tools, cube};
 use super::geared::Rolling;
+use crate::scenes::{SceneEntry, SceneSpec};
 
 /// Seconds per action: 19 substeps of 10⁻⁴ s.
-pub const ACTION: f64 = 1.9e-3;
+const ACTION: f64 = 1.9e-3;
 /// Actions per episode.
-pub const HORIZON: usize = 50;
+const HORIZON: usize = 50;
 /// Volume of a particle, m³; not that of the space it fills.
 const VOLUME: f64 = 1.0 / (128.0 * 128.0);
 /// Young's modulus, Pa.
@@ -26,18 +31,66 @@ const FRICTION: f64 = 0.9;
 /// Smallest gap between chopsticks, and the gap they start with, m.
 const GAP: f64 = 0.06;
 
-/// Names and what they are about.
-pub(super) const SCENES: [(&str, &str); 10] = [
-    ("plb-move", "two spheres carry a ball of plasticine (PlasticineLab Move)"),
-    ("plb-torus", "a torus prints itself into plasticine (PlasticineLab Torus; paper 0)"),
-    ("plb-rope", "two spheres lay a rope of plasticine around a pole (PlasticineLab Rope; paper 0)"),
-    ("plb-writer", "a pen draws in plasticine (PlasticineLab Writer; paper 0)"),
-    ("plb-pinch", "a sphere dents a box of plasticine (PlasticineLab Pinch; paper 0)"),
-    ("plb-rollingpin", "a rolling pin flattens plasticine (PlasticineLab RollingPin; paper 0)"),
-    ("plb-chopsticks", "chopsticks pick up a rope of plasticine (PlasticineLab Chopsticks)"),
-    ("plb-table", "a sphere pushes a leg of a table outwards (PlasticineLab Table; paper 0)"),
-    ("plb-triplemove", "six spheres move three boxes (PlasticineLab TripleMove; paper 0)"),
-    ("plb-assembly", "two spheres put a ball on a stand (PlasticineLab Assembly; paper 0)"),
+/// All scenes here have episodes of the same length.
+const SPEC: SceneSpec = SceneSpec::Mpm(MpmSpec { actions: HORIZON, action: ACTION, blueprint: build });
+
+/// PlasticineLab's scenes; those that BO-Leap has tasks on say so.
+pub const SCENES: &[SceneEntry] = &[
+    Entry::cited("plb-move", "two spheres carry a ball of plasticine", PLASTICINE_LAB.at("Move"), SPEC),
+    Entry::cited(
+        "plb-torus",
+        "a torus prints itself into plasticine",
+        PLASTICINE_LAB.at("Torus; BO-Leap, A.2.2"),
+        SPEC,
+    ),
+    Entry::cited(
+        "plb-rope",
+        "two spheres lay a rope of plasticine around a pole",
+        PLASTICINE_LAB.at("Rope; BO-Leap, A.2.2"),
+        SPEC,
+    ),
+    Entry::cited(
+        "plb-writer",
+        "a pen draws in plasticine",
+        PLASTICINE_LAB.at("Writer; BO-Leap, A.2.2"),
+        SPEC,
+    ),
+    Entry::cited(
+        "plb-pinch",
+        "a sphere dents a box of plasticine",
+        PLASTICINE_LAB.at("Pinch; BO-Leap, A.2.2"),
+        SPEC,
+    ),
+    Entry::cited(
+        "plb-rollingpin",
+        "a rolling pin flattens plasticine",
+        PLASTICINE_LAB.at("RollingPin; BO-Leap, A.2.2"),
+        SPEC,
+    ),
+    Entry::cited(
+        "plb-chopsticks",
+        "chopsticks pick up a rope of plasticine",
+        PLASTICINE_LAB.at("Chopsticks"),
+        SPEC,
+    ),
+    Entry::cited(
+        "plb-table",
+        "a sphere pushes a leg of a table outwards",
+        PLASTICINE_LAB.at("Table; BO-Leap, A.2.2"),
+        SPEC,
+    ),
+    Entry::cited(
+        "plb-triplemove",
+        "six spheres move three boxes",
+        PLASTICINE_LAB.at("TripleMove; BO-Leap, A.2.2"),
+        SPEC,
+    ),
+    Entry::cited(
+        "plb-assembly",
+        "two spheres put a ball on a stand",
+        PLASTICINE_LAB.at("Assembly; BO-Leap, A.2.2"),
+        SPEC,
+    ),
 ];
 
 /// The scene called `name`.
@@ -63,7 +116,6 @@ pub(super) fn build(name: &str, size: Size) -> Result<Blueprint, ConfigError> {
         tools: tools(name, site)?,
         dt,
         substeps,
-        horizon: HORIZON,
         demonstration: demonstration(name),
     })
 }

@@ -8,11 +8,12 @@ use pullback_core::{ConfigError, Described, Info, Repeated, StepError};
 use pullback_physics::articulated::Keyframe;
 use pullback_replay::Replay;
 
+use super::MpmSpec;
 use super::blueprint::{Blueprint, Size};
 use super::geared::Geared;
 use crate::recording;
-use crate::scene::{BuiltIn, Scene};
-use crate::scenes::SceneOptions;
+use crate::scene::{About, BuiltIn, Scene};
+use crate::scenes::{BuiltScene, SceneOptions};
 
 /// A scene, and the version of it whose gradients are checked.
 struct MpmScene {
@@ -20,44 +21,45 @@ struct MpmScene {
     /// Coarse, and a step of one substep: to check the full size takes minutes.
     checked: BuiltIn<Repeated<Geared>>,
     blueprint: Blueprint,
+    /// Actions per episode.
+    actions: usize,
 }
 
-/// The scene called `name`.
-pub(super) fn build(name: &str, summary: &str, options: SceneOptions) -> Result<Box<dyn Scene>, ConfigError> {
+/// The scene in all sizes.
+pub(super) fn build(about: About, spec: MpmSpec, options: SceneOptions) -> BuiltScene {
     if options.dt.is_some() || options.integrator.is_some() {
         return Err(ConfigError::new(format!(
-            "{name} steps by actions of its own: --dt, --method and --tolerance do not apply"
+            "{} steps by actions of its own: --dt, --method and --tolerance do not apply",
+            about.name
         )));
     }
-    let small = super::blueprint(name, Size::Small)?;
-    let small = built_in(name, summary, &small, small.substeps, None)?;
-    let blueprint = super::blueprint(name, Size::Full)?;
-    let shown = built_in(name, summary, &blueprint, blueprint.substeps, None)?;
-    let coarse = super::blueprint(name, Size::Coarse)?;
-    let checked = built_in(name, summary, &coarse, 1, Some(Box::new(small)))?;
-    Ok(Box::new(MpmScene { shown, checked, blueprint }))
+    let blueprint = |size| (spec.blueprint)(&about.name, size);
+    let small = blueprint(Size::Small)?;
+    let small = built_in(&about, &small, small.substeps, None)?;
+    let full = blueprint(Size::Full)?;
+    let shown = built_in(&about, &full, full.substeps, None)?;
+    let checked = built_in(&about, &blueprint(Size::Coarse)?, 1, Some(Box::new(small)))?;
+    Ok(Box::new(MpmScene { shown, checked, blueprint: full, actions: spec.actions }))
 }
 
 /// The scene at one size.
-pub(super) fn sized(name: &str, summary: &str, size: Size) -> Result<Box<dyn Scene>, ConfigError> {
-    let blueprint = super::blueprint(name, size)?;
-    let [shown, checked] = [0; 2].map(|_| built_in(name, summary, &blueprint, blueprint.substeps, None));
-    Ok(Box::new(MpmScene { shown: shown?, checked: checked?, blueprint }))
+pub(super) fn sized(about: About, spec: MpmSpec, size: Size) -> BuiltScene {
+    let blueprint = (spec.blueprint)(&about.name, size)?;
+    let [shown, checked] = [0; 2].map(|_| built_in(&about, &blueprint, blueprint.substeps, None));
+    Ok(Box::new(MpmScene { shown: shown?, checked: checked?, blueprint, actions: spec.actions }))
 }
 
 fn built_in(
-    name: &str,
-    summary: &str,
+    about: &About,
     blueprint: &Blueprint,
     substeps: usize,
     small: Option<Box<dyn Scene>>,
 ) -> Result<BuiltIn<Repeated<Geared>>, ConfigError> {
     let system = blueprint.frames(substeps)?;
     let shaken = shake(system.layout());
-    let (mpm, title) = (system.system.mpm().clone(), name.to_owned());
+    let (mpm, title) = (system.system.mpm().clone(), about.name.clone());
     Ok(BuiltIn {
-        name: name.to_owned(),
-        summary: summary.to_owned(),
+        about: about.clone(),
         dt: substeps as f64 * blueprint.dt,
         probes: vec![("shaken".to_owned(), shaken.clone())],
         rollout_from: ("the shaken state".to_owned(), shaken),
@@ -90,10 +92,16 @@ fn shake(layout: &Layout) -> Vec<f64> {
 
 impl Scene for MpmScene {
     fn name(&self) -> &str {
-        &self.shown.name
+        self.shown.name()
     }
     fn summary(&self) -> &str {
-        &self.shown.summary
+        self.shown.summary()
+    }
+    fn horizon(&self) -> f64 {
+        self.shown.horizon()
+    }
+    fn small_version(&self) -> Option<&dyn Scene> {
+        self.checked.small_version()
     }
     fn layout(&self) -> &Layout {
         self.shown.layout()
@@ -104,11 +112,8 @@ impl Scene for MpmScene {
     fn keyframes(&self) -> &[Keyframe] {
         &[]
     }
-    fn horizon(&self) -> f64 {
-        self.blueprint.horizon as f64 * self.shown.dt
-    }
     fn controls(&self, steps: usize) -> Vec<f64> {
-        self.blueprint.controls(steps)
+        self.blueprint.controls(steps, self.actions)
     }
     fn simulate(
         &self,

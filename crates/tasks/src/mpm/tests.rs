@@ -10,13 +10,19 @@ use pullback_physics::mpm::cloud::random_box;
 use pullback_physics::mpm::grid::Floor;
 use pullback_physics::mpm::{Cloud, Grid, Mpm, Stuff};
 
-use super::{Size, blueprint};
+use super::blueprint::Blueprint;
+use super::{ALL, Size, find};
 
 type Check = fn(&Mpm, Point<'_, f64>, &Options) -> Report;
 
+/// What a scene is made of.
+fn blueprint(scene: &str, size: Size) -> Blueprint {
+    (find(scene).unwrap().1.blueprint)(scene, size).unwrap()
+}
+
 /// The tools of a scene, with the body that carries them all moved to `at`.
 fn tools(scene: &str, at: Vec3<f64>) -> Model {
-    let mut model = blueprint(scene, Size::Small).unwrap().tools.model;
+    let mut model = blueprint(scene, Size::Small).tools.model;
     let by = at - model.bodies[1].position;
     model.bodies.iter_mut().filter(|b| b.parent == 0).skip(1).for_each(|b| b.position += by);
     model
@@ -134,7 +140,7 @@ fn fingers_bend_at_every_link() {
     let wrist = Vec3::new(0.5, 0.75, 0.4);
     let middle = wrist + Vec3::new(0.0, -0.28, 0.1);
     // Bent as the scene begins: straight fingers are at the end of their range.
-    let start = blueprint("hand-flip", Size::Small).unwrap().tools.start;
+    let start = blueprint("hand-flip", Size::Small).tools.start;
     let model = tools("hand-flip", wrist);
     assert_eq!((model.nv, start.len()), (24, 24));
     let mpm = among_dough(model, 900, middle, Vec3::new(0.45, 0.6, 0.4));
@@ -152,4 +158,17 @@ fn several_tools_share_a_model() {
     );
     let torus = tools("plb-torus", left);
     works(&among_dough(torus, 24, left, Vec3::new(0.15, 0.15, 0.15)), 7, check_step);
+}
+
+/// The table's seconds per action are those of the substeps.
+#[test]
+fn actions_are_as_long_as_the_table_says() {
+    for name in ALL.names() {
+        let (_, spec) = find(name).unwrap();
+        for size in [Size::Full, Size::Coarse] {
+            let made = blueprint(name, size);
+            let action = made.substeps as f64 * made.dt;
+            assert!((action - spec.action).abs() < 1e-12 * spec.action, "{name}: {action} s");
+        }
+    }
 }

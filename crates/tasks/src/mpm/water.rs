@@ -1,5 +1,5 @@
-//! Water: `fluid-move`, a container that is carried (paper 2, FluidMove), and `fluid-tank`, a ladle that fishes a cube of sugar out
-//! of syrup (paper 0, A.2.1).
+//! Water: `fluid-move`, a container that is carried (Rewarped, FluidMove), and `fluid-tank`, a ladle that
+//! fishes a cube of sugar out of syrup (BO-Leap, A.2.1).
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use super::blueprint::{Blueprint, GLASS, Site, Size, Toolbox, cube};
 use super::dough::FLOOR;
 
 /// Seconds per action of `fluid-move`: 40 substeps of 5 · 10⁻⁴ s.
-const MOVE_ACTION: f64 = 0.02;
+pub(super) const MOVE_ACTION: f64 = 0.02;
 
 /// Slabs of the container: half extents and place, in the source's axes.
 const SLABS: [([f64; 3], [f64; 3]); 5] = [
@@ -25,7 +25,7 @@ const SLABS: [([f64; 3], [f64; 3]); 5] = [
 ];
 
 /// Water in a container of five slabs.
-pub(super) fn fluid_move(size: Size) -> Result<Blueprint, ConfigError> {
+pub(super) fn fluid_move(name: &str, size: Size) -> Result<Blueprint, ConfigError> {
     let grid = cube(size.pick(48, 32, 16), 48, size, 0.0);
     let site = Site::new(&grid, FLOOR);
     let count = size.pick(2880, 900, 6);
@@ -47,12 +47,11 @@ pub(super) fn fluid_move(size: Size) -> Result<Blueprint, ConfigError> {
     let (dt, substeps) =
         size.pick((MOVE_ACTION / 40.0, 40), (MOVE_ACTION / 25.0, 25), (MOVE_ACTION / 20.0, 1));
     Ok(Blueprint {
-        tools: kit.finish("fluid-move", 9.8, FLOOR + site.lift)?,
+        tools: kit.finish(name, 9.8, FLOOR + site.lift)?,
         grid,
         cloud,
         dt,
         substeps,
-        horizon: 300,
         // Up and away, faster than the water likes.
         demonstration: vec![
             vec![0.0, 0.0, 0.1],
@@ -74,7 +73,7 @@ const DEPTH: f64 = 0.14;
 /// Edge of the cube of sugar, m.
 const SUGAR: f64 = 0.06;
 /// Seconds per action of `fluid-tank`.
-const TANK_ACTION: f64 = 0.01;
+pub(super) const TANK_ACTION: f64 = 0.01;
 /// Largest speed of the ladle, m/s.
 const LADLE_SPEED: f64 = 2.0;
 
@@ -84,7 +83,7 @@ pub(super) fn tank_corner(grid: &Grid) -> f64 {
 }
 
 /// A tank of syrup, a cube of sugar in it, and a ladle that moves along x and up and down.
-pub(super) fn fluid_tank(size: Size) -> Result<Blueprint, ConfigError> {
+pub(super) fn fluid_tank(name: &str, size: Size) -> Result<Blueprint, ConfigError> {
     // The walls of the tank are the margins of the grid; they are drawn lower than they reach.
     let cells = size.pick(26, 12, 4);
     let spacing = TANK / cells as f64;
@@ -134,12 +133,11 @@ pub(super) fn fluid_tank(size: Size) -> Result<Blueprint, ConfigError> {
     ladle(&mut kit, at(0.1, middle, 0.03), corner);
     let (dt, substeps) = size.pick((5e-4, 20), (1e-3, 10), (1e-3, 1));
     Ok(Blueprint {
-        tools: kit.finish("fluid-tank", 9.81, corner)?,
+        tools: kit.finish(name, 9.81, corner)?,
         grid,
         cloud,
         dt,
         substeps,
-        horizon: 100,
         // Below the cube, up, and out.
         demonstration: vec![
             vec![0.35, 0.0],

@@ -28,34 +28,158 @@ mod robot_cloth;
 mod sheets;
 mod solids;
 
+use pullback_core::drive::{Driven, Knots, SineNetwork};
 use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, StepControl};
 use pullback_core::random::Random;
+use pullback_core::registry::Entry;
+use pullback_core::sources::{BO_LEAP, GRADSIM};
 use pullback_core::{ConfigError, FieldShape, System, VectorField};
 use pullback_math::Dual;
 use pullback_physics::articulated::{Geom, Model, Shape};
 use pullback_physics::world::World;
 
 use crate::recording;
-use crate::scene::{BuiltIn, Scene};
-use crate::scenes::SceneOptions;
+use crate::scene::{About, BuiltIn, Scene};
+use crate::scenes::{BuiltScene, SceneEntry, SceneOptions, SceneSpec};
 
-/// Names of the soft scenes.
-pub const NAMES: [&str; 11] = [
-    "hanging-beam",
-    "elastic-ball",
-    "gear",
-    "walker",
-    "cloth-64",
-    "cloth-256",
-    "cloth-1024",
-    "cloth-2048",
-    "cloth-swing",
-    "pancake",
-    "robot-cloth",
+use Dynamics::{Network, Passive, Waypoints};
+
+/// The soft scenes.
+pub const SCENES: &[SceneEntry] = &[
+    Entry::cited(
+        "hanging-beam",
+        "an elastic beam held at both ends sags",
+        GRADSIM.at("dFlex's beam"),
+        SceneSpec::Soft(SoftSpec {
+            substeps: 32,
+            settle: 0.3,
+            touches: false,
+            dynamics: Passive(solids::beam),
+        }),
+    ),
+    Entry::cited(
+        "elastic-ball",
+        "an elastic ball is thrown on the ground and bounces",
+        GRADSIM.at("demo_fem"),
+        SceneSpec::Soft(SoftSpec {
+            substeps: 32,
+            settle: 0.5,
+            touches: true,
+            dynamics: Passive(solids::ball),
+        }),
+    ),
+    Entry::cited(
+        "gear",
+        "an elastic wheel moved by a network of sines over its tetrahedra",
+        GRADSIM.at("control_fem"),
+        SceneSpec::Soft(SoftSpec {
+            substeps: 32,
+            settle: 0.5,
+            touches: true,
+            dynamics: Network(solids::gear),
+        }),
+    ),
+    Entry::cited(
+        "walker",
+        "a flat elastic quadruped moved by a network of sines",
+        GRADSIM.at("control_walker"),
+        SceneSpec::Soft(SoftSpec {
+            substeps: 32,
+            settle: 0.3,
+            touches: true,
+            dynamics: Network(sheets::walker),
+        }),
+    ),
+    Entry::cited(
+        "cloth-64",
+        "a cloth of 64 triangles flies and flutters",
+        GRADSIM.at("control_cloth"),
+        cloth(|size| sheets::thrown(size.pick((8, 4), SMALL_CLOTH))),
+    ),
+    Entry::cited(
+        "cloth-256",
+        "a cloth of 256 triangles flies and flutters",
+        GRADSIM.at("control_cloth"),
+        cloth(|size| sheets::thrown(size.pick((16, 8), SMALL_CLOTH))),
+    ),
+    Entry::cited(
+        "cloth-1024",
+        "a cloth of 1024 triangles flies and flutters",
+        GRADSIM.at("control_cloth"),
+        cloth(|size| sheets::thrown(size.pick((32, 16), SMALL_CLOTH))),
+    ),
+    Entry::cited(
+        "cloth-2048",
+        "a cloth of 2048 triangles flies and flutters",
+        GRADSIM.at("control_cloth"),
+        cloth(|size| sheets::thrown(size.pick((32, 32), SMALL_CLOTH))),
+    ),
+    Entry::cited(
+        "cloth-swing",
+        "a cloth of springs swings from two corners",
+        BO_LEAP.at("Swing"),
+        SceneSpec::Soft(SoftSpec {
+            substeps: 64,
+            settle: 0.3,
+            touches: false,
+            dynamics: Passive(sheets::swing),
+        }),
+    ),
+    Entry::cited(
+        "pancake",
+        "a pan tosses a pancake of springs",
+        BO_LEAP.at("Flip"),
+        SceneSpec::Soft(SoftSpec {
+            substeps: 64,
+            settle: 0.3,
+            touches: true,
+            dynamics: Waypoints(pancake::pancake),
+        }),
+    ),
+    Entry::new(
+        "robot-cloth",
+        "an arm of nine freedoms lifts a cloth off a table",
+        SceneSpec::Soft(SoftSpec {
+            substeps: 64,
+            settle: 0.2,
+            touches: true,
+            dynamics: Waypoints(robot_cloth::robot_cloth),
+        }),
+    ),
 ];
 
-/// Scenes in which something touches something.
-const TOUCHING: [&str; 5] = ["elastic-ball", "gear", "walker", "pancake", "robot-cloth"];
+/// Cells of the small version of a thrown cloth.
+const SMALL_CLOTH: (usize, usize) = (3, 2);
+
+/// A cloth thrown through the air.
+const fn cloth(world: fn(Size) -> Result<World, ConfigError>) -> SceneSpec {
+    let dynamics = Passive(world);
+    SceneSpec::Soft(SoftSpec { substeps: 16, settle: 0.3, touches: false, dynamics })
+}
+
+/// How a soft scene is stepped, where its gradients are checked, and what moves in it.
+#[derive(Clone, Copy, Debug)]
+pub struct SoftSpec {
+    /// Inner steps per step of [`STEP`] seconds.
+    substeps: usize,
+    /// Seconds until it shows what it is about; gradients are checked there.
+    settle: f64,
+    /// Whether something touches something.
+    touches: bool,
+    /// What moves.
+    dynamics: Dynamics,
+}
+
+/// What moves in a soft scene, at a size.
+#[derive(Clone, Copy, Debug)]
+enum Dynamics {
+    /// A world that nothing drives.
+    Passive(fn(Size) -> Result<World, ConfigError>),
+    /// A world whose activations follow a network of sines.
+    Network(fn(Size) -> Result<Driven<World, SineNetwork>, ConfigError>),
+    /// A world whose servos follow waypoints.
+    Waypoints(fn(Size) -> Result<Driven<World, Knots>, ConfigError>),
+}
 
 /// Seconds per step of all soft scenes.
 pub const STEP: f64 = 1.0 / 60.0;
@@ -78,106 +202,76 @@ impl Size {
     }
 }
 
-/// The soft scene called `name`, if it is one.
-pub fn build(name: &str, options: SceneOptions) -> Option<Result<Box<dyn Scene>, ConfigError>> {
-    NAMES.contains(&name).then(|| {
+impl SoftSpec {
+    /// The scene with its small version.
+    pub(crate) fn build(self, about: About, options: SceneOptions) -> BuiltScene {
         // Short steps keep the checks of every entry quick and away from most kinks of contact.
         let short = SceneOptions { dt: Some(options.dt.unwrap_or(STEP) / 8.0), ..options };
-        let small = sized(name, Size::Small, short, None)?;
-        sized(name, Size::Full, options, Some(small))
-    })
-}
+        let small = self.sized(about.clone(), Size::Small, short, None)?;
+        self.sized(about, Size::Full, options, Some(small))
+    }
 
-fn sized(
-    name: &str,
-    size: Size,
-    options: SceneOptions,
-    small: Option<Box<dyn Scene>>,
-) -> Result<Box<dyn Scene>, ConfigError> {
-    let about = |summary: &str, substeps: usize, settle: f64| About {
-        name: name.to_owned(),
-        summary: summary.to_owned(),
-        substeps,
-        settle,
-        // Forward mode is the strict judge. Differences suffer round-off of sums over thousands of entries, and where things
-        // touch they step over the kinks of particles that come and go.
-        difference_tolerance: if TOUCHING.contains(&name) { 1e-2 } else { 1e-4 },
-    };
-    match name {
-        "hanging-beam" => {
-            let about = about("an elastic beam held at both ends sags (paper 1, gradSim)", 32, 0.3);
-            plain(about, solids::beam(size)?, options, small)
-        }
-        "elastic-ball" => {
-            let about =
-                about("an elastic ball is thrown on the ground and bounces (paper 1, gradSim)", 32, 0.5);
-            plain(about, solids::ball(size)?, options, small)
-        }
-        "gear" => {
-            let about =
-                about("an elastic wheel moved by a network of sines over its tetrahedra (paper 1)", 32, 0.5);
-            let field = solids::gear(size)?;
-            let world = field.field().clone();
-            scene(about, field, world, options, small)
-        }
-        "walker" => {
-            let about =
-                about("a flat elastic quadruped moved by a network of sines (paper 1, gradSim)", 32, 0.3);
-            let field = sheets::walker(size)?;
-            let world = field.field().clone();
-            scene(about, field, world, options, small)
-        }
-        "cloth-swing" => {
-            let about = about("a cloth of springs swings from two corners (paper 0, Swing)", 64, 0.3);
-            plain(about, sheets::swing(size)?, options, small)
-        }
-        "pancake" => {
-            let about = about("a pan tosses a pancake of springs (paper 0, Flip)", 64, 0.3);
-            let field = pancake::pancake(size)?;
-            let world = field.field().clone();
-            scene(about, field, world, options, small)
-        }
-        "robot-cloth" => {
-            let about = about("an arm of nine freedoms lifts a cloth off a table", 64, 0.2);
-            let field = robot_cloth::robot_cloth(size)?;
-            let world = field.field().clone();
-            scene(about, field, world, options, small)
-        }
-        cloth => {
-            let (nx, ny) = match cloth {
-                "cloth-64" => (8, 4),
-                "cloth-256" => (16, 8),
-                "cloth-1024" => (32, 16),
-                _ => (32, 32),
-            };
-            let summary =
-                format!("a cloth of {} triangles flies and flutters (paper 1, gradSim)", 2 * nx * ny);
-            let (nx, ny) = size.pick((nx, ny), (3, 2));
-            plain(about(&summary, 16, 0.3), sheets::thrown(nx, ny)?, options, small)
+    /// The scene at one size.
+    fn sized(
+        self,
+        about: About,
+        size: Size,
+        options: SceneOptions,
+        small: Option<Box<dyn Scene>>,
+    ) -> BuiltScene {
+        match self.dynamics {
+            Passive(build) => {
+                let world = build(size)?;
+                self.scene(about, world.clone(), world, options, small)
+            }
+            Network(build) => {
+                let field = build(size)?;
+                let world = field.field().clone();
+                self.scene(about, field, world, options, small)
+            }
+            Waypoints(build) => {
+                let field = build(size)?;
+                let world = field.field().clone();
+                self.scene(about, field, world, options, small)
+            }
         }
     }
-}
 
-/// What a scene is called and how it is stepped.
-struct About {
-    name: String,
-    summary: String,
-    /// Inner steps per step of [`STEP`] seconds.
-    substeps: usize,
-    /// Seconds until it shows what it is about; gradients are checked there.
-    settle: f64,
-    /// Largest accepted error against finite differences.
-    difference_tolerance: f64,
-}
-
-/// A world that nothing drives.
-fn plain(
-    about: About,
-    world: World,
-    options: SceneOptions,
-    small: Option<Box<dyn Scene>>,
-) -> Result<Box<dyn Scene>, ConfigError> {
-    scene(about, world.clone(), world, options, small)
+    /// The scene of a field over a world.
+    fn scene<F>(
+        self,
+        about: About,
+        field: F,
+        world: World,
+        options: SceneOptions,
+        small: Option<Box<dyn Scene>>,
+    ) -> BuiltScene
+    where
+        F: FieldShape + VectorField<f64> + VectorField<Dual<f64>> + 'static,
+        Integrated<F>: System<f64> + System<Dual<f64>>,
+    {
+        let dt = options.dt.unwrap_or(STEP);
+        // The inner step stays what it is, whatever the outer one.
+        let substeps = (dt / STEP * self.substeps as f64).ceil().clamp(1.0, 1e6) as usize;
+        let system = Integrated::new(field, dt, options.integrator.unwrap_or(integrator(substeps)))?;
+        let start = pullback_core::Described::layout(&system).state.defaults();
+        let shaken = shake(&world, &start);
+        let title = about.name.clone();
+        Ok(Box::new(BuiltIn {
+            about,
+            dt,
+            probes: vec![("shaken".to_owned(), shaken.clone())],
+            rollout_from: ("the shaken state, settled".to_owned(), shaken),
+            keyframes: Vec::new(),
+            settle: (self.settle / dt).round() as usize,
+            recorder: Some(Box::new(move |rows| recording::world_replay(&world, &title, rows))),
+            // Forward mode is the strict judge. Differences suffer round-off of sums over thousands of
+            // entries, and where things touch they step over the kinks of particles that come and go.
+            difference_tolerance: if self.touches { 1e-2 } else { 1e-4 },
+            system,
+            small,
+        }))
+    }
 }
 
 /// How soft scenes are integrated.
@@ -187,39 +281,6 @@ pub fn integrator(substeps: usize) -> Integrator {
         control: StepControl::Fixed { substeps },
         adjoint: Adjoint::Discrete { checkpoints: 4096 },
     }
-}
-
-fn scene<F>(
-    about: About,
-    field: F,
-    world: World,
-    options: SceneOptions,
-    small: Option<Box<dyn Scene>>,
-) -> Result<Box<dyn Scene>, ConfigError>
-where
-    F: FieldShape + VectorField<f64> + VectorField<Dual<f64>> + 'static,
-    Integrated<F>: System<f64> + System<Dual<f64>>,
-{
-    let dt = options.dt.unwrap_or(STEP);
-    // The inner step stays what it is, whatever the outer one.
-    let substeps = (dt / STEP * about.substeps as f64).ceil().clamp(1.0, 1e6) as usize;
-    let system = Integrated::new(field, dt, options.integrator.unwrap_or(integrator(substeps)))?;
-    let start = pullback_core::Described::layout(&system).state.defaults();
-    let shaken = shake(&world, &start);
-    let title = about.name.clone();
-    Ok(Box::new(BuiltIn {
-        name: about.name,
-        summary: about.summary,
-        dt,
-        probes: vec![("shaken".to_owned(), shaken.clone())],
-        rollout_from: ("the shaken state, settled".to_owned(), shaken),
-        keyframes: Vec::new(),
-        settle: (about.settle / dt).round() as usize,
-        recorder: Some(Box::new(move |rows| recording::world_replay(&world, &title, rows))),
-        difference_tolerance: about.difference_tolerance,
-        system,
-        small,
-    }))
 }
 
 /// A state with particles moved by up to a millimetre and velocities changed by up to 0.1 m/s: off all symmetries and kinks.

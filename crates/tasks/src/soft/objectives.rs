@@ -1,38 +1,42 @@
-//! Tasks of paper 1 on soft scenes: weights that take the gear to a place, masses that explain a trajectory.
+//! Tasks of gradSim on soft scenes: weights that take the gear to a place, masses that explain a trajectory.
 
 use std::ops::Range;
 
 use pullback_core::drive::{Driven, SineNetwork};
 use pullback_core::integrator::Integrated;
 use pullback_core::random::Random;
+use pullback_core::registry::Entry;
 use pullback_core::rollout::{Inputs, Loss, Rollout, Sample};
+use pullback_core::sources::GRADSIM;
 use pullback_core::{ConfigError, Described, Schedule};
 use pullback_math::Real;
 use pullback_optim::{Objective, RolloutObjective};
 use pullback_physics::world::World;
 
 use super::{STEP, Size, integrator, solids};
-use crate::objectives::Task;
+use crate::objectives::{Build, Task};
 
 /// The tasks of this file.
 pub const TASKS: &[Task] = &[
-    Task::new(
+    Entry::cited(
         "gear-reach",
-        "weights of a network so that a soft gear's centre is at a target after 1.5 s (paper 1, Table 6)",
-        || {
+        "weights of a network so that a soft gear's centre is at a target after 1.5 s",
+        GRADSIM.at("Table 6"),
+        Build::Plain(|| {
             let task = gear_reach(Size::Full)?;
             let bounds = vec![(-2.0, 2.0); task.start().len()];
             Ok(Box::new(task.with_bounds(&bounds)?))
-        },
+        }),
     ),
-    Task::new(
+    Entry::cited(
         "ball-mass",
-        "masses of a soft ball's particles from a recorded bounce (paper 1, Table 6)",
-        || {
+        "masses of a soft ball's particles from a recorded bounce",
+        GRADSIM.at("Table 6"),
+        Build::Plain(|| {
             let task = ball_mass(Size::Full)?;
             let bounds: Vec<_> = task.start().iter().map(|m| (0.5 * m, 2.0 * m)).collect();
             Ok(Box::new(task.with_bounds(&bounds)?))
-        },
+        }),
     ),
 ];
 

@@ -10,7 +10,7 @@ use pullback_physics::world::World;
 use super::{Size, ground, mesh_error};
 
 /// A cloth of `nx` × `ny` cells thrown through the air.
-pub(super) fn thrown(nx: usize, ny: usize) -> Result<World, ConfigError> {
+pub(super) fn thrown((nx, ny): (usize, usize)) -> Result<World, ConfigError> {
     const CELL: f64 = 0.125;
     let mesh =
         cloth_grid(nx, ny, CELL * nx as f64, CELL * ny as f64, Diagonals::Parallel).map_err(mesh_error)?;

@@ -1,4 +1,5 @@
-//! The task suite of paper 0 (BO-Leap), but for what the material point method moves: rigid bodies, and sheets of springs.
+//! The task suite of BO-Leap (Antonova et al., CoRL 2022), but for what the material point method moves:
+//! rigid bodies, and sheets of springs.
 //!
 //! | task | variables | source | a loss of zero |
 //! |---|---|---|---|
@@ -40,59 +41,90 @@ pub mod surfaces;
 pub mod swing;
 pub mod tangential;
 
+use pullback_core::registry::Entry;
+use pullback_core::sources::BO_LEAP;
 use swing::{Goal, Variables, swing};
 
-use crate::objectives::Task;
+use crate::objectives::{Build, Task};
 
 /// The tasks of the suite.
 pub const TASKS: &[Task] = &[
-    Task::new(
+    Entry::cited(
         "cartpole",
-        "force on a cart in each of 100 steps so that its pole's tip is at a target (paper 0)",
-        cartpole::cartpole,
+        "force on a cart in each of 100 steps so that its pole's tip is at a target",
+        BO_LEAP.at("section 4"),
+        Build::Plain(cartpole::cartpole),
     ),
-    Task::new(
+    Entry::cited(
         "cartpole-3link",
-        "cart velocity and three joint torques in each of 100 steps for a pole of three links (paper 0)",
-        cartpole::cartpole_3link,
+        "cart velocity and three joint torques in each of 100 steps for a pole of three links",
+        BO_LEAP.at("A.1.1"),
+        Build::Plain(cartpole::cartpole_3link),
     ),
-    Task::new(
+    Entry::cited(
         "pinball-2",
-        "angles of two bars that guide a falling ball to the bottom right (paper 0)",
-        pinball::pinball_2,
+        "angles of two bars that guide a falling ball to the bottom right",
+        BO_LEAP.at("A.1.2"),
+        Build::Plain(pinball::pinball_2),
     ),
-    Task::new("pinball-16", "the same with four rows of four bars (paper 0)", pinball::pinball_16),
-    Task::new(
+    Entry::cited(
+        "pinball-16",
+        "the same with four rows of four bars",
+        BO_LEAP.at("A.1.2"),
+        Build::Plain(pinball::pinball_16),
+    ),
+    Entry::cited(
         "bounce",
-        "velocity that takes a ball off the ground to a target after 2 s (paper 0, Warp's contact)",
-        bounce::bounce,
+        "velocity that takes a ball off the ground to a target after 2 s, with Warp's contact",
+        BO_LEAP.at("B.1"),
+        Build::Plain(bounce::bounce),
     ),
-    Task::new(
+    Entry::cited(
         "swing-3-single",
-        "velocity of a cloth swung onto the floor so that its centre is at a goal (paper 0)",
-        || swing(Variables::Velocity, Goal::Single),
+        "velocity of a cloth swung onto the floor so that its centre is at a goal",
+        BO_LEAP.at("A.2.3"),
+        Build::Plain(|| swing(Variables::Velocity, Goal::Single)),
     ),
-    Task::new("swing-3-corner", "the same for its four corners (paper 0)", || {
-        swing(Variables::Velocity, Goal::Corner)
-    }),
-    Task::new("swing-3-mesh", "the same for all its vertices (paper 0)", || {
-        swing(Variables::Velocity, Goal::Mesh)
-    }),
-    Task::new(
+    Entry::cited(
+        "swing-3-corner",
+        "the same for its four corners",
+        BO_LEAP.at("A.2.3"),
+        Build::Plain(|| swing(Variables::Velocity, Goal::Corner)),
+    ),
+    Entry::cited(
+        "swing-3-mesh",
+        "the same for all its vertices",
+        BO_LEAP.at("A.2.3"),
+        Build::Plain(|| swing(Variables::Velocity, Goal::Mesh)),
+    ),
+    Entry::cited(
         "swing-16-single",
-        "stiffness of 16 patches of a cloth swung onto the floor so that its centre is at a goal (paper 0)",
-        || swing(Variables::Stiffness, Goal::Single),
+        "stiffness of 16 patches of a cloth swung onto the floor so that its centre is at a goal",
+        BO_LEAP.at("A.2.3"),
+        Build::Plain(|| swing(Variables::Stiffness, Goal::Single)),
     ),
-    Task::new("swing-16-corner", "the same for its four corners (paper 0)", || {
-        swing(Variables::Stiffness, Goal::Corner)
-    }),
-    Task::new("swing-16-mesh", "the same for all its vertices (paper 0)", || {
-        swing(Variables::Stiffness, Goal::Mesh)
-    }),
-    Task::new("flip", "15 waypoints of a pan that tosses a pancake over (paper 0)", flip::flip),
-    Task::with_file(
+    Entry::cited(
+        "swing-16-corner",
+        "the same for its four corners",
+        BO_LEAP.at("A.2.3"),
+        Build::Plain(|| swing(Variables::Stiffness, Goal::Corner)),
+    ),
+    Entry::cited(
+        "swing-16-mesh",
+        "the same for all its vertices",
+        BO_LEAP.at("A.2.3"),
+        Build::Plain(|| swing(Variables::Stiffness, Goal::Mesh)),
+    ),
+    Entry::cited(
+        "flip",
+        "15 waypoints of a pan that tosses a pancake over",
+        BO_LEAP.at("A.2.4"),
+        Build::Plain(flip::flip),
+    ),
+    Entry::cited(
         "cloth-lift",
-        "68 properties of a sheet from its corners while it is lifted; cloth-lift:FILE.csv for your own (paper 0)",
-        cloth_lift::cloth_lift,
+        "68 properties of a sheet from its corners while it is lifted; cloth-lift:FILE.csv for your own",
+        BO_LEAP.at("section 5.2"),
+        Build::WithFile(cloth_lift::cloth_lift),
     ),
 ];

@@ -77,7 +77,7 @@ fn tasks_have_the_slope_that_their_gradients_say() {
 }
 
 #[test]
-fn tasks_have_the_dimensions_of_paper_0() {
+fn tasks_have_the_dimensions_of_bo_leap() {
     for (name, dimension) in
         [("assembly", 30), ("rope", 30), ("table", 15), ("triplemove", 90), ("writer", 15)]
     {

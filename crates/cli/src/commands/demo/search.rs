@@ -13,6 +13,7 @@ use pullback_tasks::objectives;
 use rayon::prelude::*;
 use serde_json::Value;
 
+use super::Chapter;
 use crate::commands::{doctor, landscape};
 use crate::output::CliError;
 
@@ -36,7 +37,7 @@ struct Searched {
 }
 
 /// Verdicts, searches, and a landscape with the points that two of them looked at.
-pub fn section(seed: u64) -> Result<(Stat, Section), CliError> {
+pub fn part(seed: u64) -> Result<Chapter, CliError> {
     let (mut rows, mut advice, mut charts, mut ends) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut pictures = Vec::new();
     for task in TASKS {
@@ -99,7 +100,7 @@ pub fn section(seed: u64) -> Result<(Stat, Section), CliError> {
              between; CMA-ES draws a cloud together.",
             "Two heat maps with plateaus, ridges and jumps under the points of two searches",
         )?;
-    Ok((stat, section))
+    Ok(Chapter::new(stat, section))
 }
 
 /// A landscape under the points that a search looked at.

@@ -1,4 +1,4 @@
-//! `pullback reproduce bo-leap`: bar charts of all methods on all tasks of paper 0.
+//! `pullback reproduce bo-leap`: bar charts of all methods on all tasks of BO-Leap.
 
 use pullback_core::ConfigError;
 use pullback_optim::search::Spread;
@@ -25,7 +25,7 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     if seeds == 0 || budget == 0 {
         return Err(ConfigError::new("a comparison needs at least one seed and one simulation").into());
     }
-    let plan = Plan { tasks: chosen(options)?, seeds, budget };
+    let plan = Plan { tasks: chosen(options), seeds, budget };
     let folder = output.folder("reproduce-bo-leap")?;
     let bar = progress::bar(plan.tasks.len() * METHODS.len() * seeds as usize, "bo-leap");
     let ended = bo_leap::compare(&plan, &folder, |ended| {
@@ -43,7 +43,10 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     let results = bo_leap::results(&plan, &ended);
     let caption = format!("Lowest loss, mean and 95 % interval over {seeds} seeds of {budget} simulations.");
     let alt = "Bars of the lowest loss by method, one chart per task.";
-    let mut report = Report::new("Global search on rugged landscapes", "Paper 0 on our own simulators");
+    let mut report = Report::new(
+        "Global search on rugged landscapes",
+        "BO-Leap (Antonova et al., CoRL 2022) on our own simulators",
+    );
     report.sections = vec![
         Section::new("Lowest losses").figure(&losses, caption, alt)?.table(table(&plan, &ended)),
         Section::new("On the way").figure(
@@ -64,20 +67,12 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
 }
 
 /// The tasks asked for.
-fn chosen(options: &ReproduceOptions) -> Result<Vec<String>, ConfigError> {
-    let asked = &options.tasks;
-    let all: Vec<String> = TASKS.iter().map(|(name, ..)| (*name).to_owned()).collect();
-    if let Some(unknown) = asked.iter().find(|name| !all.contains(name)) {
-        return Err(ConfigError::new(format!(
-            "no task of paper 0 is called `{unknown}`; there is {}",
-            all.join(", ")
-        )));
+fn chosen(options: &ReproduceOptions) -> Vec<String> {
+    match (&options.tasks[..], options.quick) {
+        ([], true) => QUICK_TASKS.map(String::from).to_vec(),
+        ([], false) => TASKS.names().map(String::from).collect(),
+        (asked, _) => asked.iter().map(|entry| entry.name.to_owned()).collect(),
     }
-    Ok(match (asked.is_empty(), options.quick) {
-        (false, _) => asked.clone(),
-        (true, true) => QUICK_TASKS.map(String::from).to_vec(),
-        (true, false) => all,
-    })
 }
 
 fn spreads<'a>(

@@ -4,3 +4,4 @@ mod control;
 mod corners;
 mod straight;
 mod types;
+mod workspace;

@@ -1,4 +1,5 @@
-//! Losses of places alone (centre, flatness, spill, the rewards of paper 2): exact pullbacks and the values of their formulas.
+//! Losses of places alone (centre, flatness, spill, Rewarped's rewards): exact pullbacks and the values of
+//! their formulas.
 
 use super::common::{Function, assert_judged, check, flat};
 use pullback_core::random::Random;
