@@ -39,6 +39,8 @@ pub struct ContactSet<T> {
     /// Radius of a ball around each geom that holds it, m; infinite for a plane.
     radii: Vec<f64>,
     pairs: Vec<FoundPair>,
+    /// Whether each geom is in one of the pairs.
+    near: Vec<bool>,
     contacts: Vec<Contact<T>>,
     /// Cotangents of the contacts.
     pub contact_bars: Vec<Contact<T>>,
@@ -59,6 +61,7 @@ impl<T: Real> ContactSet<T> {
             poses: vec![Transform::identity(); geoms],
             radii: vec![0.0; geoms],
             pairs: Vec::with_capacity(pairs.len()),
+            near: vec![false; geoms],
             contacts: Vec::with_capacity(contacts),
             contact_bars: Vec::with_capacity(contacts),
             friction_bars: vec![T::zero(); geoms],
@@ -84,12 +87,12 @@ impl<T: Real> ContactSet<T> {
 
     /// Finds the contacts of all `pairs` that are near each other.
     pub fn find(&mut self, geoms: &GeomView<'_, T>, pairs: &[(usize, usize)]) {
-        let ContactSet { poses, radii, pairs: found, contacts, broad_phase, .. } = self;
+        let ContactSet { poses, radii, pairs: found, near, contacts, broad_phase, .. } = self;
         for geom in 0..poses.len() {
             poses[geom] = geoms.pose(geom);
             radii[geom] = geoms.collider(geom).bounding_radius();
         }
-        let near = match broad_phase {
+        let candidates = match broad_phase {
             None => pairs,
             Some(phase) => phase.near(poses.len(), |geom| {
                 // Contacts are computed to the round-off of T.
@@ -99,8 +102,9 @@ impl<T: Real> ContactSet<T> {
             }),
         };
         found.clear();
+        near.fill(false);
         contacts.clear();
-        for &(a, b) in near {
+        for &(a, b) in candidates {
             if apart((radii[a], poses[a]), (radii[b], poses[b])) {
                 continue;
             }
@@ -109,6 +113,7 @@ impl<T: Real> ContactSet<T> {
             contacts.resize(start + count, Contact::default());
             collide(&first, poses[a], &second, poses[b], &mut contacts[start..]);
             found.push(FoundPair { geoms: (a, b), first: start, count });
+            (near[a], near[b]) = (true, true);
         }
     }
 
@@ -123,7 +128,7 @@ impl<T: Real> ContactSet<T> {
     /// The pullback of [`ContactSet::find`] with the cotangents of contacts and friction at hand: *adds* to the wrenches
     /// on displacements of the bodies and to the parameters.
     pub fn find_vjp(&mut self, geoms: &GeomView<'_, T>, wrenches: &mut [Force<T>], params_bar: &mut [T]) {
-        let ContactSet { poses, pairs, contact_bars, friction_bars, shape_bars, .. } = self;
+        let ContactSet { poses, pairs, near, contact_bars, friction_bars, shape_bars, .. } = self;
         shape_bars.fill(no_shape_bar());
         for pair in pairs.iter() {
             let (a, b) = pair.geoms;
@@ -133,8 +138,8 @@ impl<T: Real> ContactSet<T> {
             collide_vjp(&first, poses[a], &second, poses[b], bars, &mut a_bar, &mut b_bar);
             (shape_bars[a], shape_bars[b]) = (a_bar, b_bar);
         }
-        for (geom, (bar, friction)) in shape_bars.iter().zip(friction_bars.iter()).enumerate() {
-            geoms.placed_vjp(geom, *bar, *friction, wrenches, params_bar);
+        for geom in (0..near.len()).filter(|geom| near[*geom]) {
+            geoms.placed_vjp(geom, shape_bars[geom], friction_bars[geom], wrenches, params_bar);
         }
     }
 }
