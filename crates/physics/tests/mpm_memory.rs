@@ -8,8 +8,8 @@ use std::alloc::{GlobalAlloc, Layout, System as SystemAllocator};
 use std::cell::Cell;
 
 use pullback_core::{Described, System, Workspace};
-use pullback_math::{Scalar, Vec3};
-use pullback_physics::articulated::Model;
+use pullback_math::{Quat, Scalar, SymMat3, Vec3};
+use pullback_physics::articulated::{Body, Geom, Joint, JointKind, Model, Shape};
 use pullback_physics::mpm::cloud::random_box;
 use pullback_physics::mpm::{Cloud, Grid, Mpm, Stuff};
 
@@ -92,6 +92,48 @@ fn the_counter_counts() {
 fn a_bursting_drop_stays_within_its_memory() {
     bursts_within_its_memory::<f32>();
     bursts_within_its_memory::<f64>();
+}
+
+/// A drop on a ball, one that is driven and one that gives way: placing colliders takes no memory either.
+#[test]
+fn colliders_stay_within_their_memory() {
+    let mut model = Model::new("ball");
+    model.bodies.push(Body {
+        name: "ball".into(),
+        parent: 0,
+        position: Vec3::new(0.5, 0.5, 0.42),
+        orientation: Quat::identity(),
+        mass: 0.1,
+        com: Vec3::zero(),
+        inertia: SymMat3::identity() * 1e-4,
+    });
+    model.joints.push(Joint::new("slide", 1, JointKind::Slide, Vec3::new(0.0, 0.0, 1.0)));
+    model.geoms.push(Geom::new("ball", 1, Shape::Sphere { radius: 0.05 }));
+    let model = model.compile().unwrap();
+    for coupled in [false, true] {
+        let mut cloud = Cloud::default();
+        let places = random_box(PARTICLES, Vec3::new(0.5, 0.5, 0.5), Vec3::new(0.05, 0.05, 0.05), 2);
+        cloud.add("drop", Stuff::Fluid(1e3, 0.3), 1e3, 4e-7, &places, Vec3::new(0.0, 0.0, -1.0)).unwrap();
+        let build = if coupled { Mpm::coupled } else { Mpm::new };
+        let mpm = build(Grid::cube(48), cloud, model.clone(), 1e-4).unwrap();
+        let (params, mut state) = (mpm.layout().params.defaults(), mpm.layout().state.defaults());
+        let control = mpm.layout().control.defaults();
+        let mut ws = System::<f64>::workspace(&mpm);
+        let (bytes, mut next) = (ws.heap_bytes(), state.clone());
+        let (mut x_bar, mut u_bar, mut p_bar) =
+            (vec![0.0; state.len()], vec![0.0; control.len()], vec![0.0; params.len()]);
+        let before = COUNT.with(Cell::get);
+        for _ in 0..20 {
+            mpm.step(&mut ws, &params, &state, &control, &mut next).unwrap();
+            mpm.step_vjp(&mut ws, &params, &state, &control, &next, &mut x_bar, &mut u_bar, &mut p_bar)
+                .unwrap();
+            std::mem::swap(&mut state, &mut next);
+        }
+        assert_eq!(COUNT.with(Cell::get) - before, 0);
+        assert_eq!(ws.heap_bytes(), bytes);
+        let size = mpm.layout().params.slice("ball.size").unwrap().range.start;
+        assert!(p_bar[size] != 0.0, "the drop did not touch the ball");
+    }
 }
 
 #[test]

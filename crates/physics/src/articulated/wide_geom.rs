@@ -1,15 +1,18 @@
-//! A geom as every place of a pack of points sees it: particles of soft bodies, nodes of a grid.
+//! Placed geoms broadcast over the lanes of a pack of points: particles of soft bodies, nodes of a grid.
 
 use pullback_math::{Force, Mask, Mat3, Motion, Real, Transform, Vec3};
 
 use super::contact::{Placed, Scene};
+use super::model::Model;
 use super::rnea::Sweep;
-use crate::collision::{Collider, ShapeBar};
+use crate::collision::{Collider, Contact, MAX_CONTACTS, ShapeBar, collide, collide_vjp};
 
-/// A geom, the same in every place.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WideGeom<'m, P> {
-    pub collider: Collider<'m, P>,
+/// A placed geom, the same in every lane. It borrows nothing, so that a workspace can keep it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WideGeom<P> {
+    /// Index of the geom in the model.
+    geom: usize,
+    size: Vec3<P>,
     pub pose: Transform<P>,
     /// How its body moves, about the tree's point.
     pub body: Motion<P>,
@@ -21,7 +24,13 @@ pub(crate) struct WideGeom<'m, P> {
     reach: f64,
 }
 
-impl<P: Real> WideGeom<'_, P> {
+impl<P: Real> WideGeom<P> {
+    /// Its shape; `model` is the one that it was placed from.
+    #[inline(always)]
+    pub fn collider<'m>(&self, model: &'m Model) -> Collider<'m, P> {
+        Collider::<f64>::of_shape(model, &model.geoms[self.geom].shape).with_size(self.size)
+    }
+
     /// Whether all points at `x` are surely farther away than `within`.
     #[inline(always)]
     pub fn away(&self, x: Vec3<P>, within: P) -> bool {
@@ -35,8 +44,44 @@ impl<P: Real> WideGeom<'_, P> {
     }
 }
 
+/// Contacts of a pack of points with a geom, normals from the geom to the points.
+pub(crate) struct PointContacts<'m, P> {
+    collider: Collider<'m, P>,
+    pose: Transform<P>,
+    points: Transform<P>,
+    contacts: [Contact<P>; MAX_CONTACTS],
+    slots: usize,
+}
+
+impl<'m, P: Real> PointContacts<'m, P> {
+    /// The contacts of the points at `x`; `model` is the one that the geom was placed from.
+    #[inline(always)]
+    pub fn new(geom: &WideGeom<P>, model: &'m Model, x: Vec3<P>) -> Self {
+        let (collider, pose) = (geom.collider(model), geom.pose);
+        let points = Transform::new(Mat3::identity(), x);
+        let mut contacts = [Contact::default(); MAX_CONTACTS];
+        let slots = collide(&collider, pose, &Collider::sphere(P::zero()), points, &mut contacts);
+        PointContacts { collider, pose, points, contacts, slots }
+    }
+
+    /// One contact per slot of the pair of shapes.
+    #[inline(always)]
+    pub fn contacts(&self) -> &[Contact<P>] {
+        &self.contacts[..self.slots]
+    }
+
+    /// The pullback of [`PointContacts::new`] from the cotangents of the contacts, of which it reads as many as there are slots:
+    /// returns the cotangent of the points, *adds* to that of the shape.
+    pub fn vjp(&self, bars: &[Contact<P>; MAX_CONTACTS], shape_bar: &mut ShapeBar<P>) -> Vec3<P> {
+        let (point, mut point_bar) = (Collider::sphere(P::zero()), ShapeBar::default());
+        let bars = &bars[..self.slots];
+        collide_vjp(&self.collider, self.pose, &point, self.points, bars, shape_bar, &mut point_bar);
+        point_bar.pose.translation
+    }
+}
+
 /// Cotangents of a [`WideGeom`], place by place.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WideGeomBar<P> {
     pub shape: ShapeBar<P>,
     pub body: Motion<P>,
@@ -44,27 +89,14 @@ pub(crate) struct WideGeomBar<P> {
     pub friction: P,
 }
 
-impl<P: Real> WideGeomBar<P> {
-    /// Nothing yet.
-    pub fn zero() -> Self {
-        let z = Vec3::new(P::zero(), P::zero(), P::zero());
-        let pose = Transform::new(Mat3::from_cols(z, z, z), z);
-        WideGeomBar {
-            shape: ShapeBar { pose, size: z },
-            body: Motion::new(z, z),
-            frame: z,
-            friction: P::zero(),
-        }
-    }
-}
-
-impl<'a, T: Real> Scene<'a, T> {
+impl<T: Real> Scene<'_, T> {
     /// A placed geom for packs of points.
-    pub fn wide(&self, sweep: &Sweep<T>, placed: &Placed<'a, T>) -> WideGeom<'a, T::Pack> {
+    pub fn wide(&self, sweep: &Sweep<T>, geom: usize, placed: &Placed<'_, T>) -> WideGeom<T::Pack> {
         let fill = |v: Vec3<T>| v.map(T::fill);
         let body = sweep.velocities[placed.body];
         WideGeom {
-            collider: placed.collider.with_size(fill(placed.collider.size)),
+            geom,
+            size: fill(placed.collider.size),
             pose: Transform::new(placed.pose.rotation.map(T::fill), fill(placed.pose.translation)),
             body: Motion::new(fill(body.angular), fill(body.linear)),
             tree_point: fill(self.kinematics.origins[placed.body]),

@@ -103,6 +103,7 @@ impl Mpm {
             Drive::Forces { .. } => v.copy_from_slice(at.u),
         }
         self.robot.motion(&mut ws.robot, params, &ws.robot_state);
+        self.place_geoms(ws, params);
     }
 
     /// The pullback of [`Mpm::place_colliders`]: *adds* what the nodes' cotangents of poses and velocities give.
@@ -205,7 +206,7 @@ impl Mpm {
             let fill = |v: Vec3<T>| (v * per_dt).map(T::fill);
             *reaction = Reaction { impulse: fill(bar.force), moment: fill(bar.torque) };
         }
-        // Velocities of the bodies as the nodes saw them.
+        // The forward dynamics have overwritten the velocities of the bodies at the start of the substep.
         self.robot.motion(robot, params, robot_state);
     }
 

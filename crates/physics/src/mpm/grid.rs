@@ -4,11 +4,12 @@
 //! (PlasticineLab): v ← v_c + (1 − s) u + s P(u), with u = v − v_c, and P takes the inward part of u away and shrinks the rest
 //! by μ times it. A body that gives way takes the share β of that change (`share`).
 
-use pullback_math::{Mat3, Motion, Real, Transform, Vec3, differentiable, select};
+use pullback_math::{Motion, Real, Vec3, differentiable, select};
 
 use super::share::Approach;
-use crate::articulated::wide_geom::{WideGeom, WideGeomBar};
-use crate::collision::{Collider, Contact, MAX_CONTACTS, collide, collide_vjp};
+use crate::articulated::Model;
+use crate::articulated::wide_geom::{PointContacts, WideGeom, WideGeomBar};
+use crate::collision::{Contact, MAX_CONTACTS};
 
 /// Masses below this many times the smallest float, kg, are no material. Not a round 10⁻¹⁵: nodes at the rim carry that little, and
 /// dropping them would lose momentum.
@@ -136,24 +137,11 @@ fn wall<T: Real>(v: T, #[constant] low: T, #[constant] high: T) -> T {
     v + (inward - v) * high
 }
 
-impl<P: Real> WideGeom<'_, P> {
-    /// Contacts of the nodes at `x` with the collider.
-    #[inline(always)]
-    pub(super) fn touch(
-        &self,
-        x: Vec3<P>,
-    ) -> ([Contact<P>; MAX_CONTACTS], usize, Collider<'static, P>, Transform<P>) {
-        let mut contacts = [Contact::default(); MAX_CONTACTS];
-        let (point, at) = (Collider::sphere(P::zero()), Transform::new(Mat3::identity(), x));
-        let slots = collide(&self.collider, self.pose, &point, at, &mut contacts);
-        (contacts, slots, point, at)
-    }
-
+impl<P: Real> WideGeom<P> {
     /// Velocities of the nodes at `x` after the collider.
     #[inline(always)]
-    pub fn meet(&self, x: Vec3<P>, mut v: Vec3<P>, share: P, softness: f64) -> Vec3<P> {
-        let (contacts, slots, ..) = self.touch(x);
-        for c in &contacts[..slots] {
+    pub fn meet(&self, model: &Model, x: Vec3<P>, mut v: Vec3<P>, share: P, softness: f64) -> Vec3<P> {
+        for c in PointContacts::new(self, model, x).contacts() {
             let arm = x - self.tree_point;
             v = meet(v, c.distance, c.normal, self.body, self.friction, share, arm, P::lit(softness));
         }
@@ -163,6 +151,7 @@ impl<P: Real> WideGeom<'_, P> {
     /// The pullback of [`WideGeom::meet`]: returns the cotangents of the velocities and of the share, *adds* to the collider's.
     pub fn meet_vjp(
         &self,
+        model: &Model,
         x: Vec3<P>,
         v: Vec3<P>,
         share: P,
@@ -170,17 +159,17 @@ impl<P: Real> WideGeom<'_, P> {
         out_bar: Vec3<P>,
         bar: &mut WideGeomBar<P>,
     ) -> (Vec3<P>, P) {
-        let (contacts, slots, point, at) = self.touch(x);
+        let touch = PointContacts::new(self, model, x);
+        let contacts = touch.contacts();
         let arm = x - self.tree_point;
         let mut before = [v; MAX_CONTACTS];
-        for i in 1..slots {
+        for i in 1..contacts.len() {
             let (c, v) = (contacts[i - 1], before[i - 1]);
             before[i] = meet(v, c.distance, c.normal, self.body, self.friction, share, arm, P::lit(softness));
         }
-        let z = Vec3::new(P::zero(), P::zero(), P::zero());
-        let mut contact_bars = [Contact { position: z, normal: z, distance: P::zero() }; MAX_CONTACTS];
+        let mut contact_bars = [Contact::default(); MAX_CONTACTS];
         let (mut v_bar, mut share_bar) = (out_bar, P::zero());
-        for i in (0..slots).rev() {
+        for i in (0..contacts.len()).rev() {
             let c = contacts[i];
             let (v, distance, normal, body, friction, shared, (), ()) = meet_vjp(
                 before[i],
@@ -199,16 +188,21 @@ impl<P: Real> WideGeom<'_, P> {
             bar.friction += friction;
             share_bar += shared;
         }
-        let mut node_bar = WideGeomBar::zero().shape;
-        let bars = &contact_bars[..slots];
-        collide_vjp(&self.collider, self.pose, &point, at, bars, &mut bar.shape, &mut node_bar);
+        touch.vjp(&contact_bars, &mut bar.shape);
         (v_bar, share_bar)
     }
 
     /// Adds what the nodes at `x` bring to the collider.
-    pub(super) fn approach(&self, x: Vec3<P>, v: Vec3<P>, m: P, softness: f64, sum: &mut Approach<P>) {
-        let (contacts, slots, ..) = self.touch(x);
-        for c in &contacts[..slots] {
+    pub(super) fn approach(
+        &self,
+        model: &Model,
+        x: Vec3<P>,
+        v: Vec3<P>,
+        m: P,
+        softness: f64,
+        sum: &mut Approach<P>,
+    ) {
+        for c in PointContacts::new(self, model, x).contacts() {
             let arm = x - self.tree_point;
             let (energy, given, impulse) =
                 approach(v, m, c.distance, c.normal, self.body, arm, P::lit(softness));
@@ -221,6 +215,7 @@ impl<P: Real> WideGeom<'_, P> {
     /// The pullback of [`WideGeom::approach`]: returns the cotangents of velocities and masses, *adds* to the collider's.
     pub(super) fn approach_vjp(
         &self,
+        model: &Model,
         x: Vec3<P>,
         v: Vec3<P>,
         m: P,
@@ -228,12 +223,11 @@ impl<P: Real> WideGeom<'_, P> {
         sum_bar: &Approach<P>,
         bar: &mut WideGeomBar<P>,
     ) -> (Vec3<P>, P) {
-        let (contacts, slots, point, at) = self.touch(x);
+        let touch = PointContacts::new(self, model, x);
         let (arm, soft) = (x - self.tree_point, P::lit(softness));
-        let z = Vec3::new(P::zero(), P::zero(), P::zero());
-        let mut contact_bars = [Contact { position: z, normal: z, distance: P::zero() }; MAX_CONTACTS];
-        let (mut v_bar, mut m_bar) = (z, P::zero());
-        for (c, contact_bar) in contacts[..slots].iter().zip(&mut contact_bars) {
+        let mut contact_bars = [Contact::default(); MAX_CONTACTS];
+        let (mut v_bar, mut m_bar) = (Vec3::zero(), P::zero());
+        for (c, contact_bar) in touch.contacts().iter().zip(&mut contact_bars) {
             let (_, _, impulse) = approach(v, m, c.distance, c.normal, self.body, arm, soft);
             let (impulse_bar, frame_bar) = sum_bar.reaction.add_vjp(x - self.frame, impulse);
             bar.frame += frame_bar;
@@ -245,9 +239,7 @@ impl<P: Real> WideGeom<'_, P> {
             bar.body += body;
             (contact_bar.distance, contact_bar.normal) = (distance, normal);
         }
-        let mut node_bar = WideGeomBar::zero().shape;
-        let bars = &contact_bars[..slots];
-        collide_vjp(&self.collider, self.pose, &point, at, bars, &mut bar.shape, &mut node_bar);
+        touch.vjp(&contact_bars, &mut bar.shape);
         (v_bar, m_bar)
     }
 }

@@ -11,24 +11,29 @@ use super::colliders::Reaction;
 use super::grid::{Edges, Floor, bounded, bounded_vjp, there, velocity, velocity_vjp};
 use super::system::Mpm;
 use super::workspace::MpmWorkspace;
-use crate::articulated::ArticulatedWorkspace;
-use crate::articulated::contact::Scene;
-use crate::articulated::wide_geom::WideGeomBar;
+use crate::articulated::wide_geom::{WideGeom, WideGeomBar};
 
 impl Mpm {
     /// Momenta become velocities.
     pub(super) fn on_grid<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
         let MpmWorkspace {
-            robot, blocks, momenta, velocities, places, bounds, near, reactions, shares, ..
+            blocks,
+            momenta,
+            velocities,
+            places,
+            colliders,
+            bounds,
+            near,
+            reactions,
+            shares,
+            ..
         } = ws;
         reactions.fill(Reaction::zero());
-        let scene = self.robot.contacts(&robot.kinematics, params);
-        self.bound(&scene, bounds);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
         for slot in 0..blocks.slots() {
             let corner = blocks.corner(slot);
             self.look_around(bounds, corner, near);
-            let around = Around::new(self, &scene, robot, corner, near, shares, params);
+            let around = Around::new(self, colliders, corner, near, shares, params);
             for (n, place) in places.iter().enumerate() {
                 let at = slot * BLOCK_NODES + n * T::WIDTH;
                 let (p, m) = node_pack::<T>(&momenta[at..at + T::WIDTH]);
@@ -54,10 +59,13 @@ impl Mpm {
         10f64.ln() / self.grid.softness
     }
 
-    /// Where the colliders are.
-    pub(super) fn bound<T: Scalar>(&self, scene: &Scene<'_, T>, bounds: &mut [Bound]) {
-        for (g, bound) in self.geoms.iter().zip(bounds) {
+    /// Places the colliders for the nodes, once per substep: everywhere they are read from the workspace.
+    pub(super) fn place_geoms<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
+        let MpmWorkspace { robot, colliders, bounds, .. } = ws;
+        let scene = self.robot.contacts(&robot.kinematics, params);
+        for ((g, collider), bound) in self.geoms.iter().zip(colliders).zip(bounds) {
             let placed = scene.placed(*g);
+            *collider = scene.wide(&robot.sweep, *g, &placed);
             let first = |v: Vec3<T>| v.map(|c| c.lane(0));
             *bound = Bound {
                 centre: first(placed.pose.translation),
@@ -93,11 +101,11 @@ impl Mpm {
         params_bar: &mut [T],
     ) {
         let MpmWorkspace {
-            robot,
             blocks,
             momenta,
             bars,
             places,
+            colliders,
             bounds,
             near,
             geom_bars,
@@ -107,16 +115,14 @@ impl Mpm {
             ..
         } = ws;
         share_bars.fill(T::Pack::zero());
-        geom_bars.fill(WideGeomBar::zero());
-        let scene = self.robot.contacts(&robot.kinematics, params);
-        self.bound(&scene, bounds);
+        geom_bars.fill(WideGeomBar::default());
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
         let zero = Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
         let (mut pull_bar, mut floor_bar) = (zero, T::Pack::zero());
         for slot in 0..blocks.slots() {
             let corner = blocks.corner(slot);
             self.look_around(bounds, corner, near);
-            let around = Around::new(self, &scene, robot, corner, near, shares, params);
+            let around = Around::new(self, colliders, corner, near, shares, params);
             for (n, place) in places.iter().enumerate() {
                 let at = slot * BLOCK_NODES + n * T::WIDTH;
                 let (p, m) = node_pack::<T>(&momenta[at..at + T::WIDTH]);
@@ -182,10 +188,9 @@ pub(super) fn node_pack<T: Scalar>(nodes: &[T::Quad]) -> (Vec3<T::Pack>, T::Pack
 }
 
 /// What is around a block of nodes: colliders one after the other, then floor and walls.
-struct Around<'a, 's, T: Scalar> {
+struct Around<'a, T: Scalar> {
     mpm: &'a Mpm,
-    scene: &'a Scene<'s, T>,
-    robot: &'a ArticulatedWorkspace<T>,
+    colliders: &'a [WideGeom<T::Pack>],
     near: &'a [usize],
     shares: &'a [T::Pack],
     /// Lowest node.
@@ -203,11 +208,10 @@ struct AroundBars<'b, P> {
     floor: &'b mut P,
 }
 
-impl<'a, 's, T: Scalar> Around<'a, 's, T> {
+impl<'a, T: Scalar> Around<'a, T> {
     fn new(
         mpm: &'a Mpm,
-        scene: &'a Scene<'s, T>,
-        robot: &'a ArticulatedWorkspace<T>,
+        colliders: &'a [WideGeom<T::Pack>],
         corner: [usize; 3],
         near: &'a [usize],
         shares: &'a [T::Pack],
@@ -218,7 +222,7 @@ impl<'a, 's, T: Scalar> Around<'a, 's, T> {
         let at_edge = (0..axes).any(|a| corner[a] < margin || corner[a] + BLOCK + margin > nodes[a]);
         let [x, y, z] = corner.map(|c| T::Pack::lit(c as f64));
         let (friction, sticky) = (params[mpm.floor].fill(), floor == Floor::Sticky);
-        Around { mpm, scene, robot, near, shares, corner: Vec3 { x, y, z }, at_edge, friction, sticky }
+        Around { mpm, colliders, near, shares, corner: Vec3 { x, y, z }, at_edge, friction, sticky }
     }
 
     /// Positions of the nodes at `place` in the block, m.
@@ -249,11 +253,11 @@ impl<'a, 's, T: Scalar> Around<'a, 's, T> {
         reactions: &mut [Reaction<T::Pack>],
     ) -> Vec3<T::Pack> {
         for i in self.near {
-            let geom = self.scene.wide(&self.robot.sweep, &self.scene.placed(self.mpm.geoms[*i]));
+            let geom = &self.colliders[*i];
             let x = self.position(place);
             if !geom.away(x, T::Pack::lit(self.mpm.felt())) {
                 let before = v;
-                v = geom.meet(x, v, self.shares[*i], self.mpm.grid.softness);
+                v = geom.meet(self.mpm.robot.model(), x, v, self.shares[*i], self.mpm.grid.softness);
                 if let Some(reaction) = reactions.get_mut(*i) {
                     reaction.add(x - geom.frame, (before - v) * m);
                 }
@@ -303,13 +307,13 @@ impl<'a, 's, T: Scalar> Around<'a, 's, T> {
             *bars.floor += friction_bar;
             return v_bar;
         };
-        let geom = self.scene.wide(&self.robot.sweep, &self.scene.placed(self.mpm.geoms[*i]));
+        let (geom, model) = (&self.colliders[*i], self.mpm.robot.model());
         let x = self.position(place);
         if geom.away(x, T::Pack::lit(self.mpm.felt())) {
             return self.back(rest, place, (m, m_bar), v, out_bar, reactions, bars);
         }
         let (softness, share) = (self.mpm.grid.softness, self.shares[*i]);
-        let met = geom.meet(x, v, share, softness);
+        let met = geom.meet(model, x, v, share, softness);
         let mut met_bar = self.back(rest, place, (m, &mut *m_bar), met, out_bar, reactions, bars);
         let mut before_bar = None;
         if let Some(reaction) = reactions.get(*i) {
@@ -321,7 +325,7 @@ impl<'a, 's, T: Scalar> Around<'a, 's, T> {
             met_bar -= impulse_bar * m;
             before_bar = Some(impulse_bar * m);
         }
-        let (v_bar, share_bar) = geom.meet_vjp(x, v, share, softness, met_bar, &mut bars.geoms[*i]);
+        let (v_bar, share_bar) = geom.meet_vjp(model, x, v, share, softness, met_bar, &mut bars.geoms[*i]);
         bars.shares[*i] += share_bar;
         before_bar.map_or(v_bar, |bar| v_bar + bar)
     }

@@ -91,17 +91,15 @@ impl Mpm {
         if !self.is_coupled() {
             return;
         }
-        let MpmWorkspace { robot, blocks, momenta, places, bounds, near, approaches, shares, .. } = ws;
+        let MpmWorkspace { blocks, momenta, places, colliders, bounds, near, approaches, shares, .. } = ws;
         approaches.fill(Approach::zero());
-        let scene = self.robot.contacts(&robot.kinematics, params);
-        self.bound(&scene, bounds);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
         for slot in 0..blocks.slots() {
             let corner = blocks.corner(slot);
             self.look_around(bounds, corner, near);
             near.retain(|i| self.gives(*i).is_some());
             for i in near.iter() {
-                let geom = scene.wide(&robot.sweep, &scene.placed(self.geoms[*i]));
+                let (geom, model) = (&colliders[*i], self.robot.model());
                 for (n, place) in places.iter().enumerate() {
                     let x = self.at::<T>(corner, *place);
                     if geom.away(x, T::Pack::lit(self.felt())) {
@@ -109,7 +107,8 @@ impl Mpm {
                     }
                     let at = slot * BLOCK_NODES + n * T::WIDTH;
                     let (p, m) = node_pack::<T>(&momenta[at..at + T::WIDTH]);
-                    geom.approach(x, velocity(p, m, pull), m, self.grid.softness, &mut approaches[*i]);
+                    let v = velocity(p, m, pull);
+                    geom.approach(model, x, v, m, self.grid.softness, &mut approaches[*i]);
                 }
             }
         }
@@ -132,7 +131,7 @@ impl Mpm {
         if !self.is_coupled() {
             return;
         }
-        let MpmWorkspace { robot, blocks, momenta, bars, places, bounds, near, geom_bars, .. } = ws;
+        let MpmWorkspace { blocks, momenta, bars, places, colliders, bounds, near, geom_bars, .. } = ws;
         let MpmWorkspace { approaches, approach_bars, share_bars, .. } = ws;
         // β to the sums of each geom.
         for (i, bar) in approach_bars.iter_mut().enumerate() {
@@ -157,8 +156,6 @@ impl Mpm {
             }
         }
 
-        let scene = self.robot.contacts(&robot.kinematics, params);
-        self.bound(&scene, bounds);
         let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
         let mut pull_bar = Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
         for slot in 0..blocks.slots() {
@@ -166,7 +163,7 @@ impl Mpm {
             self.look_around(bounds, corner, near);
             near.retain(|i| self.gives(*i).is_some());
             for i in near.iter() {
-                let geom = scene.wide(&robot.sweep, &scene.placed(self.geoms[*i]));
+                let (geom, model) = (&colliders[*i], self.robot.model());
                 for (n, place) in places.iter().enumerate() {
                     let x = self.at::<T>(corner, *place);
                     let at = slot * BLOCK_NODES + n * T::WIDTH;
@@ -176,7 +173,7 @@ impl Mpm {
                     }
                     let (v, softness) = (velocity(p, m, pull), self.grid.softness);
                     let (v_bar, m_bar) =
-                        geom.approach_vjp(x, v, m, softness, &approach_bars[*i], &mut geom_bars[*i]);
+                        geom.approach_vjp(model, x, v, m, softness, &approach_bars[*i], &mut geom_bars[*i]);
                     let (p_bar, m_from_v, pulled) = velocity_vjp(p, m, pull, v_bar);
                     pull_bar += pulled;
                     let m_bar = m_bar + m_from_v;

@@ -14,7 +14,7 @@ use super::stencil::{Kernel, TILE_LENGTH};
 use super::stress::{Decomposed, Handed, decompositions};
 use super::system::Mpm;
 use crate::articulated::ArticulatedWorkspace;
-use crate::articulated::wide_geom::WideGeomBar;
+use crate::articulated::wide_geom::{WideGeom, WideGeomBar};
 
 /// Particles whose singular values the pullback of a substep keeps: a third of a megabyte in single precision. Large clouds have
 /// the rest computed twice.
@@ -52,7 +52,9 @@ pub struct MpmWorkspace<T: Scalar> {
     pub(super) bars: Vec<T::Quad>,
     /// Where the nodes of a block are in it, pack by pack.
     pub(super) places: Vec<Vec3<T::Pack>>,
-    /// Where the geoms are.
+    /// The geoms that deflect, placed once per substep.
+    pub(super) colliders: Vec<WideGeom<T::Pack>>,
+    /// Balls around them.
     pub(super) bounds: Vec<Bound>,
     /// Geoms near a block.
     pub(super) near: Vec<usize>,
@@ -100,9 +102,10 @@ impl<T: Scalar> MpmWorkspace<T> {
             velocities: nodes.clone(),
             bars: nodes,
             places: (0..BLOCK_NODES).step_by(T::WIDTH).map(place).collect(),
+            colliders: vec![WideGeom::default(); geoms],
             bounds: vec![Bound::zero(); geoms],
             near: Vec::with_capacity(mpm.geoms.len()),
-            geom_bars: vec![WideGeomBar::zero(); mpm.geoms.len()],
+            geom_bars: vec![WideGeomBar::default(); mpm.geoms.len()],
             velocity_bars: vec![Force::zero(); bodies],
             wrenches: vec![Force::zero(); bodies],
         }
@@ -129,6 +132,7 @@ impl<T: Scalar> Workspace for MpmWorkspace<T> {
             + (self.approaches.capacity() + self.approach_bars.capacity()) * size_of::<Approach<T::Pack>>()
             + (self.shares.capacity() + self.share_bars.capacity()) * size_of::<T::Pack>()
             + self.places.capacity() * size_of::<Vec3<T::Pack>>()
+            + self.colliders.capacity() * size_of::<WideGeom<T::Pack>>()
             + self.bounds.capacity() * size_of::<Bound>()
             + self.near.capacity() * size_of::<usize>()
             + self.geom_bars.capacity() * size_of::<WideGeomBar<T::Pack>>()

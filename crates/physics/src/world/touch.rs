@@ -79,7 +79,8 @@ impl<'a, T: Real> Touching<'a, T> {
         let (law, form) = (wide_law(self.law), self.scene.model.options.contact_damping);
         for &g in geoms {
             let placed = self.scene.placed(g);
-            let geom = self.scene.wide(self.sweep, &placed);
+            let geom = self.scene.wide(self.sweep, g, &placed);
+            let collider = geom.collider(self.scene.model);
             let ball = Collider::sphere(self.radius.fill());
             let (mut push, mut turn) = (Vec3::zero(), Vec3::zero());
             for pack in 0..self.packs() {
@@ -90,7 +91,7 @@ impl<'a, T: Real> Touching<'a, T> {
                 let v = self.gather(pack, self.particles.v);
                 let mut contacts = [Contact::default(); MAX_CONTACTS];
                 let at = Transform::new(Mat3::identity(), x);
-                let slots = collide(&geom.collider, geom.pose, &ball, at, &mut contacts);
+                let slots = collide(&collider, geom.pose, &ball, at, &mut contacts);
                 for contact in &mut contacts[..slots] {
                     contact.distance += self.absent(pack);
                     let (f, torque) =
@@ -122,11 +123,12 @@ impl<'a, T: Real> Touching<'a, T> {
         let zero = || Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
         for &g in geoms {
             let placed = self.scene.placed(g);
-            let geom = self.scene.wide(self.sweep, &placed);
+            let geom = self.scene.wide(self.sweep, g, &placed);
+            let collider = geom.collider(self.scene.model);
             let ball = Collider::sphere(self.radius.fill());
             let (push, turn) =
                 (push_bars[placed.body].force.map(T::fill), push_bars[placed.body].torque.map(T::fill));
-            let mut geom_bar = WideGeomBar::zero();
+            let mut geom_bar = WideGeomBar::default();
             let (mut radius_bar, mut law_bar) = (T::Pack::zero(), PenaltyLaw::<T::Pack>::default());
             for pack in 0..self.packs() {
                 let x = self.gather(pack, self.particles.x);
@@ -137,7 +139,7 @@ impl<'a, T: Real> Touching<'a, T> {
                 let f_bar = self.gather(pack, force_bar);
                 let mut contacts = [Contact::default(); MAX_CONTACTS];
                 let at = Transform::new(Mat3::identity(), x);
-                let slots = collide(&geom.collider, geom.pose, &ball, at, &mut contacts);
+                let slots = collide(&collider, geom.pose, &ball, at, &mut contacts);
                 let none = Contact { position: zero(), normal: zero(), distance: T::Pack::zero() };
                 let mut contact_bars = [none; MAX_CONTACTS];
                 let (mut v_bar, mut work) = (zero(), T::Pack::zero());
@@ -166,9 +168,9 @@ impl<'a, T: Real> Touching<'a, T> {
                     law_bar.friction_slope += law.friction_slope;
                     work += f.dot(f_bar);
                 }
-                let mut ball_bar = WideGeomBar::zero().shape;
+                let mut ball_bar = WideGeomBar::default().shape;
                 let slots = &contact_bars[..slots];
-                collide_vjp(&geom.collider, geom.pose, &ball, at, slots, &mut geom_bar.shape, &mut ball_bar);
+                collide_vjp(&collider, geom.pose, &ball, at, slots, &mut geom_bar.shape, &mut ball_bar);
                 radius_bar += ball_bar.size.x;
                 let first = pack * T::WIDTH;
                 for i in 0..T::WIDTH.min(self.particles.x.len() - first) {

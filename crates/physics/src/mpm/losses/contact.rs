@@ -8,9 +8,9 @@
 use pullback_core::{ConfigError, VectorField};
 use pullback_math::{Force, Mask, Real, Scalar, Vec3, select};
 
-use crate::articulated::wide_geom::{WideGeom, WideGeomBar};
+use crate::articulated::wide_geom::{PointContacts, WideGeom, WideGeomBar};
 use crate::articulated::{ArticulatedWorkspace, Model};
-use crate::collision::{Contact, MAX_CONTACTS, collide_vjp};
+use crate::collision::{Contact, MAX_CONTACTS};
 use crate::mpm::Mpm;
 
 /// Sharpness of the soft distance, 1/m².
@@ -123,9 +123,9 @@ impl<T: Scalar> ContactScratch<T> {
     fn measure(&mut self, mpm: &Mpm, params: &[T], group: &[usize], x: &[[T; 3]]) {
         let scene = mpm.robot().contacts(&self.robot.kinematics, params);
         for (i, g) in group.iter().enumerate() {
-            let geom = scene.wide(&self.robot.sweep, &scene.placed(*g));
+            let geom = scene.wide(&self.robot.sweep, *g, &scene.placed(*g));
             for first in (0..x.len()).step_by(T::WIDTH) {
-                let gap = gap(&geom, pack::<T>(x, first)).max(T::Pack::zero());
+                let gap = gap(scene.model, &geom, pack::<T>(x, first)).max(T::Pack::zero());
                 for (lane, near) in self.near[first..].iter_mut().take(T::WIDTH).enumerate() {
                     let d = T::unpack(&gap, lane);
                     if i == 0 || d.lt(near.0).any() {
@@ -183,27 +183,34 @@ fn pack<T: Scalar>(x: &[[T; 3]], first: usize) -> Vec3<T::Pack> {
 
 /// Signed distance of points to a geom.
 #[inline(always)]
-fn gap<P: Real>(geom: &WideGeom<'_, P>, x: Vec3<P>) -> P {
-    let (contacts, slots, ..) = geom.touch(x);
-    contacts[1..slots].iter().fold(contacts[0].distance, |d, c| d.min(c.distance))
+fn gap<P: Real>(model: &Model, geom: &WideGeom<P>, x: Vec3<P>) -> P {
+    smallest(PointContacts::new(geom, model, x).contacts())
+}
+
+#[inline(always)]
+fn smallest<P: Real>(contacts: &[Contact<P>]) -> P {
+    contacts[1..].iter().fold(contacts[0].distance, |d, c| d.min(c.distance))
 }
 
 /// The pullback of [`gap`]: returns the cotangent of the points, *adds* to the geom's.
-fn gap_vjp<P: Real>(geom: &WideGeom<'_, P>, x: Vec3<P>, gap_bar: P, bar: &mut WideGeomBar<P>) -> Vec3<P> {
-    let (contacts, slots, point, at) = geom.touch(x);
-    let z = Vec3::new(P::zero(), P::zero(), P::zero());
-    let mut bars = [Contact { position: z, normal: z, distance: P::zero() }; MAX_CONTACTS];
-    let gap = contacts[1..slots].iter().fold(contacts[0].distance, |d, c| d.min(c.distance));
+fn gap_vjp<P: Real>(
+    model: &Model,
+    geom: &WideGeom<P>,
+    x: Vec3<P>,
+    gap_bar: P,
+    bar: &mut WideGeomBar<P>,
+) -> Vec3<P> {
+    let touch = PointContacts::new(geom, model, x);
+    let mut bars = [Contact::default(); MAX_CONTACTS];
+    let gap = smallest(touch.contacts());
     let mut left = gap_bar;
-    for (bar, c) in bars[..slots].iter_mut().zip(&contacts) {
+    for (bar, c) in bars.iter_mut().zip(touch.contacts()) {
         // All of it to the first slot that is the smallest.
         let taken = c.distance.le(gap);
         bar.distance = select(taken, left, P::zero());
         left = select(taken, P::zero(), left);
     }
-    let mut point_bar = WideGeomBar::zero().shape;
-    collide_vjp(&geom.collider, geom.pose, &point, at, &bars[..slots], &mut bar.shape, &mut point_bar);
-    point_bar.pose.translation
+    touch.vjp(&bars, &mut bar.shape)
 }
 
 /// Σ D² over tools, m². `params` are those of the system, `q` and `x` as [`Mpm::split`] hands them out.
@@ -260,8 +267,8 @@ pub fn contact_distance_vjp<T: Scalar>(
         let scene = mpm.robot().contacts(&robot.kinematics, params);
         for g in group {
             let placed = scene.placed(*g);
-            let geom = scene.wide(&robot.sweep, &placed);
-            let mut geom_bar = WideGeomBar::zero();
+            let geom = scene.wide(&robot.sweep, *g, &placed);
+            let mut geom_bar = WideGeomBar::default();
             for first in particles.clone().step_by(T::WIDTH) {
                 let end = particles.end.min(first + T::WIDTH);
                 if near[first..end].iter().all(|n| n.1 != *g as u32) {
@@ -282,7 +289,7 @@ pub fn contact_distance_vjp<T: Scalar>(
                         }
                     }
                 });
-                let bars = gap_vjp(&geom, pack::<T>(x, first), gap_bar, &mut geom_bar);
+                let bars = gap_vjp(scene.model, &geom, pack::<T>(x, first), gap_bar, &mut geom_bar);
                 for p in first..end {
                     let bar = T::unpack_vector(&bars, p - first);
                     for axis in 0..3 {
