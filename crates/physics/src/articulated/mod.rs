@@ -10,6 +10,7 @@ pub mod coordinates;
 pub mod coupling;
 mod dynamics;
 mod field;
+pub(crate) mod geom_lanes;
 pub mod heightfield;
 pub mod joint_forces;
 pub mod kinematic_params;
@@ -19,7 +20,6 @@ pub mod model;
 pub mod restitution;
 pub mod rnea;
 pub mod tree;
-pub(crate) mod wide_geom;
 
 pub use dynamics::ArticulatedWorkspace;
 pub use field::Articulated;

@@ -3,11 +3,11 @@
 use super::common::{Function, assert_judged, check, flat};
 use pullback_core::random::Random;
 use pullback_math::{Scalar, Vec3};
-use pullback_physics::mpm::cloud::random_box;
 use pullback_physics::mpm::losses::centre::{centre_distance, centre_distance_vjp};
 use pullback_physics::mpm::losses::flatness::*;
 use pullback_physics::mpm::losses::mirror::{hand_flip_reward, hand_flip_reward_vjp, mirror_distance};
 use pullback_physics::mpm::losses::spill::*;
+use pullback_physics::mpm::particles::random_box;
 
 /// What a loss of positions alone, and of one or two more numbers, is.
 #[derive(Clone, Copy, Debug)]

@@ -33,7 +33,6 @@
 
 mod blueprint;
 mod dough;
-pub mod geared;
 mod hand;
 pub mod objectives;
 mod plasticine;

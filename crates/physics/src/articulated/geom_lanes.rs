@@ -9,38 +9,38 @@ use crate::collision::{Collider, Contact, MAX_CONTACTS, ShapeBar, collide, colli
 
 /// A placed geom, the same in every lane. It borrows nothing, so that a workspace can keep it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WideGeom<P> {
+pub(crate) struct GeomLanes<P> {
     /// Index of the geom in the model.
     geom: usize,
     size: Vec3<P>,
     pub pose: Transform<P>,
-    /// How its body moves, about the tree's point.
-    pub body: Motion<P>,
+    /// Spatial velocity of its body about `tree_point`.
+    pub motion: Motion<P>,
     pub tree_point: Vec3<P>,
-    /// Origin of its body's frame.
-    pub frame: Vec3<P>,
+    /// Origin of its body's frame, m.
+    pub body_origin: Vec3<P>,
     pub friction: P,
-    /// Radius of a ball around the geom's origin that holds it; infinite for a plane.
-    reach: f64,
+    /// Radius of the bounding sphere around the geom's origin, m; infinite for a plane.
+    bounding_radius: f64,
 }
 
-impl<P: Real> WideGeom<P> {
+impl<P: Real> GeomLanes<P> {
     /// Its shape; `model` is the one that it was placed from.
     #[inline(always)]
     pub fn collider<'m>(&self, model: &'m Model) -> Collider<'m, P> {
         Collider::<f64>::of_shape(model, &model.geoms[self.geom].shape).with_size(self.size)
     }
 
-    /// Whether all points at `x` are surely farther away than `within`.
+    /// Whether the bounding sphere is farther than `distance` from all points at `x`.
     #[inline(always)]
-    pub fn away(&self, x: Vec3<P>, within: P) -> bool {
-        let between = x - self.pose.translation;
-        let gap = if self.reach.is_finite() {
-            between.norm() - P::lit(self.reach)
+    pub fn is_beyond(&self, distance: P, x: Vec3<P>) -> bool {
+        let offset = x - self.pose.translation;
+        let gap = if self.bounding_radius.is_finite() {
+            offset.norm() - P::lit(self.bounding_radius)
         } else {
-            between.dot(self.pose.rotation.c2)
+            offset.dot(self.pose.rotation.c2)
         };
-        gap.gt(within).all()
+        gap.gt(distance).all()
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct PointContacts<'m, P> {
 impl<'m, P: Real> PointContacts<'m, P> {
     /// The contacts of the points at `x`; `model` is the one that the geom was placed from.
     #[inline(always)]
-    pub fn new(geom: &WideGeom<P>, model: &'m Model, x: Vec3<P>) -> Self {
+    pub fn new(geom: &GeomLanes<P>, model: &'m Model, x: Vec3<P>) -> Self {
         let (collider, pose) = (geom.collider(model), geom.pose);
         let points = Transform::new(Mat3::identity(), x);
         let mut contacts = [Contact::default(); MAX_CONTACTS];
@@ -70,8 +70,8 @@ impl<'m, P: Real> PointContacts<'m, P> {
         &self.contacts[..self.slots]
     }
 
-    /// The pullback of [`PointContacts::new`] from the cotangents of the contacts, of which it reads as many as there are slots:
-    /// returns the cotangent of the points, *adds* to that of the shape.
+    /// The pullback of [`PointContacts::new`] from the cotangents of its contacts, the first of `bars`.
+    /// Returns the cotangent of the points, *adds* to that of the shape.
     pub fn vjp(&self, bars: &[Contact<P>; MAX_CONTACTS], shape_bar: &mut ShapeBar<P>) -> Vec3<P> {
         let (point, mut point_bar) = (Collider::sphere(P::zero()), ShapeBar::default());
         let bars = &bars[..self.slots];
@@ -80,47 +80,47 @@ impl<'m, P: Real> PointContacts<'m, P> {
     }
 }
 
-/// Cotangents of a [`WideGeom`], place by place.
+/// Cotangents of a [`GeomLanes`], lane by lane.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct WideGeomBar<P> {
+pub(crate) struct GeomLanesBar<P> {
     pub shape: ShapeBar<P>,
-    pub body: Motion<P>,
-    pub frame: Vec3<P>,
+    pub motion: Motion<P>,
+    pub body_origin: Vec3<P>,
     pub friction: P,
 }
 
 impl<T: Real> Scene<'_, T> {
-    /// A placed geom for packs of points.
-    pub fn wide(&self, sweep: &Sweep<T>, geom: usize, placed: &Placed<'_, T>) -> WideGeom<T::Pack> {
+    /// A placed geom, broadcast over the lanes of a pack.
+    pub fn lanes(&self, sweep: &Sweep<T>, geom: usize, placed: &Placed<'_, T>) -> GeomLanes<T::Pack> {
         let fill = |v: Vec3<T>| v.map(T::fill);
-        let body = sweep.velocities[placed.body];
-        WideGeom {
+        let motion = sweep.velocities[placed.body];
+        GeomLanes {
             geom,
             size: fill(placed.collider.size),
             pose: Transform::new(placed.pose.rotation.map(T::fill), fill(placed.pose.translation)),
-            body: Motion::new(fill(body.angular), fill(body.linear)),
+            motion: Motion::new(fill(motion.angular), fill(motion.linear)),
             tree_point: fill(self.kinematics.origins[placed.body]),
-            frame: fill(self.kinematics.world_from_body[placed.body].translation),
+            body_origin: fill(self.kinematics.world_from_body[placed.body].translation),
             friction: placed.friction.fill(),
-            reach: placed.collider.bounding_radius(),
+            bounding_radius: placed.collider.bounding_radius(),
         }
     }
 
-    /// The pullback of [`Scene::wide`] and [`Scene::placed`]: *adds* to the cotangents of body velocities, to the wrenches on
-    /// displacements of the bodies, and to the parameters.
-    pub fn wide_vjp(
+    /// The pullback of [`Scene::lanes`] and [`Scene::placed`]: *adds* to the cotangents of body velocities, to the wrenches
+    /// on displacements of the bodies, and to the parameters.
+    pub fn lanes_vjp(
         &self,
         geom: usize,
         placed: &Placed<'_, T>,
-        bar: &WideGeomBar<T::Pack>,
+        bar: &GeomLanesBar<T::Pack>,
         velocity_bars: &mut [Force<T>],
         wrenches: &mut [Force<T>],
         params_bar: &mut [T],
     ) {
-        let body = bar.body;
-        velocity_bars[placed.body] += Force::new(T::total_vector(body.angular), T::total_vector(body.linear));
+        let (angular, linear) = (T::total_vector(bar.motion.angular), T::total_vector(bar.motion.linear));
+        velocity_bars[placed.body] += Force::new(angular, linear);
         wrenches[placed.body] +=
-            Force::at_point(T::total_vector(bar.frame), self.kinematics.arm(placed.body));
+            Force::at_point(T::total_vector(bar.body_origin), self.kinematics.arm(placed.body));
         let r = bar.shape.pose.rotation;
         let [c0, c1, c2] = [r.c0, r.c1, r.c2].map(T::total_vector);
         let pose = Transform::new(Mat3::from_cols(c0, c1, c2), T::total_vector(bar.shape.pose.translation));
