@@ -11,6 +11,7 @@ pub mod coordinates;
 pub mod coupling;
 mod dynamics;
 mod field;
+pub mod geom_lanes;
 pub mod joint_forces;
 pub mod kinematic_params;
 pub mod kinematics;
@@ -21,7 +22,6 @@ pub mod params;
 pub mod restitution;
 pub mod rnea;
 pub mod tree;
-pub mod wide_geom;
 
 pub use dynamics::ArticulatedWorkspace;
 pub use field::Articulated;

@@ -69,7 +69,7 @@ scalar_is_flat!([] wide::f64x8);
 scalar_is_flat!([] wide::f32x8);
 scalar_is_flat!([] wide::f32x16);
 scalar_is_flat!([T: Real] Dual<T>);
-scalar_is_flat!([T: Real] crate::Twin<T>);
+scalar_is_flat!([T: Real] crate::RegisterPair<T>);
 
 impl<T, X: Flat<T>, const N: usize> Flat<T> for [X; N] {
     const LEN: usize = N * X::LEN;

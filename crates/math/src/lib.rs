@@ -33,6 +33,7 @@ pub mod quad;
 pub mod quat;
 pub mod quat_exp;
 pub mod real;
+pub mod register_pair;
 pub mod scalar;
 pub mod spatial;
 pub mod spectral;
@@ -40,7 +41,6 @@ pub mod svd3;
 pub mod sym_mat3;
 pub mod symmetric_eigen;
 pub mod transform;
-pub mod twin;
 pub mod vec3;
 
 pub use cotangent::{Accumulate, Cotangent, constant};
@@ -59,6 +59,7 @@ pub use quad::Scalar;
 pub use quat::Quat;
 pub use quat_exp::{rotation_vector_rate, rotation_vector_rate_vjp};
 pub use real::{Mask, Real, Select, select, select_vjp};
+pub use register_pair::RegisterPair;
 pub use spatial::{Force, Motion};
 pub use spectral::{SpectralMap, spectral_map, spectral_map_at, spectral_map_at_vjp, spectral_map_vjp};
 pub use svd3::{Svd3, singular_values, singular_values_vjp, svd, svd_vjp};
@@ -67,5 +68,4 @@ pub use symmetric_eigen::{
     SymmetricEigen, symmetric_eigen, symmetric_eigen_vjp, symmetric_eigenvalues, symmetric_eigenvalues_vjp,
 };
 pub use transform::Transform;
-pub use twin::Twin;
 pub use vec3::Vec3;

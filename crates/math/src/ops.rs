@@ -82,4 +82,4 @@ scalar_operator_vjps!([] wide::f64x8);
 scalar_operator_vjps!([] wide::f32x8);
 scalar_operator_vjps!([] wide::f32x16);
 scalar_operator_vjps!([T: crate::Real] crate::Dual<T>);
-scalar_operator_vjps!([T: crate::Real] crate::Twin<T>);
+scalar_operator_vjps!([T: crate::Real] crate::RegisterPair<T>);

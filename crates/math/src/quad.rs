@@ -5,7 +5,7 @@
 //! cell is this particle in?) cannot run on lanes of environments; it asks for a `Scalar` instead of a [`Real`].
 
 use crate::lanes::{f32x4, f32x16, f64x4, f64x8};
-use crate::{Dual, Real, Twin, Vec3};
+use crate::{Dual, Real, RegisterPair, Vec3};
 
 /// A [`Real`] that is a single number: `f64`, `f32`, or [`Dual`] over one.
 pub trait Scalar: Real {
@@ -92,7 +92,7 @@ macro_rules! scalar {
         }
     };
 }
-scalar!(f64, f64x4, Twin<f64x8>, Twin::<f64x8>::lit, join_f64, part_f64, repeated_f64);
+scalar!(f64, f64x4, RegisterPair<f64x8>, RegisterPair::<f64x8>::lit, join_f64, part_f64, repeated_f64);
 scalar!(f32, f32x4, f32x16, f32x16::splat, join_f32, bytemuck::cast, repeated_f32);
 
 /// Read where they are: a copy would pass through memory quad by quad, and reading the row would wait for all four.
@@ -102,13 +102,13 @@ fn join_f32(quads: &[f32x4; 4]) -> f32x16 {
 }
 
 #[inline(always)]
-fn join_f64(quads: &[f64x4; 4]) -> Twin<f64x8> {
+fn join_f64(quads: &[f64x4; 4]) -> RegisterPair<f64x8> {
     let half = |h: usize| bytemuck::pod_read_unaligned(bytemuck::bytes_of(&quads.as_chunks::<2>().0[h]));
-    Twin(half(0), half(1))
+    RegisterPair(half(0), half(1))
 }
 
 #[inline(always)]
-fn part_f64(row: Twin<f64x8>) -> [f64x4; 4] {
+fn part_f64(row: RegisterPair<f64x8>) -> [f64x4; 4] {
     bytemuck::cast([row.0, row.1])
 }
 
@@ -119,9 +119,9 @@ fn repeated_f32([a, b, c, d]: [f32; 4]) -> f32x16 {
 }
 
 #[inline(always)]
-fn repeated_f64([a, b, c, d]: [f64; 4]) -> Twin<f64x8> {
+fn repeated_f64([a, b, c, d]: [f64; 4]) -> RegisterPair<f64x8> {
     let half = f64x8::from([a, b, c, d, a, b, c, d]);
-    Twin(half, half)
+    RegisterPair(half, half)
 }
 
 impl<T: Scalar> Scalar for Dual<T> {

@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 use pullback_articulated::{Body, Geom, Joint, JointKind, Model, Shape};
 use pullback_core::{Bars, Described, Point, System, Workspace};
 use pullback_math::{Quat, Scalar, SymMat3, Vec3};
-use pullback_mpm::cloud::random_box;
-use pullback_mpm::{Cloud, Grid, Mpm, Stuff};
+use pullback_mpm::particles::random_box;
+use pullback_mpm::{Elastic, Elastoplastic, Grid, Material, Mpm, Particles};
 
-const MATERIALS: [(&str, Stuff); 2] =
-    [("von-mises", Stuff::VonMises(4e3, 0.2, 130.0)), ("neo-hookean", Stuff::NeoHookean(4e3, 0.2))];
+const MATERIALS: [(&str, Material); 2] = [
+    ("von-mises", Material::VonMises(Elastoplastic { young: 4e3, poisson: 0.2, yield_stress: 130.0 })),
+    ("neo-hookean", Material::NeoHookean(Elastic { young: 4e3, poisson: 0.2 })),
+];
 
 /// A sphere that slides up and down.
 fn tool() -> Model {
@@ -33,16 +35,15 @@ fn tool() -> Model {
 }
 
 /// Particles as dense as 2,500 in a box of 20 cm.
-fn scene(stuff: Stuff, particles: usize) -> Result<Mpm, Box<dyn std::error::Error>> {
-    let edge = 0.2 * (particles as f64 / 2500.0).cbrt();
-    let places =
-        random_box(particles, Vec3::new(0.5, 0.5, 0.08 + edge / 2.0), Vec3::new(edge, edge, edge), 1);
-    let mut cloud = Cloud::default();
-    let volume = edge.powi(3) / particles as f64;
-    cloud.add("dough", stuff, 1.0, volume, &places, Vec3::new(0.1, 0.0, -0.5))?;
+fn scene(material: Material, count: usize) -> Result<Mpm, Box<dyn std::error::Error>> {
+    let edge = 0.2 * (count as f64 / 2500.0).cbrt();
+    let positions = random_box(count, Vec3::new(0.5, 0.5, 0.08 + edge / 2.0), Vec3::new(edge, edge, edge), 1);
+    let mut particles = Particles::default();
+    let volume = edge.powi(3) / count as f64;
+    particles.add("dough", material, 1.0, volume, &positions, Vec3::new(0.1, 0.0, -0.5))?;
     let mut model = tool();
     model.bodies[1].position.z = 0.08 + edge + 0.04;
-    Ok(Mpm::new(Grid::cube(48), cloud, model.compile()?, 5e-5)?)
+    Ok(Mpm::new(Grid::cube(48), particles, model.compile()?, 5e-5)?)
 }
 
 /// Shortest of `n` runs.
@@ -58,10 +59,10 @@ fn shortest(n: usize, mut run: impl FnMut()) -> Duration {
 fn measure<T: Scalar>(
     kind: &str,
     name: &str,
-    stuff: Stuff,
+    material: Material,
     particles: usize,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let mpm = scene(stuff, particles)?;
+    let mpm = scene(material, particles)?;
     let lift = |x: Vec<f64>| x.into_iter().map(T::lit).collect::<Vec<T>>();
     let layout = mpm.layout();
     let (params, mut state) = (lift(layout.params.defaults()), lift(layout.state.defaults()));
@@ -106,7 +107,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let named = wanted.iter().any(|w| all.contains(&w.as_str()));
         !named || wanted.iter().any(|w| w == what)
     };
-    for (name, stuff) in MATERIALS {
+    for (name, material) in MATERIALS {
         for particles in [2_500, 30_000] {
             if !asked(name, &["von-mises", "neo-hookean"])
                 || !asked(&particles.to_string(), &["2500", "30000"])
@@ -114,10 +115,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 continue;
             }
             if asked("f32", &["f32", "f64"]) {
-                measure::<f32>("f32", name, stuff, particles)?;
+                measure::<f32>("f32", name, material, particles)?;
             }
             if asked("f64", &["f32", "f64"]) {
-                measure::<f64>("f64", name, stuff, particles)?;
+                measure::<f64>("f64", name, material, particles)?;
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Sparse grids: which blocks of 4×4×4 nodes are in use, and which particles belong to each.
 //!
-//! A particle belongs to the block of its lowest node, and within it to the cell of that node. Particles are sorted by block, then
-//! by cell, then by number, so results depend on nothing else. All particles of a block write to one *tile* of 6×6×6
-//! nodes, small enough to stay in the nearest cache: the block and what its particles reach beyond it. Tiles are then
-//! added to the blocks of nodes, in rising order. Only blocks in use are touched; nothing is cleared elsewhere.
+//! A particle belongs to the block of its lowest node, and within it to the cell of that node. Particles are sorted by block,
+//! then by cell, then by index, so that results depend on nothing else. All particles of a block write to one *tile* of 6×6×6
+//! nodes: the block and its halo of two nodes, small enough for the first-level cache. Tiles are then added to the blocks of
+//! nodes, in rising order. Only blocks in use are cleared.
 
 use pullback_core::Workspace;
 use pullback_math::Scalar;
@@ -14,8 +14,8 @@ use super::stencil::{TILE, TILE_LENGTH};
 pub const BLOCK: usize = 4;
 /// Nodes of a block.
 pub const BLOCK_NODES: usize = BLOCK * BLOCK * BLOCK;
-/// Nodes that a tile reaches beyond its block, along one edge.
-const OVER: usize = TILE - BLOCK;
+/// Nodes of a tile beyond its block, along one edge.
+const HALO: usize = TILE - BLOCK;
 /// No slot.
 const NONE: u32 = u32::MAX;
 
@@ -24,8 +24,8 @@ const NONE: u32 = u32::MAX;
 pub struct Blocks {
     /// Blocks along each axis.
     dims: [usize; 3],
-    /// Particle count, then place, of each block; zero between builds.
-    fill: Vec<u32>,
+    /// Counting sort by block: particles of each block, then the position in `order` of its next one; zero between builds.
+    counts: Vec<u32>,
     /// Block and cell of each particle.
     keys: Vec<u32>,
     /// Particles in the order of their cells.
@@ -47,8 +47,8 @@ struct Tile {
     /// First particle in `order`, and one past the last.
     first: u32,
     end: u32,
-    /// Which of [`NEIGHBOURS`] its particles reach.
-    reach: u8,
+    /// Which of [`NEIGHBOURS`] its particles reach, one bit each.
+    neighbours: u8,
 }
 
 impl Blocks {
@@ -58,18 +58,18 @@ impl Blocks {
         let count = dims.iter().product();
         Blocks {
             dims,
-            fill: vec![0; count],
+            counts: vec![0; count],
             keys: vec![0; particles],
             by_cell: vec![0; particles],
             order: vec![0; particles],
             tiles: Vec::with_capacity(particles.min(count)),
-            nodes: Vec::with_capacity(Self::most_slots(nodes, particles)),
+            nodes: Vec::with_capacity(Self::max_slots(nodes, particles)),
             slot_of: vec![NONE; count],
         }
     }
 
     /// Largest number of blocks of nodes that `particles` can reach.
-    pub fn most_slots(nodes: [usize; 3], particles: usize) -> usize {
+    pub fn max_slots(nodes: [usize; 3], particles: usize) -> usize {
         nodes.map(|n| n.div_ceil(BLOCK)).iter().product::<usize>().min(NEIGHBOURS.len() * particles)
     }
 
@@ -111,46 +111,48 @@ impl Blocks {
             let [i, j, k] = base.map(|b| b % BLOCK);
             let cell = (k * BLOCK + i) * BLOCK + j;
             self.keys[p] = (block * BLOCK_NODES + cell) as u32;
-            self.fill[block] += 1;
+            self.counts[block] += 1;
             cells[cell] += 1;
         }
-        // By cell, then by block; both keep the order they find.
-        let mut next = 0;
-        for cell in &mut cells {
-            next += std::mem::replace(cell, next);
+        // Stable counting sorts: by cell, then by block.
+        let mut first = 0;
+        for count in &mut cells {
+            first += std::mem::replace(count, first);
         }
+        let mut next_of_cell = cells;
         for (p, key) in self.keys.iter().enumerate() {
-            let place = &mut cells[*key as usize % BLOCK_NODES];
-            self.by_cell[*place as usize] = p as u32;
-            *place += 1;
+            let next = &mut next_of_cell[*key as usize % BLOCK_NODES];
+            self.by_cell[*next as usize] = p as u32;
+            *next += 1;
         }
         let mut first = 0;
-        for (block, fill) in self.fill.iter_mut().enumerate() {
-            let end = first + *fill;
-            if *fill > 0 {
-                self.tiles.push(Tile { block: block as u32, first, end, reach: 0 });
-                *fill = first;
+        for (block, count) in self.counts.iter_mut().enumerate() {
+            let end = first + *count;
+            if *count > 0 {
+                self.tiles.push(Tile { block: block as u32, first, end, neighbours: 0 });
+                *count = first;
             }
             first = end;
         }
+        let next_of_block = &mut self.counts;
         for p in &self.by_cell {
-            let place = &mut self.fill[self.keys[*p as usize] as usize / BLOCK_NODES];
-            self.order[*place as usize] = *p;
-            *place += 1;
+            let next = &mut next_of_block[self.keys[*p as usize] as usize / BLOCK_NODES];
+            self.order[*next as usize] = *p;
+            *next += 1;
         }
-        self.mark();
+        self.activate();
     }
 
-    /// Finds the blocks of nodes that tiles reach, and empties `fill`.
-    fn mark(&mut self) {
+    /// Gives a slot to every block of nodes that tiles reach, and clears `counts`.
+    fn activate(&mut self) {
         let offsets = NEIGHBOURS.map(|step| self.offset(step));
         for tile in &mut self.tiles {
-            self.fill[tile.block as usize] = 0;
+            self.counts[tile.block as usize] = 0;
             for p in &self.order[tile.first as usize..tile.end as usize] {
-                tile.reach |= REACH[self.keys[*p as usize] as usize % BLOCK_NODES];
+                tile.neighbours |= NEIGHBOURS_OF_CELL[self.keys[*p as usize] as usize % BLOCK_NODES];
             }
             for (n, offset) in offsets.iter().enumerate() {
-                if tile.reach >> n & 1 == 1 {
+                if tile.neighbours >> n & 1 == 1 {
                     self.slot_of[tile.block as usize + offset] = 0;
                 }
             }
@@ -163,7 +165,7 @@ impl Blocks {
         }
     }
 
-    /// The particles of a tile, cell by cell: number of the cell's lowest node in the tile, that node, the particles.
+    /// The particles of a tile, cell by cell: index of the cell's lowest node in the tile, that node in the grid, the particles.
     #[inline(always)]
     pub fn cells(&self, tile: usize) -> impl Iterator<Item = (usize, [i32; 3], &[u32])> {
         let Tile { block, first, end, .. } = self.tiles[tile];
@@ -171,23 +173,24 @@ impl Blocks {
         let cell = |p: u32| self.keys[p as usize] as usize % BLOCK_NODES;
         let of_tile = &self.order[first as usize..end as usize];
         of_tile.chunk_by(move |p, q| cell(*p) == cell(*q)).map(move |particles| {
-            let [i, j, k] = cell_place(cell(particles[0]));
+            let [i, j, k] = cell_offset(cell(particles[0]));
             let base = [corner[0] + i, corner[1] + j, corner[2] + k].map(|b| b as i32);
             ((i * TILE + j) * TILE + k, base, particles)
         })
     }
 
-    /// For each line of nodes of a tile that its particles reach: the line in the tile, in the nodes, and its length.
+    /// Visits each line of nodes along z that the particles of a tile reach: its first node in the tile, in the nodes, and its
+    /// length.
     #[inline(always)]
     fn for_each_line(&self, tile: usize, mut visit: impl FnMut(usize, usize, usize)) {
-        let Tile { block, reach, .. } = self.tiles[tile];
+        let Tile { block, neighbours, .. } = self.tiles[tile];
         for (n, step) in NEIGHBOURS.into_iter().enumerate() {
-            if reach >> n & 1 == 0 {
+            if neighbours >> n & 1 == 0 {
                 continue;
             }
             let slot = self.slot_of[block as usize + self.offset(step)] as usize;
-            // Seen from a neighbour below, only the first two nodes are within reach.
-            let [ni, nj, nk] = step.map(|s| if s == 0 { BLOCK } else { OVER });
+            // The halo is the first two nodes of a neighbour.
+            let [ni, nj, nk] = step.map(|s| if s == 0 { BLOCK } else { HALO });
             for i in 0..ni {
                 for j in 0..nj {
                     let line = ((i + BLOCK * step[0]) * TILE + j + BLOCK * step[1]) * TILE + BLOCK * step[2];
@@ -198,7 +201,7 @@ impl Blocks {
     }
 
     /// Adds a tile to the nodes that its particles reach.
-    pub fn collect<T: Scalar>(&self, tile: usize, from: &[T::Quad; TILE_LENGTH], nodes: &mut [T::Quad]) {
+    pub fn add_tile<T: Scalar>(&self, tile: usize, from: &[T::Quad; TILE_LENGTH], nodes: &mut [T::Quad]) {
         self.for_each_line(tile, |line, at, length| {
             let add = |nodes: &mut [T::Quad], line: &[T::Quad]| {
                 nodes.iter_mut().zip(line).for_each(|(node, x)| *node += *x);
@@ -206,57 +209,59 @@ impl Blocks {
             if length == BLOCK {
                 add(&mut nodes[at..at + BLOCK], &from[line..line + BLOCK]);
             } else {
-                add(&mut nodes[at..at + OVER], &from[line..line + OVER]);
+                add(&mut nodes[at..at + HALO], &from[line..line + HALO]);
             }
         });
     }
 
-    /// Copies what a tile's particles reach out of the nodes.
-    pub fn spread<T: Scalar>(&self, tile: usize, nodes: &[T::Quad], to: &mut [T::Quad; TILE_LENGTH]) {
+    /// Copies the nodes that the particles of a tile reach into it.
+    pub fn load_tile<T: Scalar>(&self, tile: usize, nodes: &[T::Quad], to: &mut [T::Quad; TILE_LENGTH]) {
         self.for_each_line(tile, |line, at, length| {
-            // Lengths known beforehand become single moves.
+            // Constant lengths compile to single moves.
             if length == BLOCK {
                 to[line..line + BLOCK].copy_from_slice(&nodes[at..at + BLOCK]);
             } else {
-                to[line..line + OVER].copy_from_slice(&nodes[at..at + OVER]);
+                to[line..line + HALO].copy_from_slice(&nodes[at..at + HALO]);
             }
         });
     }
 }
 
-/// Where node `n` lies in its block.
+/// Offset of node `n` of a block from its lowest node.
 #[inline(always)]
-pub const fn node(n: usize) -> [usize; 3] {
+pub const fn node_offset(n: usize) -> [usize; 3] {
     [n / (BLOCK * BLOCK), n / BLOCK % BLOCK, n % BLOCK]
 }
 
-/// Where cell `n` lies in its block. Cells follow one another along y, then x: these share whole rows of nodes, and a processor
-/// reads at once what it has just written in the same pieces. Along z rows overlap in part.
+/// Offset of cell `n` of a block from its lowest cell. Cells are in order along y, then x: such neighbours share whole rows of
+/// nodes, so that loads are forwarded from stores of the same size. Rows of neighbours along z overlap in part.
 #[inline(always)]
-const fn cell_place(n: usize) -> [usize; 3] {
+const fn cell_offset(n: usize) -> [usize; 3] {
     [n / BLOCK % BLOCK, n % BLOCK, n / (BLOCK * BLOCK)]
 }
 
+/// Blocks that a tile overlaps, as steps from its own.
 const NEIGHBOURS: [[usize; 3]; 8] =
     [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0], [1, 1, 1]];
 
-/// Which neighbours a particle of each cell reaches, one bit each: those above along axes where its third node is over the edge.
-const REACH: [u8; BLOCK_NODES] = {
-    let mut reach = [0; BLOCK_NODES];
+/// Which of [`NEIGHBOURS`] a particle of each cell reaches, one bit each: those along axes where its third node is beyond the
+/// block.
+const NEIGHBOURS_OF_CELL: [u8; BLOCK_NODES] = {
+    let mut neighbours = [0; BLOCK_NODES];
     let mut cell = 0;
     while cell < BLOCK_NODES {
-        let [i, j, k] = cell_place(cell);
+        let [i, j, k] = cell_offset(cell);
         let mut n = 0;
         while n < NEIGHBOURS.len() {
             let [x, y, z] = NEIGHBOURS[n];
             if (x == 0 || i + 2 >= BLOCK) && (y == 0 || j + 2 >= BLOCK) && (z == 0 || k + 2 >= BLOCK) {
-                reach[cell] |= 1 << n;
+                neighbours[cell] |= 1 << n;
             }
             n += 1;
         }
         cell += 1;
     }
-    reach
+    neighbours
 };
 
 #[cfg(test)]
@@ -264,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_tiles_hold_arrives_once_at_each_node() {
+    fn tiles_add_up_once_at_each_node() {
         let base = [[3, 2, 1], [0, 5, 9], [3, 2, 1], [7, 7, 7], [2, 2, 2]];
         let mut blocks = Blocks::new([12; 3], base.len());
         for _ in 0..2 {
@@ -282,13 +287,13 @@ mod tests {
                         }
                     }
                 }
-                blocks.collect::<f64>(tile, &own, &mut nodes);
+                blocks.add_tile::<f64>(tile, &own, &mut nodes);
             }
             seen.sort_unstable();
             assert_eq!(seen, [0, 1, 2, 3, 4]);
             for slot in 0..blocks.slots() {
                 for n in 0..BLOCK_NODES {
-                    let (corner, [i, j, k]) = (blocks.corner(slot), node(n));
+                    let (corner, [i, j, k]) = (blocks.corner(slot), node_offset(n));
                     let at = [corner[0] + i, corner[1] + j, corner[2] + k];
                     let near = |b: &&[usize; 3]| (0..3).all(|a| (b[a]..b[a] + 3).contains(&at[a]));
                     let count = base.iter().filter(near).count() as f64;

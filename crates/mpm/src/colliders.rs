@@ -1,19 +1,19 @@
-//! How colliders move over a substep: *driven*, their joints at the speeds that the controls say, or *coupled*, as a robot that
-//! feels the material.
+//! Motion of colliders over a substep: *kinematic*, with joint velocities from the controls, or *dynamic*, as a robot in two-way
+//! coupling with the material.
 //!
-//! A driven joint follows its control within its range whatever stands in the way. A coupled robot has velocities in the
-//! state and the controls of its actuators. On the nodes a collider changes velocities by Δv; its body feels the push −Σ m Δv / Δt
-//! at the nodes, so that the momentum of material and bodies together is kept to round-off. Then q̈ by forward dynamics with
-//! these pushes, v′ = v + Δt q̈, q′ = q ⊕ Δt v′.
+//! A kinematic joint follows its control within its range, whatever is in the way. A dynamic robot has joint velocities in the
+//! state and the controls of its actuators. On the nodes a collider changes velocities by Δv. Its body takes the force
+//! −Σ m Δv / Δt at the nodes, so that the momentum of material and bodies together is kept to round-off. Then q̈ by
+//! forward dynamics with these forces, v′ = v + Δt q̈, q′ = q ⊕ Δt v′.
 //!
 //! # Limits
 //!
-//! The nodes meet the body with the velocity it had before their push. A light body takes less of that push at once
-//! (`share`), so that it is not thrown back; it may sink in a little deeper instead. Collider surfaces are
-//! as sharp as the grid: a box of four cells under water, held by a spring, feels 0.85 of Archimedes' force, one of eight 0.96. Free
-//! boxes of four cells are sluggish: let go under water, one of 300 kg/m³ rose 3 mm in the mean of 0.1 to 0.2 s, where ideal
-//! flow would carry it centimetres. Linear momentum is kept to round-off; angular momentum of a spinning free body is not, its
-//! spin takes explicit Euler steps.
+//! The nodes collide with the velocity that the body had before their impulse. A light body takes a fraction of that impulse
+//! (`impact`), so that it is not thrown back; it may penetrate a little deeper instead. Collider surfaces are resolved by the
+//! grid: a box of four cells under water, on a spring, has 0.85 of Archimedes' buoyancy, one of eight cells 0.96. Free boxes of
+//! four cells are sluggish: released under water, one of 300 kg/m³ rose 3 mm in the mean of 0.1 to 0.2 s, where ideal flow
+//! would carry it centimetres. Linear momentum is kept to round-off; angular momentum of a spinning free body is not, because
+//! its spin takes explicit Euler steps.
 
 use pullback_articulated::Articulated;
 use pullback_articulated::rnea::Push;
@@ -24,23 +24,19 @@ use super::system::Mpm;
 use super::view::{View, ViewMut};
 use super::workspace::MpmWorkspace;
 
-/// Who moves the colliders.
+/// How the colliders move.
 #[derive(Clone, Debug)]
-pub(super) enum Drive {
-    /// Controls, at the speed they say.
-    Speeds,
-    /// Forces, those of the material among them. For every geom that deflects, which push of the robot's controls it feeds; none
-    /// for those of the world.
-    Forces { pushes: Vec<Option<usize>> },
+pub(super) enum ColliderMotion {
+    /// By joint velocities, which are the controls.
+    Kinematic,
+    /// By forces, those of the material among them. `pushes` has, for every geom that deflects, the index of its body among
+    /// the pushes in the robot's controls; none for geoms of the world.
+    Dynamic { pushes: Vec<Option<usize>> },
 }
 
-impl Drive {
-    /// A robot whose bodies with geoms that deflect are pushed by the material.
-    pub fn by_forces(
-        robot: Articulated,
-        geoms: &[usize],
-        dt: f64,
-    ) -> Result<(Articulated, Self), ConfigError> {
+impl ColliderMotion {
+    /// A robot with pushes on all bodies that have geoms that deflect.
+    pub fn dynamic(robot: Articulated, geoms: &[usize], dt: f64) -> Result<(Articulated, Self), ConfigError> {
         let model = robot.model();
         let mut bodies: Vec<usize> = geoms.iter().map(|g| model.geoms[*g].body).filter(|b| *b != 0).collect();
         bodies.sort_unstable();
@@ -50,25 +46,19 @@ impl Drive {
         let implicit = model.options.implicit_damping;
         let robot = robot.with_pushes(&names.iter().map(String::as_str).collect::<Vec<_>>())?;
         let robot = if implicit { robot.with_implicit_damping(dt) } else { robot };
-        Ok((robot, Drive::Forces { pushes }))
+        Ok((robot, ColliderMotion::Dynamic { pushes }))
     }
 }
 
-/// What nodes do to a collider, place by place: impulse, and its moment about the origin of the body's frame.
-#[derive(Clone, Copy, Debug)]
+/// Impulse of nodes on a collider, lane by lane, and its moment about the origin of the body's frame.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reaction<P> {
     pub impulse: Vec3<P>,
     pub moment: Vec3<P>,
 }
 
 impl<P: Real> Reaction<P> {
-    /// Nothing yet.
-    pub fn zero() -> Self {
-        let z = Vec3::new(P::zero(), P::zero(), P::zero());
-        Reaction { impulse: z, moment: z }
-    }
-
-    /// An impulse at `arm` from the origin of the body's frame.
+    /// Adds an impulse at `arm` from the origin of the body's frame.
     #[inline(always)]
     pub fn add(&mut self, arm: Vec3<P>, impulse: Vec3<P>) {
         self.impulse += impulse;
@@ -83,9 +73,9 @@ impl<P: Real> Reaction<P> {
 }
 
 impl Mpm {
-    /// Whether the colliders feel the material.
+    /// Whether colliders and material are in two-way coupling.
     pub fn is_coupled(&self) -> bool {
-        matches!(self.drive, Drive::Forces { .. })
+        matches!(self.motion, ColliderMotion::Dynamic { .. })
     }
 
     /// Places the colliders at the start of a substep: poses and velocities of their bodies.
@@ -98,15 +88,16 @@ impl Mpm {
     ) {
         let (q, v) = ws.robot_state.split_at_mut(at.q.len());
         q.copy_from_slice(at.q);
-        match self.drive {
-            Drive::Speeds => self.speeds(at.q, control, v),
-            Drive::Forces { .. } => v.copy_from_slice(at.u),
+        match self.motion {
+            ColliderMotion::Kinematic => self.limited_velocities(at.q, control, v),
+            ColliderMotion::Dynamic { .. } => v.copy_from_slice(at.u),
         }
         self.robot.motion(&mut ws.robot, params, &ws.robot_state);
+        self.place_geoms(ws, params);
     }
 
-    /// The pullback of [`Mpm::place_colliders`]: *adds* what the nodes' cotangents of poses and velocities give.
-    #[allow(clippy::too_many_arguments)]
+    /// The pullback of [`Mpm::place_colliders`] from the cotangents of body velocities and displacements: *adds* to those of
+    /// state, control and parameters.
     pub(super) fn place_colliders_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
@@ -117,13 +108,23 @@ impl Mpm {
         control_bar: &mut [T],
         params_bar: &mut [T],
     ) {
-        let MpmWorkspace { robot, robot_state, robot_bar, velocity_bars, wrenches, .. } = ws;
-        self.robot.motion_vjp(robot, params, robot_state, velocity_bars, wrenches, robot_bar, params_bar);
-        let (q_bar, v_bar) = robot_bar.split_at(at.q.len());
+        let MpmWorkspace { robot, robot_state, robot_state_bar, body_velocity_bars, wrenches, .. } = ws;
+        self.robot.motion_vjp(
+            robot,
+            params,
+            robot_state,
+            body_velocity_bars,
+            wrenches,
+            robot_state_bar,
+            params_bar,
+        );
+        let (q_bar, v_bar) = robot_state_bar.split_at(at.q.len());
         add(out.q, q_bar);
-        match self.drive {
-            Drive::Speeds => self.speeds_vjp(at.q, control, v_bar, out.q, control_bar),
-            Drive::Forces { .. } => add(out.u, v_bar),
+        match self.motion {
+            ColliderMotion::Kinematic => {
+                self.limited_velocities_vjp(at.q, control, v_bar, out.q, control_bar)
+            }
+            ColliderMotion::Dynamic { .. } => add(out.u, v_bar),
         }
     }
 
@@ -138,7 +139,7 @@ impl Mpm {
         let (dt, coordinates) = (T::lit(self.dt), self.robot.coordinates());
         let MpmWorkspace { robot, robot_state, robot_rate, robot_control, .. } = ws;
         let (q, v) = robot_state.split_at(coordinates.nq);
-        if let Drive::Speeds = self.drive {
+        if let ColliderMotion::Kinematic = self.motion {
             return coordinates.advance_positions(q, v, dt, next.q);
         }
         robot_control[..control.len()].copy_from_slice(control);
@@ -155,7 +156,8 @@ impl Mpm {
         coordinates.advance_positions(q, next.u, dt, next.q);
     }
 
-    /// The pullback of [`Mpm::advance_colliders`]: into the robot's cotangents and those of the reactions, *adds* to the rest.
+    /// The pullback of [`Mpm::advance_colliders`]: cotangents of the robot's state and of the reactions into the workspace,
+    /// *adds* to those of control and parameters.
     pub(super) fn advance_colliders_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
@@ -167,96 +169,93 @@ impl Mpm {
     ) {
         let (dt, coordinates) = (T::lit(self.dt), self.robot.coordinates());
         let (nq, nv) = (coordinates.nq, coordinates.nv);
-        let MpmWorkspace { robot, robot_state, robot_bar, robot_rate, robot_control, .. } = ws;
-        robot_bar.fill(T::zero());
+        let MpmWorkspace { robot, robot_state, robot_state_bar, robot_rate, robot_control, .. } = ws;
+        robot_state_bar.fill(T::zero());
         let (q, v) = robot_state.split_at(nq);
-        let (q_bar, v_bar) = robot_bar.split_at_mut(nq);
-        let Drive::Forces { pushes } = &self.drive else {
+        let (q_bar, v_bar) = robot_state_bar.split_at_mut(nq);
+        let ColliderMotion::Dynamic { pushes } = &self.motion else {
             return coordinates.advance_positions_vjp(q, v, dt, next_bar.q, q_bar, v_bar);
         };
 
-        // v′ = v + Δt q̈, with q̈ and v′ computed anew
+        // v′ = v + Δt q̈, with q̈ and v′ recomputed
         robot_control[..control.len()].copy_from_slice(control);
-        self.robot.eval(
-            robot,
-            Point { params, state: robot_state, control: robot_control },
-            T::zero(),
-            robot_rate,
-        );
-        let MpmWorkspace { u_next, rate_bar, robot_control_bar, reactions, .. } = ws;
-        for ((next, v), a) in u_next.iter_mut().zip(v).zip(&robot_rate[nv..]) {
+        let robot_at = Point { params, state: robot_state, control: robot_control };
+        self.robot.eval(robot, robot_at, T::zero(), robot_rate);
+        let MpmWorkspace { next_joint_velocities, robot_rate_bar, robot_control_bar, reaction_bars, .. } = ws;
+        for ((next, v), a) in next_joint_velocities.iter_mut().zip(v).zip(&robot_rate[nv..]) {
             *next = *v + dt * *a;
         }
         v_bar.copy_from_slice(next_bar.u);
-        coordinates.advance_positions_vjp(q, u_next, dt, next_bar.q, q_bar, v_bar);
-        rate_bar.fill(T::zero());
-        for (rate_bar, v_bar) in rate_bar[nv..].iter_mut().zip(v_bar.iter()) {
-            *rate_bar = dt * *v_bar;
+        coordinates.advance_positions_vjp(q, next_joint_velocities, dt, next_bar.q, q_bar, v_bar);
+        robot_rate_bar.fill(T::zero());
+        for (acceleration_bar, v_bar) in robot_rate_bar[nv..].iter_mut().zip(v_bar.iter()) {
+            *acceleration_bar = dt * *v_bar;
         }
         robot_control_bar.fill(T::zero());
         self.robot.eval_vjp(
             robot,
             Point { params, state: robot_state, control: robot_control },
             T::zero(),
-            rate_bar,
-            Bars { params: params_bar, state: robot_bar, control: robot_control_bar },
+            robot_rate_bar,
+            Bars { params: params_bar, state: robot_state_bar, control: robot_control_bar },
         );
         let (own_bar, push_bars) = robot_control_bar.split_at(control.len());
         add(control_bar, own_bar);
 
         // Force and torque are impulse and moment per Δt.
         let per_dt = T::lit(1.0 / self.dt);
-        for (reaction, push) in reactions.iter_mut().zip(pushes) {
-            let bar = push.map_or(Push::default(), |p| Push::read(&push_bars[6 * p..]));
+        for (reaction_bar, push) in reaction_bars.iter_mut().zip(pushes) {
+            let bar = push.map_or(Push::default(), |p| Push::read(&push_bars[p * Push::<T>::LEN..]));
             let fill = |v: Vec3<T>| (v * per_dt).map(T::fill);
-            *reaction = Reaction { impulse: fill(bar.force), moment: fill(bar.torque) };
+            *reaction_bar = Reaction { impulse: fill(bar.force), moment: fill(bar.torque) };
         }
-        // Velocities of the bodies as the nodes saw them.
+        // The forward dynamics have overwritten the velocities of the bodies at the start of the substep.
         self.robot.motion(robot, params, robot_state);
     }
 
-    /// Hands what the nodes did to the colliders to the robot, as pushes behind its own `controls` controls.
-    pub(super) fn push_robot<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, controls: usize) {
-        let Drive::Forces { pushes } = &self.drive else { return };
+    /// Writes the reactions on the bodies into the robot's controls, as pushes behind those of its `actuators` actuators.
+    pub(super) fn push_robot<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, actuators: usize) {
+        let ColliderMotion::Dynamic { pushes } = &self.motion else { return };
         let per_dt = T::lit(1.0 / self.dt);
-        let all = &mut ws.robot_control[controls..];
+        let all = &mut ws.robot_control[actuators..];
         all.fill(T::zero());
         for (reaction, push) in ws.reactions.iter().zip(pushes) {
             if let Some(push) = push {
-                (T::total_vector(reaction.impulse) * per_dt).add_to(&mut all[6 * push..]);
-                (T::total_vector(reaction.moment) * per_dt).add_to(&mut all[6 * push + 3..]);
+                let force = T::total_vector(reaction.impulse) * per_dt;
+                let torque = T::total_vector(reaction.moment) * per_dt;
+                Push { force, torque }.add_to(&mut all[push * Push::<T>::LEN..]);
             }
         }
     }
 
-    /// Speeds of joints that stay within their ranges: (clamp(q + Δt u) − q)/Δt.
-    fn speeds<T: Real>(&self, q: &[T], control: &[T], speeds: &mut [T]) {
-        speeds.copy_from_slice(control);
+    /// Velocities of joints that stay within their ranges: (clamp(q + Δt u) − q)/Δt.
+    fn limited_velocities<T: Real>(&self, q: &[T], control: &[T], velocities: &mut [T]) {
+        velocities.copy_from_slice(control);
         for (joint, place) in self.robot.model().joints.iter().zip(&self.robot.coordinates().joints) {
             if let (Some((low, high)), Some((at, v)), 1) = (joint.range, *place, joint.kind.velocities()) {
                 let dt = T::lit(self.dt);
                 let target = (q[at] + dt * control[v]).max(T::lit(low)).min(T::lit(high));
-                speeds[v] = (target - q[at]) * dt.recip();
+                velocities[v] = (target - q[at]) * dt.recip();
             }
         }
     }
 
-    /// The pullback of [`Mpm::speeds`].
-    fn speeds_vjp<T: Real>(
+    /// The pullback of [`Mpm::limited_velocities`].
+    fn limited_velocities_vjp<T: Real>(
         &self,
         q: &[T],
         control: &[T],
-        speeds_bar: &[T],
+        velocities_bar: &[T],
         q_bar: &mut [T],
         control_bar: &mut [T],
     ) {
-        add(control_bar, speeds_bar);
+        add(control_bar, velocities_bar);
         for (joint, place) in self.robot.model().joints.iter().zip(&self.robot.coordinates().joints) {
             if let (Some((low, high)), Some((at, v)), 1) = (joint.range, *place, joint.kind.velocities()) {
-                let wanted = q[at] + T::lit(self.dt) * control[v];
-                if wanted.lt(T::lit(low)).any() || wanted.gt(T::lit(high)).any() {
-                    control_bar[v] -= speeds_bar[v];
-                    q_bar[at] -= speeds_bar[v] * T::lit(1.0 / self.dt);
+                let target = q[at] + T::lit(self.dt) * control[v];
+                if target.lt(T::lit(low)).any() || target.gt(T::lit(high)).any() {
+                    control_bar[v] -= velocities_bar[v];
+                    q_bar[at] -= velocities_bar[v] * T::lit(1.0 / self.dt);
                 }
             }
         }

@@ -2,31 +2,34 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`material`] | what a particle is made of: flow and stress |
+//! | [`particles`] | particles as a builder writes them down |
+//! | [`material`] | materials and their constitutive models: flow and stress |
 //! | [`stress`] | flow and stress of all particles, in packs |
-//! | [`stencil`] | which nodes a particle touches; scatter and gather |
-//! | `transfer` | from particles to nodes and back |
+//! | [`stencil`] | interpolation between particles and nodes: scatter and gather |
+//! | `transfer` | from particles to grid (P2G) and back (G2P) |
 //! | [`blocks`] | sparse grids: blocks in use, particles sorted by block |
-//! | [`grid`] | what happens on a node: gravity, colliders, floor and walls |
-//! | `nodes` | the same for all nodes in use, in packs |
-//! | [`colliders`] | how colliders move: driven, or coupled both ways |
-//! | `share` | how hard nodes meet a body that gives way |
-//! | [`losses`] | where the particles should be, and how far they are from it |
-//! | [`cloud`] | particles and grid as a builder writes them down |
+//! | [`grid`] | the grid, and boundary conditions of a node: colliders, floor and walls |
+//! | `nodes` | the grid operation: gravity and boundary conditions of all nodes in use, in packs |
+//! | [`colliders`] | motion of colliders: kinematic, or dynamic in two-way coupling |
+//! | `impact` | the fraction of the nodes' impulse that a coupled body takes |
+//! | [`actuated`] | colliders that are driven through transmissions |
+//! | [`losses`] | targets of the particles, and their distance from them |
 //! | [`system`] | one substep as a differentiable system |
-//! | [`view`], [`workspace`] | the parts of a state; scratch, all of it there from the start |
+//! | [`view`], [`workspace`] | views of a state; scratch, allocated once |
 //!
 //! The adjoint of scatter is gather, and the other way round: both are one function each ([`stencil`]), and the cotangent of a
-//! particle's position has one form for both. Nothing is kept from the forward pass but states; a pullback recomputes the rest.
+//! particle's position has one form for both. Nothing is kept from the forward pass but states; a pullback recomputes the
+//! rest.
 
+pub mod actuated;
 pub mod blocks;
-pub mod cloud;
 pub mod colliders;
 pub mod grid;
+mod impact;
 pub mod losses;
 pub mod material;
 mod nodes;
-mod share;
+pub mod particles;
 pub mod stencil;
 pub mod stress;
 pub mod system;
@@ -34,5 +37,8 @@ mod transfer;
 pub mod view;
 pub mod workspace;
 
-pub use cloud::{Cloud, Grid, Stuff};
+pub use actuated::{ActuatedMpm, Rolling, Transmission};
+pub use grid::{Floor, Grid};
+pub use material::{Elastic, Elastoplastic, Granular, Material};
+pub use particles::{ParticleGroup, Particles};
 pub use system::Mpm;

@@ -1,43 +1,40 @@
-//! The part of a substep that happens on the nodes, and its pullback: packs of nodes meet colliders, floor and walls.
+//! The grid operation of a substep and its pullback: packs of nodes under gravity, colliders, floor and walls.
 //!
-//! A block of nodes looks only at the colliders that are near it, and at floor and walls only where it lies at the edge of the
-//! grid; the others leave velocities as they are.
+//! A block of nodes visits only the colliders near it, and floor and walls only where it is at the edge of the grid. The others
+//! leave velocities as they are.
 
-use pullback_articulated::ArticulatedWorkspace;
-use pullback_articulated::contact::GeomView;
-use pullback_articulated::wide_geom::WideGeomBar;
+use pullback_articulated::geom_lanes::{GeomLanes, GeomLanesBar};
 use pullback_math::{Force, Mask, Real, Scalar, Select, Vec3, select};
 
 use super::blocks::{BLOCK, BLOCK_NODES};
-use super::cloud::Grid;
 use super::colliders::Reaction;
-use super::grid::{Edges, Floor, NodeCollider, bounded, bounded_vjp, there, velocity, velocity_vjp};
+use super::grid::{
+    Floor, Grid, NodeCollider, WallMask, apply_walls, apply_walls_vjp, contact_range, has_mass, velocity,
+    velocity_vjp,
+};
 use super::system::Mpm;
 use super::workspace::MpmWorkspace;
 
 impl Mpm {
-    /// Momenta become velocities.
-    pub(super) fn on_grid<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
-        let MpmWorkspace {
-            robot, blocks, momenta, velocities, places, bounds, near, reactions, shares, ..
-        } = ws;
-        reactions.fill(Reaction::zero());
-        let scene = self.robot.geoms(&robot.kinematics, params);
-        self.bound(&scene, bounds);
-        let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
+    /// The grid operation: velocities of the nodes from their momenta, and the reactions on coupled colliders.
+    pub(super) fn grid_op<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
+        let MpmWorkspace { blocks, node_momenta, node_velocities, node_offsets, .. } = ws;
+        let MpmWorkspace { colliders, bounds, nearby, impulse_fractions, reactions, .. } = ws;
+        reactions.fill(Reaction::default());
+        let gravity_dt: Vec3<T::Pack> = self.gravity_dt(params).map(T::fill);
         for slot in 0..blocks.slots() {
             let corner = blocks.corner(slot);
-            self.look_around(bounds, corner, near);
-            let around = Around::new(self, &scene, robot, corner, near, shares, params);
-            for (n, place) in places.iter().enumerate() {
+            self.find_nearby(bounds, corner, nearby);
+            let boundary = BlockBoundary::new(self, colliders, corner, nearby, impulse_fractions, params);
+            for (n, offset) in node_offsets.iter().enumerate() {
                 let at = slot * BLOCK_NODES + n * T::WIDTH;
-                let (p, m) = node_pack::<T>(&momenta[at..at + T::WIDTH]);
-                let velocities = &mut velocities[at..at + T::WIDTH];
-                if !there(m).any() {
+                let (p, m) = pack_nodes::<T>(&node_momenta[at..at + T::WIDTH]);
+                let velocities = &mut node_velocities[at..at + T::WIDTH];
+                if !has_mass(m).any() {
                     velocities.fill(T::Quad::default());
                     continue;
                 }
-                let v = around.forward(*place, m, velocity(p, m, pull), reactions);
+                let v = boundary.apply(*offset, m, velocity(p, m, gravity_dt), reactions);
                 for (i, velocity) in velocities.iter_mut().enumerate() {
                     *velocity = T::vector_quad(T::unpack_vector(&v, i));
                 }
@@ -45,284 +42,310 @@ impl Mpm {
         }
     }
 
-    pub(super) fn pull<T: Real>(&self, params: &[T]) -> Vec3<T> {
+    /// g Δt, m/s.
+    pub(super) fn gravity_dt<T: Real>(&self, params: &[T]) -> Vec3<T> {
         self.robot.index().gravity.read(params) * T::lit(self.dt)
     }
 
-    /// Distance beyond which a collider is not felt: there its strength is below a tenth.
-    pub(super) fn felt(&self) -> f64 {
-        10f64.ln() / self.grid.softness
+    /// The pullback of [`Mpm::gravity_dt`]: *adds* to the cotangent of the parameters.
+    pub(super) fn gravity_dt_vjp<T: Real>(&self, gravity_dt_bar: Vec3<T>, params_bar: &mut [T]) {
+        self.robot.index().gravity.add(gravity_dt_bar * T::lit(self.dt), params_bar);
     }
 
-    /// Where the colliders are.
-    pub(super) fn bound<T: Scalar>(&self, scene: &GeomView<'_, T>, bounds: &mut [Bound]) {
-        for (g, bound) in self.geoms.iter().zip(bounds) {
+    /// Distance beyond which a collider does not act, m.
+    pub(super) fn contact_range(&self) -> f64 {
+        contact_range(self.grid.softness)
+    }
+
+    /// Positions of the nodes at `offset` in the block with the lowest node `corner`, m.
+    pub(super) fn node_positions<P: Real>(&self, corner: Vec3<P>, offset: Vec3<P>) -> Vec3<P> {
+        (corner + offset) * P::lit(self.grid.spacing)
+    }
+
+    /// Places the geoms that deflect and their bounding volumes into the workspace.
+    pub(super) fn place_geoms<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
+        let MpmWorkspace { robot, colliders, bounds, .. } = ws;
+        let scene = self.robot.geoms(&robot.kinematics, params);
+        for ((g, collider), bound) in self.geoms.iter().zip(colliders).zip(bounds) {
             let placed = scene.placed(*g);
-            let first = |v: Vec3<T>| v.map(|c| c.lane(0));
-            *bound = Bound {
-                centre: first(placed.pose.translation),
-                up: first(placed.pose.rotation.c2),
-                reach: placed.collider.bounding_radius(),
+            *collider = scene.lanes(&robot.sweep, *g, &placed);
+            let lane = |v: Vec3<T>| v.map(|c| c.lane(0));
+            *bound = BoundingVolume {
+                centre: lane(placed.pose.translation),
+                normal: lane(placed.pose.rotation.c2),
+                radius: placed.collider.bounding_radius(),
             };
         }
     }
 
-    /// The colliders that a block may feel, by their number in `geoms`.
-    pub(super) fn look_around(&self, bounds: &[Bound], corner: [usize; 3], near: &mut Vec<usize>) {
-        near.clear();
-        // A ball around the block, its radius larger than half the diagonal of 3 cells.
-        let [x, y, z] = corner.map(|c| (c as f64 + 1.5) * self.grid.spacing);
-        let (centre, radius) = (Vec3::new(x, y, z), 2.7 * self.grid.spacing);
-        let felt = self.felt();
-        for (i, bound) in bounds.iter().enumerate() {
-            let between = centre - bound.centre;
-            let gap =
-                if bound.reach.is_finite() { between.norm() - bound.reach } else { between.dot(bound.up) };
-            if gap - radius <= felt {
-                near.push(i);
-            }
-        }
-    }
-
-    /// The pullback of [`Mpm::on_grid`] from the cotangents of velocities in `bars`: those of momenta in their place, those of
-    /// colliders into the workspace, the rest into the parameters.
-    pub(super) fn on_grid_vjp<T: Scalar>(
+    /// The pullback of [`Mpm::place_geoms`]: cotangents of bodies into the workspace, *adds* to those of the parameters.
+    pub(super) fn place_geoms_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
         params: &[T],
         params_bar: &mut [T],
     ) {
-        let MpmWorkspace {
-            robot,
-            blocks,
-            momenta,
-            bars,
-            places,
-            bounds,
-            near,
-            geom_bars,
-            reactions,
-            shares,
-            share_bars,
-            ..
-        } = ws;
-        share_bars.fill(T::Pack::zero());
-        geom_bars.fill(WideGeomBar::zero());
+        let MpmWorkspace { robot, collider_bars, body_velocity_bars, wrenches, .. } = ws;
         let scene = self.robot.geoms(&robot.kinematics, params);
-        self.bound(&scene, bounds);
-        let pull: Vec3<T::Pack> = self.pull(params).map(T::fill);
-        let zero = Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
-        let (mut pull_bar, mut floor_bar) = (zero, T::Pack::zero());
+        body_velocity_bars.fill(Force::zero());
+        wrenches.fill(Force::zero());
+        for (g, bar) in self.geoms.iter().zip(collider_bars.iter()) {
+            let placed = scene.placed(*g);
+            scene.lanes_vjp(*g, &placed, bar, body_velocity_bars, wrenches, params_bar);
+        }
+    }
+
+    /// Lists the colliders that may act on a block of nodes, by their index in `geoms`.
+    pub(super) fn find_nearby(&self, bounds: &[BoundingVolume], corner: [usize; 3], nearby: &mut Vec<usize>) {
+        nearby.clear();
+        // Bounding sphere of the block, its radius larger than half the diagonal of 3 cells.
+        let [x, y, z] = corner.map(|c| (c as f64 + 1.5) * self.grid.spacing);
+        let (centre, radius) = (Vec3::new(x, y, z), 2.7 * self.grid.spacing);
+        let range = self.contact_range();
+        nearby.extend((0..bounds.len()).filter(|i| bounds[*i].distance(centre) - radius <= range));
+    }
+
+    /// The pullback of [`Mpm::grid_op`]: replaces the cotangents of the nodes' velocities by those of their momenta and masses,
+    /// writes those of colliders and impulse fractions into the workspace, and *adds* to those of the parameters.
+    pub(super) fn grid_op_vjp<T: Scalar>(
+        &self,
+        ws: &mut MpmWorkspace<T>,
+        params: &[T],
+        params_bar: &mut [T],
+    ) {
+        let MpmWorkspace { blocks, node_momenta, node_bars, node_offsets, .. } = ws;
+        let MpmWorkspace { colliders, collider_bars, bounds, nearby, reaction_bars, .. } = ws;
+        let MpmWorkspace { impulse_fractions, impulse_fraction_bars, .. } = ws;
+        impulse_fraction_bars.fill(T::Pack::zero());
+        collider_bars.fill(GeomLanesBar::default());
+        let gravity_dt: Vec3<T::Pack> = self.gravity_dt(params).map(T::fill);
+        let (mut gravity_dt_bar, mut floor_friction_bar) = (Vec3::<T::Pack>::zero(), T::Pack::zero());
         for slot in 0..blocks.slots() {
             let corner = blocks.corner(slot);
-            self.look_around(bounds, corner, near);
-            let around = Around::new(self, &scene, robot, corner, near, shares, params);
-            for (n, place) in places.iter().enumerate() {
+            self.find_nearby(bounds, corner, nearby);
+            let boundary = BlockBoundary::new(self, colliders, corner, nearby, impulse_fractions, params);
+            for (n, offset) in node_offsets.iter().enumerate() {
                 let at = slot * BLOCK_NODES + n * T::WIDTH;
-                let (p, m) = node_pack::<T>(&momenta[at..at + T::WIDTH]);
-                let bars = &mut bars[at..at + T::WIDTH];
-                if !there(m).any() {
+                let (p, m) = pack_nodes::<T>(&node_momenta[at..at + T::WIDTH]);
+                let bars = &mut node_bars[at..at + T::WIDTH];
+                if !has_mass(m).any() {
                     bars.fill(T::Quad::default());
                     continue;
                 }
-                let (out_bar, _) = node_pack::<T>(bars);
-                let v = velocity(p, m, pull);
-                let mut bars_of = AroundBars { geoms: geom_bars, shares: share_bars, floor: &mut floor_bar };
-                let (v_bar, moved) = around.backward(*place, m, v, out_bar, reactions, &mut bars_of);
-                let (p_bar, m_bar, pulled) = velocity_vjp(p, m, pull, v_bar);
-                let m_bar = m_bar + moved;
-                pull_bar += pulled;
+                let (out_bar, _) = pack_nodes::<T>(bars);
+                let v = velocity(p, m, gravity_dt);
+                let mut boundary_bars = BoundaryBars {
+                    colliders: collider_bars,
+                    impulse_fractions: impulse_fraction_bars,
+                    floor_friction: &mut floor_friction_bar,
+                };
+                let (v_bar, m_from_impulses) =
+                    boundary.apply_vjp(*offset, m, v, out_bar, reaction_bars, &mut boundary_bars);
+                let (p_bar, m_bar, pack_gravity_bar) = velocity_vjp(p, m, gravity_dt, v_bar);
+                let m_bar = m_bar + m_from_impulses;
+                gravity_dt_bar += pack_gravity_bar;
                 for (i, bar) in bars.iter_mut().enumerate() {
-                    let p = T::unpack_vector(&p_bar, i);
-                    *bar = T::quad([p.x, p.y, p.z, T::unpack(&m_bar, i)]);
+                    *bar = node_quad::<T>(&p_bar, &m_bar, i);
                 }
             }
         }
-        self.robot.index().gravity.add(T::total_vector(pull_bar) * T::lit(self.dt), params_bar);
-        params_bar[self.floor] += T::total(floor_bar);
-    }
-
-    /// The pullback of the colliders' poses, velocities and sizes on the nodes: those of bodies into the workspace, the rest into the
-    /// parameters.
-    pub(super) fn geoms_vjp<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T], params_bar: &mut [T]) {
-        let MpmWorkspace { robot, geom_bars, velocity_bars, wrenches, .. } = ws;
-        let scene = self.robot.geoms(&robot.kinematics, params);
-        velocity_bars.fill(Force::zero());
-        wrenches.fill(Force::zero());
-        for (g, bar) in self.geoms.iter().zip(geom_bars.iter()) {
-            let placed = scene.placed(*g);
-            scene.wide_vjp(*g, &placed, bar, velocity_bars, wrenches, params_bar);
-        }
+        self.gravity_dt_vjp(T::total_vector(gravity_dt_bar), params_bar);
+        params_bar[self.index.floor_friction] += T::total(floor_friction_bar);
     }
 }
 
-/// A ball that holds a collider, or the half space of a plane.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bound {
-    /// Its middle, or a point of the plane, m.
+/// A sphere around a collider, or the half space of a plane.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BoundingVolume {
+    /// Centre of the sphere, or a point of the plane, m.
     centre: Vec3<f64>,
     /// Normal of the plane.
-    up: Vec3<f64>,
-    /// Radius, m; infinite for a plane.
-    reach: f64,
+    normal: Vec3<f64>,
+    /// Radius of the sphere, m; infinite for a plane.
+    radius: f64,
 }
 
-impl Bound {
-    /// At the origin.
-    pub fn zero() -> Self {
-        Bound { centre: Vec3::zero(), up: Vec3::zero(), reach: 0.0 }
+impl BoundingVolume {
+    /// Signed distance of a point, m.
+    fn distance(&self, x: Vec3<f64>) -> f64 {
+        let offset = x - self.centre;
+        if self.radius.is_finite() { offset.norm() - self.radius } else { offset.dot(self.normal) }
     }
 }
 
 /// Momenta and masses of a pack of nodes.
 #[inline(always)]
-pub(super) fn node_pack<T: Scalar>(nodes: &[T::Quad]) -> (Vec3<T::Pack>, T::Pack) {
+pub(super) fn pack_nodes<T: Scalar>(nodes: &[T::Quad]) -> (Vec3<T::Pack>, T::Pack) {
     let p = T::pack_vectors(|i| T::quad_vector(nodes[i]));
     (p, T::pack(|i| T::entries(nodes[i])[3]))
 }
 
-/// What is around a block of nodes: colliders one after the other, then floor and walls.
-struct Around<'a, 's, T: Scalar> {
+/// Momentum and mass of node `i` of a pack.
+#[inline(always)]
+pub(super) fn node_quad<T: Scalar>(p: &Vec3<T::Pack>, m: &T::Pack, i: usize) -> T::Quad {
+    let p = T::unpack_vector(p, i);
+    T::quad([p.x, p.y, p.z, T::unpack(m, i)])
+}
+
+/// The lowest node of a block in every lane.
+pub(super) fn corner_lanes<P: Real>(corner: [usize; 3]) -> Vec3<P> {
+    let [x, y, z] = corner.map(|c| P::lit(c as f64));
+    Vec3 { x, y, z }
+}
+
+/// Boundary conditions of a block of nodes: colliders one after the other, then floor and walls.
+struct BlockBoundary<'a, T: Scalar> {
     mpm: &'a Mpm,
-    scene: &'a GeomView<'s, T>,
-    robot: &'a ArticulatedWorkspace<T>,
-    near: &'a [usize],
-    shares: &'a [T::Pack],
+    colliders: &'a [GeomLanes<T::Pack>],
+    nearby: &'a [usize],
+    impulse_fractions: &'a [T::Pack],
+    contact_range: T::Pack,
     /// Lowest node.
     corner: Vec3<T::Pack>,
-    /// Whether floor or walls are there.
-    at_edge: bool,
+    /// Whether some of its nodes are in floor or walls.
+    at_walls: bool,
     friction: T::Pack,
     sticky: bool,
 }
 
-/// Cotangents of what is around a block.
-struct AroundBars<'b, P> {
-    geoms: &'b mut [WideGeomBar<P>],
-    shares: &'b mut [P],
-    floor: &'b mut P,
+/// Cotangents of the boundary conditions of a block.
+struct BoundaryBars<'b, P> {
+    colliders: &'b mut [GeomLanesBar<P>],
+    impulse_fractions: &'b mut [P],
+    floor_friction: &'b mut P,
 }
 
-impl<'a, 's, T: Scalar> Around<'a, 's, T> {
+impl<'a, T: Scalar> BlockBoundary<'a, T> {
     fn new(
         mpm: &'a Mpm,
-        scene: &'a GeomView<'s, T>,
-        robot: &'a ArticulatedWorkspace<T>,
+        colliders: &'a [GeomLanes<T::Pack>],
         corner: [usize; 3],
-        near: &'a [usize],
-        shares: &'a [T::Pack],
+        nearby: &'a [usize],
+        impulse_fractions: &'a [T::Pack],
         params: &[T],
     ) -> Self {
         let Grid { nodes, margin, flat, floor, .. } = mpm.grid;
         let axes = if flat { 2 } else { 3 };
-        let at_edge = (0..axes).any(|a| corner[a] < margin || corner[a] + BLOCK + margin > nodes[a]);
-        let [x, y, z] = corner.map(|c| T::Pack::lit(c as f64));
-        let (friction, sticky) = (params[mpm.floor].fill(), floor == Floor::Sticky);
-        Around { mpm, scene, robot, near, shares, corner: Vec3 { x, y, z }, at_edge, friction, sticky }
-    }
-
-    /// Positions of the nodes at `place` in the block, m.
-    fn position(&self, place: Vec3<T::Pack>) -> Vec3<T::Pack> {
-        (self.corner + place) * T::Pack::lit(self.mpm.grid.spacing)
-    }
-
-    /// Where floor and walls hold the nodes at `place` in the block.
-    fn edges(&self, place: Vec3<T::Pack>) -> Edges<T::Pack> {
-        let Grid { nodes, margin, flat, .. } = self.mpm.grid;
-        let (at, zero, one) = (self.corner + place, T::Pack::zero(), T::Pack::one());
-        let walls = |holds: &dyn Fn(T::Pack, usize) -> <T::Pack as Select>::Mask| {
-            let wall = |x: T::Pack, a: usize| select(holds(x, a), one, zero);
-            Vec3 { x: wall(at.x, 0), y: wall(at.y, 1), z: if flat { zero } else { wall(at.z, 2) } }
-        };
-        Edges {
-            low: walls(&|x, _| x.lt(T::Pack::lit(margin as f64))),
-            high: walls(&|x, a| x.ge(T::Pack::lit(nodes[a] as f64 - margin as f64))),
+        BlockBoundary {
+            mpm,
+            colliders,
+            nearby,
+            impulse_fractions,
+            contact_range: T::Pack::lit(mpm.contact_range()),
+            corner: corner_lanes(corner),
+            at_walls: (0..axes).any(|a| corner[a] < margin || corner[a] + BLOCK + margin > nodes[a]),
+            friction: params[mpm.index.floor_friction].fill(),
+            sticky: floor == Floor::Sticky,
         }
     }
 
-    /// Velocities after everything, of nodes of mass m; what they do to coupled colliders into `reactions`.
-    fn forward(
+    /// Which of the nodes at `offset` in the block are in floor and walls.
+    fn walls(&self, offset: Vec3<T::Pack>) -> WallMask<T::Pack> {
+        let Grid { nodes, margin, flat, .. } = self.mpm.grid;
+        let (node, zero, one) = (self.corner + offset, T::Pack::zero(), T::Pack::one());
+        let mask = |inside: &dyn Fn(T::Pack, usize) -> <T::Pack as Select>::Mask| {
+            let axis = |x: T::Pack, a: usize| select(inside(x, a), one, zero);
+            Vec3 { x: axis(node.x, 0), y: axis(node.y, 1), z: if flat { zero } else { axis(node.z, 2) } }
+        };
+        WallMask {
+            low: mask(&|x, _| x.lt(T::Pack::lit(margin as f64))),
+            high: mask(&|x, a| x.ge(T::Pack::lit(nodes[a] as f64 - margin as f64))),
+        }
+    }
+
+    /// Velocities of the nodes at `offset` after all boundary conditions, for nodes of mass m. *Adds* the reactions on coupled
+    /// colliders.
+    fn apply(
         &self,
-        place: Vec3<T::Pack>,
+        offset: Vec3<T::Pack>,
         m: T::Pack,
         mut v: Vec3<T::Pack>,
         reactions: &mut [Reaction<T::Pack>],
     ) -> Vec3<T::Pack> {
-        for i in self.near {
-            let geom = self.scene.wide(&self.robot.sweep, &self.scene.placed(self.mpm.geoms[*i]));
-            let x = self.position(place);
-            if !geom.away(x, T::Pack::lit(self.mpm.felt())) {
+        let Grid { softness, .. } = self.mpm.grid;
+        let x = self.mpm.node_positions(self.corner, offset);
+        for i in self.nearby {
+            let collider = &self.colliders[*i];
+            if !collider.is_beyond(self.contact_range, x) {
                 let before = v;
-                v = geom.meet(x, v, self.shares[*i], self.mpm.grid.softness);
+                let model = self.mpm.robot.model();
+                v = NodeCollider { geom: collider, model, softness }.collide_nodes(
+                    x,
+                    v,
+                    self.impulse_fractions[*i],
+                );
                 if let Some(reaction) = reactions.get_mut(*i) {
-                    reaction.add(x - geom.frame, (before - v) * m);
+                    reaction.add(x - collider.body_origin, (before - v) * m);
                 }
             }
         }
-        if !self.at_edge {
+        if !self.at_walls {
             return v;
         }
-        let Edges { low, high } = self.edges(place);
-        bounded(v, self.friction, low, high, self.sticky)
+        let WallMask { low, high } = self.walls(offset);
+        apply_walls(v, self.friction, low, high, self.sticky)
     }
 
-    /// The pullback of [`Around::forward`]: cotangents of velocities and masses.
-    fn backward(
+    /// The pullback of [`BlockBoundary::apply`]: returns the cotangents of velocities and masses, *adds* to the others.
+    fn apply_vjp(
         &self,
-        place: Vec3<T::Pack>,
+        offset: Vec3<T::Pack>,
         m: T::Pack,
         v: Vec3<T::Pack>,
         out_bar: Vec3<T::Pack>,
-        reactions: &[Reaction<T::Pack>],
-        bars: &mut AroundBars<'_, T::Pack>,
+        reaction_bars: &[Reaction<T::Pack>],
+        bars: &mut BoundaryBars<'_, T::Pack>,
     ) -> (Vec3<T::Pack>, T::Pack) {
         let mut m_bar = T::Pack::zero();
-        let v_bar = self.back(self.near, place, (m, &mut m_bar), v, out_bar, reactions, bars);
+        let v_bar = self.remaining_vjp(self.nearby, offset, (m, &mut m_bar), v, out_bar, reaction_bars, bars);
         (v_bar, m_bar)
     }
 
-    /// Cotangent of the velocity before the colliders `near`: goes on to the last one, and comes back.
-    #[allow(clippy::too_many_arguments)]
-    fn back(
+    /// The pullback of the colliders `nearby`, floor and walls, by recursion to the last of them: returns the cotangent of the
+    /// velocity before the first.
+    fn remaining_vjp(
         &self,
-        near: &[usize],
-        place: Vec3<T::Pack>,
+        nearby: &[usize],
+        offset: Vec3<T::Pack>,
         (m, m_bar): (T::Pack, &mut T::Pack),
         v: Vec3<T::Pack>,
         out_bar: Vec3<T::Pack>,
-        reactions: &[Reaction<T::Pack>],
-        bars: &mut AroundBars<'_, T::Pack>,
+        reaction_bars: &[Reaction<T::Pack>],
+        bars: &mut BoundaryBars<'_, T::Pack>,
     ) -> Vec3<T::Pack> {
-        let [i, rest @ ..] = near else {
-            if !self.at_edge {
+        let [i, rest @ ..] = nearby else {
+            if !self.at_walls {
                 return out_bar;
             }
-            let Edges { low, high } = self.edges(place);
+            let WallMask { low, high } = self.walls(offset);
             let (v_bar, friction_bar, (), (), ()) =
-                bounded_vjp(v, self.friction, low, high, self.sticky, out_bar);
-            *bars.floor += friction_bar;
+                apply_walls_vjp(v, self.friction, low, high, self.sticky, out_bar);
+            *bars.floor_friction += friction_bar;
             return v_bar;
         };
-        let geom = self.scene.wide(&self.robot.sweep, &self.scene.placed(self.mpm.geoms[*i]));
-        let x = self.position(place);
-        if geom.away(x, T::Pack::lit(self.mpm.felt())) {
-            return self.back(rest, place, (m, m_bar), v, out_bar, reactions, bars);
+        let (collider, model) = (&self.colliders[*i], self.mpm.robot.model());
+        let x = self.mpm.node_positions(self.corner, offset);
+        if collider.is_beyond(self.contact_range, x) {
+            return self.remaining_vjp(rest, offset, (m, m_bar), v, out_bar, reaction_bars, bars);
         }
-        let (softness, share) = (self.mpm.grid.softness, self.shares[*i]);
-        let met = geom.meet(x, v, share, softness);
-        let mut met_bar = self.back(rest, place, (m, &mut *m_bar), met, out_bar, reactions, bars);
-        let mut before_bar = None;
-        if let Some(reaction) = reactions.get(*i) {
-            // impulse = m (v − met)
-            let change = v - met;
-            let (impulse_bar, frame_bar) = reaction.add_vjp(x - geom.frame, change * m);
-            bars.geoms[*i].frame += frame_bar;
+        let (softness, fraction) = (self.mpm.grid.softness, self.impulse_fractions[*i]);
+        let node_collider = NodeCollider { geom: collider, model, softness };
+        let after = node_collider.collide_nodes(x, v, fraction);
+        let mut after_bar =
+            self.remaining_vjp(rest, offset, (m, &mut *m_bar), after, out_bar, reaction_bars, bars);
+        let mut from_impulse = None;
+        if let Some(reaction_bar) = reaction_bars.get(*i) {
+            // impulse = m (v − after)
+            let change = v - after;
+            let (impulse_bar, origin_bar) = reaction_bar.add_vjp(x - collider.body_origin, change * m);
+            bars.colliders[*i].body_origin += origin_bar;
             *m_bar += change.dot(impulse_bar);
-            met_bar -= impulse_bar * m;
-            before_bar = Some(impulse_bar * m);
+            after_bar -= impulse_bar * m;
+            from_impulse = Some(impulse_bar * m);
         }
-        let (v_bar, share_bar) = geom.meet_vjp(x, v, share, softness, met_bar, &mut bars.geoms[*i]);
-        bars.shares[*i] += share_bar;
-        before_bar.map_or(v_bar, |bar| v_bar + bar)
+        let (v_bar, fraction_bar) =
+            node_collider.collide_nodes_vjp(x, v, fraction, after_bar, &mut bars.colliders[*i]);
+        bars.impulse_fractions[*i] += fraction_bar;
+        from_impulse.map_or(v_bar, |bar| v_bar + bar)
     }
 }

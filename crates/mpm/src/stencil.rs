@@ -1,22 +1,22 @@
-//! Which nodes a particle touches, and how much: quadratic B-splines over 3×3×3 nodes.
+//! Interpolation between particles and nodes: quadratic B-splines over 3×3×3 nodes.
 //!
-//! With u ∈ [−½, ½) the particle's place counted from its middle node, in units of the grid: w₀ = ½ (½ − u)², w₁ = ¾ − u²,
-//! w₂ = ½ (½ + u)². In two dimensions the third axis has one node, z = 0, of weight 1 and no slope: all particles share it,
-//! wherever their own z is.
+//! With u ∈ [−½, ½) the position of the particle relative to its middle node, in units of the grid: w₀ = ½ (½ − u)²,
+//! w₁ = ¾ − u², w₂ = ½ (½ + u)². In two dimensions the third axis has one node, z = 0, of weight 1 and no slope: all
+//! particles share it, wherever their own z is.
 //!
-//! Nodes lie in lines along z. A line of three is taken together with the node after it, whose weight is 0, as one
-//! [`Scalar::Row`]; nine rows are all a particle touches. Particles of one cell touch the same nine, which then stay in registers.
+//! Lines of three nodes along z are loaded with the node after them, whose weight is 0, as one [`Scalar::Row`]. A stencil has
+//! nine rows. Particles of one cell share them, so that they stay in registers.
 
 use pullback_math::{Real, Scalar, Vec3};
 
-/// Nodes along one edge of a tile: a block of 4 and the reach of its particles.
+/// Nodes along one edge of a tile: a block of 4 and a halo of 2.
 pub const TILE: usize = 6;
 /// Nodes of a tile.
 pub const TILE_NODES: usize = TILE * TILE * TILE;
 /// Length of a tile in memory: the last row reads one node more.
 pub const TILE_LENGTH: usize = TILE_NODES + 1;
 
-/// The splines t = α + β u, w = γ t² + δ of the nodes of an axis, side by side; the last place is empty.
+/// The splines t = α + β u, w = γ t² + δ of the three nodes of an axis, one per lane; the last lane is zero.
 #[derive(Clone, Copy, Debug)]
 struct Splines<P> {
     alpha: P,
@@ -25,21 +25,21 @@ struct Splines<P> {
     delta: P,
     /// dw/dx = slope t, 1/m.
     slope: P,
-    /// Where the nodes are, in units of the grid.
+    /// Positions of the nodes relative to the middle one, in units of the grid.
     nodes: P,
     spacing: P,
 }
 
 impl<P: Real> Splines<P> {
-    fn new(dx: f64, places: impl Fn([f64; 4]) -> P) -> Self {
+    fn new(dx: f64, lanes: impl Fn([f64; 4]) -> P) -> Self {
         let (alpha, beta, gamma) = ([0.5, 0.0, 0.5, 0.0], [-1.0, 1.0, 1.0, 0.0], [0.5, -1.0, 0.5, 0.0]);
         Splines {
-            alpha: places(alpha),
-            beta: places(beta),
-            gamma: places(gamma),
-            delta: places([0.0, 0.75, 0.0, 0.0]),
-            slope: places(std::array::from_fn(|i| 2.0 * gamma[i] * beta[i] / dx)),
-            nodes: places([-1.0, 0.0, 1.0, 0.0]),
+            alpha: lanes(alpha),
+            beta: lanes(beta),
+            gamma: lanes(gamma),
+            delta: lanes([0.0, 0.75, 0.0, 0.0]),
+            slope: lanes(std::array::from_fn(|i| 2.0 * gamma[i] * beta[i] / dx)),
+            nodes: lanes([-1.0, 0.0, 1.0, 0.0]),
             spacing: P::lit(dx),
         }
     }
@@ -55,7 +55,7 @@ impl<P: Real> Splines<P> {
     }
 }
 
-/// Weights, their derivatives in the particle's position (1/m), and the way from the particle to the nodes (m), of one axis.
+/// Weights of one axis, their derivatives in the particle's position (1/m), and offsets from the particle to the nodes (m).
 #[derive(Clone, Copy, Debug)]
 struct Axis<P> {
     weights: P,
@@ -78,12 +78,12 @@ impl<T: Scalar> Kernel<T> {
     pub fn new(dx: f64, flat: bool) -> Self {
         let row = |x: [f64; 4]| T::row(&x.map(|x| T::lit(x).everywhere()));
         let zero = T::Row::zero();
-        let alone = Axis { weights: row([1.0, 0.0, 0.0, 0.0]), slopes: zero, offsets: zero };
+        let single = Axis { weights: row([1.0, 0.0, 0.0, 0.0]), slopes: zero, offsets: zero };
         Kernel {
             per_spacing: T::lit(1.0 / dx).everywhere(),
             quads: Splines::new(dx, |x| T::quad(x.map(T::lit))),
             rows: Splines::new(dx, row),
-            flat: flat.then_some(alone),
+            flat: flat.then_some(single),
         }
     }
 
@@ -129,30 +129,30 @@ impl<T: Scalar> Stencil<T> {
     /// Weights by axis and node.
     #[inline(always)]
     pub fn weights(&self) -> [[T; 3]; 3] {
-        [firsts::<T>(self.x.weights), firsts::<T>(self.y.weights), ends::<T>(self.z.weights)]
+        [quad_axis::<T>(self.x.weights), quad_axis::<T>(self.y.weights), row_axis::<T>(self.z.weights)]
     }
     /// Their derivatives in the particle's position, 1/m.
     #[inline(always)]
     pub fn slopes(&self) -> [[T; 3]; 3] {
-        [firsts::<T>(self.x.slopes), firsts::<T>(self.y.slopes), ends::<T>(self.z.slopes)]
+        [quad_axis::<T>(self.x.slopes), quad_axis::<T>(self.y.slopes), row_axis::<T>(self.z.slopes)]
     }
 }
 
-/// The numbers of the three nodes of an axis.
+/// The numbers of the three nodes of an axis in a quad.
 #[inline(always)]
-fn firsts<T: Scalar>(quad: T::Quad) -> [T; 3] {
+fn quad_axis<T: Scalar>(quad: T::Quad) -> [T; 3] {
     let [a, b, c, _] = T::entries(quad);
     [a, b, c]
 }
 
-/// The same of an axis whose numbers stand all along a quad.
+/// The numbers of the three nodes of an axis in a row, each broadcast over a quad.
 #[inline(always)]
-fn ends<T: Scalar>(row: T::Row) -> [T; 3] {
+fn row_axis<T: Scalar>(row: T::Row) -> [T; 3] {
     let [a, b, c, _] = T::quads(row).map(|q| T::entries(q)[0]);
     [a, b, c]
 }
 
-/// A value at a particle and its gradient in space, both with one entry per number of a node.
+/// An affine function around a particle, with one entry per number of a node.
 #[derive(Clone, Copy, Debug)]
 pub struct Affine<Q> {
     /// Value at the particle.
@@ -161,7 +161,7 @@ pub struct Affine<Q> {
     pub columns: [Q; 3],
 }
 
-/// The nodes of a cell by x and y.
+/// The nodes of a stencil: rows along z, by x and y.
 pub type Rows<T> = [[<T as Scalar>::Row; 3]; 3];
 
 /// First node of a row of the cell with the lowest node `corner`.
@@ -173,12 +173,12 @@ fn row_at(corner: usize, i: usize, j: usize) -> usize {
 /// The nodes of the cell whose lowest node is number `corner` of a tile.
 #[inline(always)]
 pub fn load<T: Scalar>(tile: &[T::Quad; TILE_LENGTH], corner: usize) -> Rows<T> {
-    // Written out, so that rows become registers.
+    // Unrolled, so that rows become registers.
     let row = |i: usize, j: usize| T::row(&tile[row_at(corner, i, j)..][..4].as_chunks().0[0]);
     [[row(0, 0), row(0, 1), row(0, 2)], [row(1, 0), row(1, 1), row(1, 2)], [row(2, 0), row(2, 1), row(2, 2)]]
 }
 
-/// The way back of [`load`].
+/// The inverse of [`load`].
 #[inline(always)]
 pub fn store<T: Scalar>(tile: &mut [T::Quad; TILE_LENGTH], corner: usize, rows: &Rows<T>) {
     for i in 0..3 {
@@ -188,31 +188,31 @@ pub fn store<T: Scalar>(tile: &mut [T::Quad; TILE_LENGTH], corner: usize, rows: 
     }
 }
 
-/// The numbers of an axis, each all along a row.
+/// The numbers of an axis, each broadcast over a row.
 #[inline(always)]
-fn each<T: Scalar>(quad: T::Quad) -> [T::Row; 3] {
-    // Written out: `map` would pass whole registers through memory.
-    let [a, b, c] = firsts::<T>(quad);
+fn broadcast<T: Scalar>(quad: T::Quad) -> [T::Row; 3] {
+    // Unrolled: `map` would pass whole registers through memory.
+    let [a, b, c] = quad_axis::<T>(quad);
     [a.along(), b.along(), c.along()]
 }
 
 /// Sum of the quads of a row.
 #[inline(always)]
-fn folded<T: Scalar>(row: T::Row) -> T::Quad {
+fn sum_quads<T: Scalar>(row: T::Row) -> T::Quad {
     let [a, b, c, d] = T::quads(row);
     (a + b) + (c + d)
 }
 
 /// rows += w (value + columns·offset)
 #[inline(always)]
-pub fn scatter<T: Scalar>(rows: &mut Rows<T>, at: &Stencil<T>, what: Affine<T::Quad>) {
+pub fn scatter<T: Scalar>(rows: &mut Rows<T>, at: &Stencil<T>, f: Affine<T::Quad>) {
     let Stencil { x, y, z, .. } = at;
-    let [c0, c1, c2] = what.columns;
+    let [c0, c1, c2] = f.columns;
     let (c0, c1, c2) = (T::repeated(c0), T::repeated(c1), T::repeated(c2));
-    let value = c2.mul_add(z.offsets, T::repeated(what.value)) * z.weights;
+    let value = c2.mul_add(z.offsets, T::repeated(f.value)) * z.weights;
     let (along_x, along_y) = (c0 * z.weights, c1 * z.weights);
-    let (wx, ox) = (each::<T>(x.weights), each::<T>(x.offsets));
-    let (wy, wy_oy) = (each::<T>(y.weights), each::<T>(y.weights * y.offsets));
+    let (wx, ox) = (broadcast::<T>(x.weights), broadcast::<T>(x.offsets));
+    let (wy, wy_oy) = (broadcast::<T>(y.weights), broadcast::<T>(y.weights * y.offsets));
     for i in 0..3 {
         let plane = along_x.mul_add(ox[i], value) * wx[i];
         let plane_y = along_y * wx[i];
@@ -224,23 +224,23 @@ pub fn scatter<T: Scalar>(rows: &mut Rows<T>, at: &Stencil<T>, what: Affine<T::Q
 
 /// Σ w n over the nodes n around a particle.
 #[inline(always)]
-pub fn value<T: Scalar>(rows: &Rows<T>, at: &Stencil<T>) -> T::Quad {
+pub fn gather_value<T: Scalar>(rows: &Rows<T>, at: &Stencil<T>) -> T::Quad {
     let Stencil { x, y, z, .. } = at;
-    let (wx, wy) = (each::<T>(x.weights), each::<T>(y.weights));
+    let (wx, wy) = (broadcast::<T>(x.weights), broadcast::<T>(y.weights));
     let mut sum = T::Row::zero();
     for i in 0..3 {
         let [a, b, c] = rows[i];
         sum = a.mul_add(wy[0], b.mul_add(wy[1], c * wy[2])).mul_add(wx[i], sum);
     }
-    folded::<T>(sum * z.weights)
+    sum_quads::<T>(sum * z.weights)
 }
 
 /// Σ w n and Σ w n offset over the nodes n around a particle.
 #[inline(always)]
 pub fn gather<T: Scalar>(rows: &Rows<T>, at: &Stencil<T>) -> Affine<T::Quad> {
     let Stencil { x, y, z, .. } = at;
-    let (wx, wx_ox) = (each::<T>(x.weights), each::<T>(x.weights * x.offsets));
-    let (wy, wy_oy) = (each::<T>(y.weights), each::<T>(y.weights * y.offsets));
+    let (wx, wx_ox) = (broadcast::<T>(x.weights), broadcast::<T>(x.weights * x.offsets));
+    let (wy, wy_oy) = (broadcast::<T>(y.weights), broadcast::<T>(y.weights * y.offsets));
     let mut sums = [T::Row::zero(); 3];
     for i in 0..3 {
         let [a, b, c] = rows[i];
@@ -252,40 +252,35 @@ pub fn gather<T: Scalar>(rows: &Rows<T>, at: &Stencil<T>) -> Affine<T::Quad> {
     }
     let (sum, sum_x, sum_y) = (sums[0] * z.weights, sums[1] * z.weights, sums[2] * z.weights);
     Affine {
-        value: folded::<T>(sum),
-        columns: [folded::<T>(sum_x), folded::<T>(sum_y), folded::<T>(sum * z.offsets)],
+        value: sum_quads::<T>(sum),
+        columns: [sum_quads::<T>(sum_x), sum_quads::<T>(sum_y), sum_quads::<T>(sum * z.offsets)],
     }
 }
 
-/// Cotangent of the particle's position when nodes n meet w (value + columns·offset): Σ ∂w n·(value + columns·offset) −
+/// Derivative of Σ w n·(value + columns·offset) over the nodes n in the particle's position: Σ ∂w n·(value + columns·offset) −
 /// (Σ w n)·columns. `sum` is Σ w n.
 #[inline(always)]
-pub fn position_bar<T: Scalar>(
-    rows: &Rows<T>,
-    at: &Stencil<T>,
-    what: Affine<T::Quad>,
-    sum: T::Quad,
-) -> Vec3<T> {
+pub fn position_bar<T: Scalar>(rows: &Rows<T>, at: &Stencil<T>, f: Affine<T::Quad>, sum: T::Quad) -> Vec3<T> {
     let Stencil { x, y, z, .. } = at;
-    let [c0, c1, c2] = what.columns;
+    let [c0, c1, c2] = f.columns;
     let (c0, c1, c2) = (T::repeated(c0), T::repeated(c1), T::repeated(c2));
-    let along_z = c2.mul_add(z.offsets, T::repeated(what.value));
-    let (wx, sx, ox) = (each::<T>(x.weights), each::<T>(x.slopes), each::<T>(x.offsets));
-    let (wy, sy, oy) = (each::<T>(y.weights), each::<T>(y.slopes), each::<T>(y.offsets));
+    let along_z = c2.mul_add(z.offsets, T::repeated(f.value));
+    let (wx, sx, ox) = (broadcast::<T>(x.weights), broadcast::<T>(x.slopes), broadcast::<T>(x.offsets));
+    let (wy, sy, oy) = (broadcast::<T>(y.weights), broadcast::<T>(y.slopes), broadcast::<T>(y.offsets));
     let mut bars = [T::Row::zero(); 3];
     for i in 0..3 {
         let along_x = c0.mul_add(ox[i], along_z);
-        let meets = |j: usize| rows[i][j] * c1.mul_add(oy[j], along_x);
-        let (a, b, c) = (meets(0), meets(1), meets(2));
+        let product = |j: usize| rows[i][j] * c1.mul_add(oy[j], along_x);
+        let (a, b, c) = (product(0), product(1), product(2));
         let plane = a.mul_add(wy[0], b.mul_add(wy[1], c * wy[2]));
         let plane_y = a.mul_add(sy[0], b.mul_add(sy[1], c * sy[2]));
         bars[0] = plane.mul_add(sx[i], bars[0]);
         bars[1] = plane_y.mul_add(wx[i], bars[1]);
         bars[2] = plane.mul_add(wx[i], bars[2]);
     }
-    let (x, y) = (folded::<T>(bars[0] * z.weights), folded::<T>(bars[1] * z.weights));
-    let z = folded::<T>(bars[2] * z.slopes);
-    let [c0, c1, c2] = what.columns;
+    let (x, y) = (sum_quads::<T>(bars[0] * z.weights), sum_quads::<T>(bars[1] * z.weights));
+    let z = sum_quads::<T>(bars[2] * z.slopes);
+    let [c0, c1, c2] = f.columns;
     // In two dimensions neither weights nor offsets change with z.
     let z = if at.flat { T::zero() } else { T::quad_sum(z - sum * c2) };
     Vec3::new(T::quad_sum(x - sum * c0), T::quad_sum(y - sum * c1), z)

@@ -1,158 +1,194 @@
 //! [`Mpm`]: one substep of the material point method as a differentiable system.
 //!
 //! State: coordinates of the colliders' joints and, where they are coupled, their velocities; positions, velocities, affine
-//! velocities C and deformations F of all particles. Control: speed of every joint, or what drives the actuators of a coupled
-//! robot. A substep reads: place the colliders; flow and stress in the particles; scatter mass and momentum to the nodes;
-//! velocities on the nodes; gather them; advance the colliders. The pullback walks the same list backwards and recomputes
-//! what it needs from the state, so nothing is kept but states.
+//! velocities C and deformations F of all particles. Control: velocity of every joint, or the controls of the actuators of
+//! a coupled robot. Stages of a substep: place the colliders; flow and stress of the particles; scatter mass and momentum to
+//! the nodes (P2G); velocities on the nodes; gather them (G2P); advance the colliders. The pullback runs the stages in reverse
+//! and recomputes what it needs from the state, so that nothing is kept but states.
 //!
-//! Colliders are the geoms of an articulated model; see [`colliders`](super::colliders) for how it moves.
-//! BO-Leap and Rewarped take a collider's velocity from the difference of its poses; ours is that of the body
-//! at the start of the substep, which differs by O(Δt).
+//! Colliders are the geoms of an articulated model; [`colliders`](super::colliders) says how it moves. BO-Leap
+//! and Rewarped take a collider's velocity from the difference of its poses; ours is that of the body at the
+//! start of the substep, which differs by O(Δt).
+
+use std::ops::Range;
 
 use pullback_articulated::{Articulated, Model};
-use pullback_core::layout::{Layout, Slice};
+use pullback_core::layout::{Layout, LayoutBuilder, Section, Slice};
 use pullback_core::{Bars, ConfigError, Described, Info, Point, StepError, System};
 use pullback_math::{Scalar, Vec3};
 
-use super::cloud::{Cloud, Grid, Part, Stuff};
-use super::colliders::Drive;
-use super::material::{FixedCorotated, Fluid, NeoHookean, Plasticine, Sand, VonMises};
-use super::stress::{Scales, decompositions, stress, stress_keeping, stress_kept_vjp};
-use super::transfer::limits;
-use super::view::{View, ViewMut};
+use super::colliders::ColliderMotion;
+use super::grid::Grid;
+use super::material::{FixedCorotated, Fluid, Material, NeoHookean, Plasticine, Sand, VonMises};
+use super::particles::{ParticleGroup, Particles};
+use super::stress::{Scales, pack_pairs, stress, stress_storing_svd, stress_vjp_with_svd};
+use super::transfer::position_limits;
+use super::view::{PARTICLE_FIELDS, View, ViewMut};
 use super::workspace::MpmWorkspace;
 
 /// Particles and moving colliders.
 #[derive(Clone, Debug)]
 pub struct Mpm {
     pub(super) grid: Grid,
-    cloud: Cloud,
+    particles: Particles,
     pub(super) robot: Articulated,
-    pub(super) drive: Drive,
+    pub(super) motion: ColliderMotion,
     pub(super) dt: f64,
     layout: Layout,
-    /// Geoms that deflect.
+    /// Geoms that deflect, by their index in the model.
     pub(super) geoms: Vec<usize>,
-    /// First parameter of each part, then the floor's friction.
-    parts: Vec<usize>,
-    pub(super) floor: usize,
+    pub(super) index: ParamIndex,
 }
 
-/// Runs `$call!(Material, count of parameters)` for the material of a part.
-macro_rules! with_material {
-    ($stuff:expr, $call:ident) => {
-        match $stuff {
-            Stuff::FixedCorotated(..) => $call!(FixedCorotated, 2),
-            Stuff::NeoHookean(..) => $call!(NeoHookean, 2),
-            Stuff::VonMises(..) => $call!(VonMises, 3),
-            Stuff::Plasticine(..) => $call!(Plasticine, 3),
-            Stuff::Fluid(..) => $call!(Fluid, 2),
-            Stuff::Sand(..) => $call!(Sand, 3),
+/// Where parameters of the material and the grid are; those of the robot come first, at the places that it knows.
+#[derive(Clone, Debug)]
+pub(super) struct ParamIndex {
+    /// Of each group: one run with a number per particle for its density and for each parameter of its material.
+    pub groups: Vec<Range<usize>>,
+    /// Friction of the floor.
+    pub floor_friction: usize,
+}
+
+const DENSITY: &str = "density";
+const FLOOR_FRICTION: &str = "floor.friction";
+
+impl ParamIndex {
+    /// Looks up the slices that [`add_params`] made.
+    fn new(params: &Section, particles: &Particles) -> Result<Self, ConfigError> {
+        let groups = particles.groups.iter().map(|group| {
+            let first = params.slice(&format!("{}.{DENSITY}", group.name))?.range.start;
+            Ok(first..first + (1 + group.material.params().len()) * group.count)
+        });
+        let floor_friction = params.slice(FLOOR_FRICTION)?.range.start;
+        Ok(ParamIndex { groups: groups.collect::<Result<_, ConfigError>>()?, floor_friction })
+    }
+}
+
+/// Runs `$call!(Model)` with the constitutive model of a material.
+macro_rules! with_model {
+    ($material:expr, $call:ident) => {
+        match $material {
+            Material::FixedCorotated(_) => $call!(FixedCorotated),
+            Material::NeoHookean(_) => $call!(NeoHookean),
+            Material::VonMises(_) => $call!(VonMises),
+            Material::Plasticine(_) => $call!(Plasticine),
+            Material::Fluid(_) => $call!(Fluid),
+            Material::Sand(_) => $call!(Sand),
         }
     };
 }
 
-/// Name, unit and value of a part's parameters beyond its density.
-fn described(stuff: Stuff) -> Vec<(&'static str, &'static str, f64)> {
-    let elastic = |e, nu| vec![("young", "Pa", e), ("poisson", "1", nu)];
-    match stuff {
-        Stuff::FixedCorotated(e, nu) | Stuff::NeoHookean(e, nu) | Stuff::Fluid(e, nu) => elastic(e, nu),
-        Stuff::VonMises(e, nu, y) | Stuff::Plasticine(e, nu, y) => {
-            [elastic(e, nu), vec![("yield", "Pa", y)]].concat()
-        }
-        Stuff::Sand(e, nu, angle) => [elastic(e, nu), vec![("friction_angle", "rad", angle)]].concat(),
+/// Joint coordinates, and joint velocities of a coupled robot; then the particles.
+fn add_state(
+    mut builder: LayoutBuilder,
+    robot: &Articulated,
+    particles: &Particles,
+    coupled: bool,
+) -> LayoutBuilder {
+    let nq = robot.coordinates().nq;
+    for slice in robot.layout().state.slices().iter().filter(|s| coupled || s.range.start < nq) {
+        builder = builder.state(slice.clone());
     }
+    for field in PARTICLE_FIELDS {
+        for group in &particles.groups {
+            let slice =
+                Slice::new(format!("{}.{}", group.name, field.name), field.len * group.count, field.unit);
+            builder = builder.state(slice.default(&(field.initial)(particles, group)));
+        }
+    }
+    builder
+}
+
+/// The actuators of a coupled robot, or the velocity of every joint.
+fn add_controls(mut builder: LayoutBuilder, robot: &Articulated, coupled: bool) -> LayoutBuilder {
+    if coupled {
+        return robot.layout().control.slices().iter().cloned().fold(builder, LayoutBuilder::control);
+    }
+    for (joint, place) in robot.model().joints.iter().zip(&robot.coordinates().joints) {
+        if place.is_some() {
+            let name = format!("{}.rate", joint.name);
+            builder = builder.control(Slice::new(name, joint.kind.velocities(), "1/s or m/s"));
+        }
+    }
+    builder
+}
+
+/// The robot's own, then density and material of every particle, then the floor.
+fn add_params(
+    builder: LayoutBuilder,
+    robot: &Articulated,
+    particles: &Particles,
+    floor_friction: f64,
+) -> LayoutBuilder {
+    let mut builder = robot.layout().params.slices().iter().cloned().fold(builder, LayoutBuilder::param);
+    let positive = |slice: Slice, value: f64| slice.default(&[value]).bounds(0.0, f64::INFINITY);
+    for group in &particles.groups {
+        let density = (DENSITY, "kg/m^3", group.density);
+        for (name, unit, value) in std::iter::once(density).chain(group.material.params()) {
+            let slice = Slice::new(format!("{}.{name}", group.name), group.count, unit);
+            builder = builder.param(positive(slice, value));
+        }
+    }
+    builder.param(positive(Slice::new(FLOOR_FRICTION, 1, "1"), floor_friction))
 }
 
 impl Mpm {
-    /// Particles in a grid among the geoms of a model whose joints the controls move, with substeps of `dt` seconds.
-    pub fn new(grid: Grid, cloud: Cloud, model: Model, dt: f64) -> Result<Self, ConfigError> {
-        Self::build(grid, cloud, model, dt, false)
+    /// Particles in a grid among the geoms of a model whose joints follow the controls, with substeps of `dt` seconds.
+    pub fn new(grid: Grid, particles: Particles, model: Model, dt: f64) -> Result<Self, ConfigError> {
+        Self::build(grid, particles, model, dt, false)
     }
 
-    /// Particles in a grid with a robot that pushes them and is pushed by them: gravity, springs, limits and actuators move it
-    /// as they do [`Articulated`].
-    pub fn coupled(grid: Grid, cloud: Cloud, model: Model, dt: f64) -> Result<Self, ConfigError> {
-        Self::build(grid, cloud, model, dt, true)
+    /// Particles in a grid with a robot in two-way coupling: it pushes them and is pushed by them. Gravity, springs, limits
+    /// and actuators move it as they do [`Articulated`].
+    pub fn coupled(grid: Grid, particles: Particles, model: Model, dt: f64) -> Result<Self, ConfigError> {
+        Self::build(grid, particles, model, dt, true)
     }
 
-    fn build(grid: Grid, cloud: Cloud, model: Model, dt: f64, coupled: bool) -> Result<Self, ConfigError> {
+    fn build(
+        grid: Grid,
+        particles: Particles,
+        model: Model,
+        dt: f64,
+        coupled: bool,
+    ) -> Result<Self, ConfigError> {
         if !(dt > 0.0 && grid.spacing > 0.0) || grid.nodes.iter().take(2).any(|n| *n < 2 * grid.margin + 4) {
             return Err(ConfigError::new(
                 "a grid needs a positive step and spacing, and nodes between its margins",
             ));
         }
-        let (low, high) = limits(&grid);
+        let (low, high) = position_limits(&grid);
         let inside = |x: &Vec3<f64>| {
             let axes = if grid.flat { 2 } else { 3 };
             [x.x, x.y, x.z].iter().take(axes).enumerate().all(|(a, x)| (low[a]..=high[a]).contains(x))
         };
-        if let Some(i) = cloud.positions.iter().position(|x| !inside(x)) {
+        if let Some(i) = particles.positions.iter().position(|x| !inside(x)) {
             return Err(ConfigError::new(format!(
                 "particle {i} is outside the grid; move it or enlarge the grid"
             )));
         }
         let robot = Articulated::new(model)?;
-        let (model, own) = (robot.model(), robot.layout());
-        let nq = robot.coordinates().nq;
-        let mut builder = Layout::builder();
-        for slice in own.state.slices().iter().filter(|s| coupled || s.range.start < nq) {
-            builder = builder.state(slice.clone());
-        }
-        for slice in own.control.slices().iter().filter(|_| coupled) {
-            builder = builder.control(slice.clone());
-        }
-        for (joint, place) in model.joints.iter().zip(&robot.coordinates().joints) {
-            if place.is_some() && !coupled {
-                let name = format!("{}.rate", joint.name);
-                builder = builder.control(Slice::new(name, joint.kind.velocities(), "1/s or m/s"));
-            }
-        }
-        for (what, unit, len) in
-            [("position", "m", 3), ("velocity", "m/s", 3), ("affine", "1/s", 9), ("deformation", "1", 9)]
-        {
-            for part in &cloud.parts {
-                let of = part.first..part.first + part.count;
-                let flat = |v: &[Vec3<f64>]| v.iter().flat_map(|v| [v.x, v.y, v.z]).collect::<Vec<f64>>();
-                let values = match what {
-                    "position" => flat(&cloud.positions[of]),
-                    "velocity" => flat(&cloud.velocities[of]),
-                    "affine" => vec![0.0; 9 * part.count],
-                    _ => [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0].repeat(part.count),
-                };
-                let slice = Slice::new(format!("{}.{what}", part.name), len * part.count, unit);
-                builder = builder.state(slice.default(&values));
-            }
-        }
-        builder = own.params.slices().iter().cloned().fold(builder, |b, s| b.param(s));
-        let mut next = own.params.len();
-        let mut parts = Vec::new();
-        for part in &cloud.parts {
-            parts.push(next);
-            let density = [("density", "kg/m^3", part.density)];
-            for (name, unit, value) in density.into_iter().chain(described(part.stuff)) {
-                let slice = Slice::new(format!("{}.{name}", part.name), part.count, unit);
-                builder = builder.param(slice.default(&[value]).bounds(0.0, f64::INFINITY));
-                next += part.count;
-            }
-        }
-        let friction = Slice::new("floor.friction", 1, "1").default(&[grid.floor_friction]);
-        builder = builder.param(friction.bounds(0.0, f64::INFINITY));
+        let builder = add_state(Layout::builder(), &robot, &particles, coupled);
+        let builder = add_controls(builder, &robot, coupled);
+        let layout = add_params(builder, &robot, &particles, grid.floor_friction).build()?;
+        let index = ParamIndex::new(&layout.params, &particles)?;
+        let model = robot.model();
         let deflects = |g: &usize| {
             model.options.contact && (model.geoms[*g].collision_bits | model.geoms[*g].collides_with) != 0
         };
         let geoms: Vec<usize> = (0..model.geoms.len()).filter(deflects).collect();
-        let (robot, drive) =
-            if coupled { Drive::by_forces(robot, &geoms, dt)? } else { (robot, Drive::Speeds) };
-        Ok(Mpm { layout: builder.build()?, grid, cloud, drive, dt, geoms, parts, floor: next, robot })
+        let (robot, motion) = if coupled {
+            ColliderMotion::dynamic(robot, &geoms, dt)?
+        } else {
+            (robot, ColliderMotion::Kinematic)
+        };
+        Ok(Mpm { grid, particles, robot, motion, dt, layout, geoms, index })
     }
 
-    /// The particles as they were written down.
-    pub fn cloud(&self) -> &Cloud {
-        &self.cloud
+    /// The particles as they were built.
+    pub fn particles(&self) -> &Particles {
+        &self.particles
     }
-    /// The box they live in.
+    /// The background grid.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
@@ -165,12 +201,12 @@ impl Mpm {
         self.dt
     }
 
-    fn scales(&self, part: &Part) -> Scales {
-        let push = self.dt * part.volume * 4.0 / (self.grid.spacing * self.grid.spacing);
-        Scales { dt: self.dt, volume: part.volume, push }
+    fn scales(&self, group: &ParticleGroup) -> Scales {
+        let stress = self.dt * group.volume * 4.0 / (self.grid.spacing * self.grid.spacing);
+        Scales { dt: self.dt, volume: group.volume, stress }
     }
 
-    /// Everything up to the velocities of the nodes. F′ into `deformed`; without it, for the pullback, singular values into
+    /// All stages up to the velocities of the nodes. F′ into `deformed`; without it, for the pullback, singular values into
     /// the workspace.
     fn forward<T: Scalar>(
         &self,
@@ -181,41 +217,41 @@ impl Mpm {
         deformed: Option<&mut [[T; 9]]>,
     ) {
         self.place_colliders(ws, params, at, control);
-        self.in_particles(ws, params, at, deformed);
-        self.to_grid(ws, at);
-        self.share_out(ws, params);
-        self.on_grid(ws, params);
+        self.particle_stress(ws, params, at, deformed);
+        self.p2g(ws, at);
+        self.find_impulse_fractions(ws, params);
+        self.grid_op(ws, params);
         self.push_robot(ws, control.len());
     }
 
-    /// Flow and stress of all parts.
-    fn in_particles<T: Scalar>(
+    /// Flow and stress of all groups.
+    fn particle_stress<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
         params: &[T],
         at: &View<'_, T>,
         mut deformed: Option<&mut [[T; 9]]>,
     ) {
-        let mut packs = 0;
-        for (part, first) in self.cloud.parts.iter().zip(&self.parts) {
-            let (of, scales) = (part.first..part.first + part.count, self.scales(part));
-            let (at, handed) = (at.of(of.clone()), &mut ws.handed[of.clone()]);
-            let (params, kept) = (&params[*first..], ws.decomposed.get_mut(packs..).unwrap_or_default());
-            packs += decompositions::<T>(part.count);
+        let mut first_svd = 0;
+        for (group, block) in self.particles.groups.iter().zip(&self.index.groups) {
+            let (range, scales) = (group.range(), self.scales(group));
+            let (at, momenta) = (at.particles(range.clone()), &mut ws.particle_momenta[range.clone()]);
+            let (params, svds) = (&params[block.clone()], ws.svds.get_mut(first_svd..).unwrap_or_default());
+            first_svd += pack_pairs::<T>(group.count);
             macro_rules! run {
-                ($material:ident, $p:literal) => {
+                ($model:ident) => {
                     match &mut deformed {
-                        Some(f) => stress::<T, $material, $p>(params, &at, scales, Some(&mut f[of]), handed),
-                        None => stress_keeping::<T, $material, $p>(params, &at, scales, kept, handed),
+                        Some(f) => stress::<T, $model>(params, &at, scales, Some(&mut f[range]), momenta),
+                        None => stress_storing_svd::<T, $model>(params, &at, scales, svds, momenta),
                     }
                 };
             }
-            with_material!(part.stuff, run);
+            with_model!(group.material, run);
         }
     }
 
-    /// The pullback of [`Mpm::in_particles`].
-    fn in_particles_vjp<T: Scalar>(
+    /// The pullback of [`Mpm::particle_stress`].
+    fn particle_stress_vjp<T: Scalar>(
         &self,
         ws: &MpmWorkspace<T>,
         params: &[T],
@@ -224,21 +260,29 @@ impl Mpm {
         params_bar: &mut [T],
         out: &mut ViewMut<'_, T>,
     ) {
-        let mut packs = 0;
-        for (part, first) in self.cloud.parts.iter().zip(&self.parts) {
-            let (of, scales) = (part.first..part.first + part.count, self.scales(part));
-            let (at, f_bar, handed_bar) = (at.of(of.clone()), &f_bar[of.clone()], &ws.handed[of.clone()]);
-            let (params, params_bar, mut out) = (&params[*first..], &mut params_bar[*first..], out.of(of));
-            let decomposed = ws.decomposed.get(packs..).unwrap_or_default();
-            packs += decompositions::<T>(part.count);
+        let mut first_svd = 0;
+        for (group, block) in self.particles.groups.iter().zip(&self.index.groups) {
+            let (range, scales) = (group.range(), self.scales(group));
+            let (at, f_bar) = (at.particles(range.clone()), &f_bar[range.clone()]);
+            let (momentum_bars, mut out) = (&ws.particle_momenta[range.clone()], out.particles(range));
+            let (params, params_bar) = (&params[block.clone()], &mut params_bar[block.clone()]);
+            let svds = ws.svds.get(first_svd..).unwrap_or_default();
+            first_svd += pack_pairs::<T>(group.count);
             macro_rules! run {
-                ($material:ident, $p:literal) => {
-                    stress_kept_vjp::<T, $material, $p>(
-                        params, &at, scales, decomposed, f_bar, handed_bar, params_bar, &mut out,
+                ($model:ident) => {
+                    stress_vjp_with_svd::<T, $model>(
+                        params,
+                        &at,
+                        scales,
+                        svds,
+                        f_bar,
+                        momentum_bars,
+                        params_bar,
+                        &mut out,
                     )
                 };
             }
-            with_material!(part.stuff, run);
+            with_model!(group.material, run);
         }
     }
 }
@@ -260,7 +304,7 @@ impl<T: Scalar> System<T> for Mpm {
         let Point { params, state, control } = at;
         let (at, mut out) = (self.split(state), self.split_mut(next));
         self.forward(ws, params, &at, control, Some(out.f));
-        self.to_particles(ws, &at, &mut out);
+        self.g2p(ws, &at, &mut out);
         self.advance_colliders(ws, params, control, &mut out);
         Ok(Info::ONE)
     }
@@ -276,13 +320,13 @@ impl<T: Scalar> System<T> for Mpm {
         let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let (at, next_bar, mut out) = (self.split(state), self.split(next_bar), self.split_mut(state_bar));
         self.forward(ws, params, &at, control, None);
-        self.to_particles_vjp(ws, &at, &next_bar, &mut out);
+        self.g2p_vjp(ws, &at, &next_bar, &mut out);
         self.advance_colliders_vjp(ws, params, control, &next_bar, control_bar, params_bar);
-        self.on_grid_vjp(ws, params, params_bar);
-        self.share_out_vjp(ws, params, params_bar);
-        self.geoms_vjp(ws, params, params_bar);
-        self.to_grid_vjp(ws, &at, &mut out);
-        self.in_particles_vjp(ws, params, &at, next_bar.f, params_bar, &mut out);
+        self.grid_op_vjp(ws, params, params_bar);
+        self.find_impulse_fractions_vjp(ws, params, params_bar);
+        self.place_geoms_vjp(ws, params, params_bar);
+        self.p2g_vjp(ws, &at, &mut out);
+        self.particle_stress_vjp(ws, params, &at, next_bar.f, params_bar, &mut out);
         self.place_colliders_vjp(ws, params, &at, control, &mut out, control_bar, params_bar);
         Ok(())
     }

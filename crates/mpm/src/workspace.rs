@@ -1,110 +1,125 @@
-//! [`MpmWorkspace`]: scratch of a substep, all of it there from the start.
+//! [`MpmWorkspace`]: scratch of a substep, allocated once.
 //!
-//! Nodes take the most memory. Their number is bounded by that of the grid and by what particles can reach: eight blocks of
-//! 64 each. Substeps allocate nothing, however far the material spreads.
+//! Nodes take the most memory. Their number is bounded by that of the grid, and by eight blocks of 64 nodes per particle.
+//! Substeps allocate nothing, however far the material spreads.
 
 use pullback_articulated::ArticulatedWorkspace;
-use pullback_articulated::wide_geom::WideGeomBar;
+use pullback_articulated::geom_lanes::{GeomLanes, GeomLanesBar};
 use pullback_core::{Described, Workspace};
 use pullback_math::{Force, Real, Scalar, Vec3};
 
-use super::blocks::{BLOCK_NODES, Blocks, node};
+use super::blocks::{BLOCK_NODES, Blocks, node_offset};
 use super::colliders::Reaction;
-use super::nodes::Bound;
-use super::share::Approach;
+use super::impact::Impact;
+use super::nodes::BoundingVolume;
 use super::stencil::{Kernel, TILE_LENGTH};
-use super::stress::{Decomposed, Handed, decompositions};
+use super::stress::{AffineMomentum, PairSvd, pack_pairs};
 use super::system::Mpm;
 
-/// Particles whose singular values the pullback of a substep keeps: a third of a megabyte in single precision. Large clouds have
-/// the rest computed twice.
-const KEPT: usize = 4096;
+/// Particles whose singular values the pullback of a substep stores: a third of a megabyte in single precision. Those of
+/// further particles are computed twice.
+const MAX_STORED_SVDS: usize = 4096;
 
 /// Scratch of [`Mpm`].
 #[derive(Clone, Debug, Workspace)]
 pub struct MpmWorkspace<T: Scalar> {
     pub(super) robot: ArticulatedWorkspace<T>,
+    /// (q, v) of the robot at the start of the substep.
     pub(super) robot_state: Vec<T>,
-    pub(super) robot_bar: Vec<T>,
-    /// Of coupled colliders; empty for driven ones.
+    pub(super) robot_state_bar: Vec<T>,
+    /// (v, q̈) of a coupled robot; empty for a kinematic one, as are the next four.
     pub(super) robot_rate: Vec<T>,
-    pub(super) rate_bar: Vec<T>,
-    pub(super) u_next: Vec<T>,
+    pub(super) robot_rate_bar: Vec<T>,
+    /// v′ of the joints.
+    pub(super) next_joint_velocities: Vec<T>,
+    /// Controls of the actuators, then pushes of the material on bodies.
     pub(super) robot_control: Vec<T>,
     pub(super) robot_control_bar: Vec<T>,
+    /// Of every collider of a coupled robot; empty for a kinematic one, as are the next three.
     pub(super) reactions: Vec<Reaction<T::Pack>>,
-    pub(super) approaches: Vec<Approach<T::Pack>>,
-    pub(super) approach_bars: Vec<Approach<T::Pack>>,
-    /// Of all colliders; 1 for driven ones.
-    pub(super) shares: Vec<T::Pack>,
-    pub(super) share_bars: Vec<T::Pack>,
+    pub(super) reaction_bars: Vec<Reaction<T::Pack>>,
+    pub(super) impacts: Vec<Impact<T::Pack>>,
+    pub(super) impact_bars: Vec<Impact<T::Pack>>,
+    /// β of every collider; 1 for kinematic ones.
+    pub(super) impulse_fractions: Vec<T::Pack>,
+    pub(super) impulse_fraction_bars: Vec<T::Pack>,
     #[workspace(plain)]
     pub(super) kernel: Kernel<T>,
     pub(super) blocks: Blocks,
-    /// What particles hand out; in the pullback, then its cotangent.
-    pub(super) handed: Vec<Handed<T>>,
-    /// Singular values of the trial deformations, part after part, of the first [`KEPT`] particles; in the pullback only.
-    pub(super) decomposed: Vec<Decomposed<T>>,
+    /// Momenta of the particles. The pullback of P2G replaces each by its cotangent: a second buffer would be a quarter of
+    /// the workspace.
+    pub(super) particle_momenta: Vec<AffineMomentum<T>>,
+    /// Singular values of the trial deformations of the first [`MAX_STORED_SVDS`] particles, group after group; in the
+    /// pullback only.
+    pub(super) svds: Vec<PairSvd<T>>,
     pub(super) tile: Box<[T::Quad; TILE_LENGTH]>,
     pub(super) tile_bar: Box<[T::Quad; TILE_LENGTH]>,
-    pub(super) momenta: Vec<T::Quad>,
-    pub(super) velocities: Vec<T::Quad>,
-    /// Cotangents of velocities, then of momenta.
-    pub(super) bars: Vec<T::Quad>,
-    /// Where the nodes of a block are in it, pack by pack.
-    pub(super) places: Vec<Vec3<T::Pack>>,
-    /// Where the geoms are.
-    pub(super) bounds: Vec<Bound>,
-    /// Geoms near a block.
-    pub(super) near: Vec<usize>,
-    pub(super) geom_bars: Vec<WideGeomBar<T::Pack>>,
-    pub(super) velocity_bars: Vec<Force<T>>,
+    /// Momentum and mass of every node.
+    pub(super) node_momenta: Vec<T::Quad>,
+    pub(super) node_velocities: Vec<T::Quad>,
+    /// Cotangents of the nodes: of velocities up to the pullback of the grid operation, which replaces each by that of
+    /// momentum and mass.
+    pub(super) node_bars: Vec<T::Quad>,
+    /// Offsets of the nodes of a block from its lowest node, pack by pack, in units of the grid.
+    pub(super) node_offsets: Vec<Vec3<T::Pack>>,
+    /// The geoms that deflect, placed once per substep.
+    pub(super) colliders: Vec<GeomLanes<T::Pack>>,
+    pub(super) collider_bars: Vec<GeomLanesBar<T::Pack>>,
+    /// Bounding volumes of the colliders.
+    pub(super) bounds: Vec<BoundingVolume>,
+    /// Colliders that are near the block at hand.
+    pub(super) nearby: Vec<usize>,
+    /// Cotangents of the velocities of all bodies.
+    pub(super) body_velocity_bars: Vec<Force<T>>,
+    /// Cotangents of displacements of all bodies.
     pub(super) wrenches: Vec<Force<T>>,
 }
 
 impl<T: Scalar> MpmWorkspace<T> {
     pub(super) fn new(mpm: &Mpm) -> Self {
-        let (particles, bodies) = (mpm.cloud().particles(), mpm.robot().model().bodies.len());
+        let (particles, bodies) = (mpm.particles().len(), mpm.robot().model().bodies.len());
         let (c, grid) = (mpm.robot().coordinates(), mpm.grid());
         let coupled = usize::from(mpm.is_coupled());
         let (controls, geoms) = (mpm.robot().layout().control.len() * coupled, mpm.geoms.len());
-        let packs = mpm.cloud().parts.iter().map(|part| decompositions::<T>(part.count));
+        let svds = mpm.particles().groups.iter().map(|group| pack_pairs::<T>(group.count)).sum::<usize>();
         let zeros = |n: usize| vec![T::zero(); n];
-        let nodes = vec![T::Quad::default(); BLOCK_NODES * Blocks::most_slots(grid.nodes, particles)];
-        let place = |first: usize| {
+        let nodes = vec![T::Quad::default(); BLOCK_NODES * Blocks::max_slots(grid.nodes, particles)];
+        let offsets = |first: usize| {
             T::pack_vectors(|i| {
-                let [x, y, z] = node(first + i).map(|n| T::lit(n as f64));
+                let [x, y, z] = node_offset(first + i).map(|n| T::lit(n as f64));
                 Vec3 { x, y, z }
             })
         };
         MpmWorkspace {
             robot: pullback_core::VectorField::workspace(mpm.robot()),
             robot_state: zeros(c.nq + c.nv),
-            robot_bar: zeros(c.nq + c.nv),
+            robot_state_bar: zeros(c.nq + c.nv),
             robot_rate: zeros(2 * c.nv * coupled),
-            rate_bar: zeros(2 * c.nv * coupled),
-            u_next: zeros(c.nv * coupled),
+            robot_rate_bar: zeros(2 * c.nv * coupled),
+            next_joint_velocities: zeros(c.nv * coupled),
             robot_control: zeros(controls),
             robot_control_bar: zeros(controls),
-            reactions: vec![Reaction::zero(); geoms * coupled],
-            approaches: vec![Approach::zero(); geoms * coupled],
-            approach_bars: vec![Approach::zero(); geoms * coupled],
-            shares: vec![T::Pack::one(); geoms],
-            share_bars: vec![T::Pack::zero(); geoms],
+            reactions: vec![Reaction::default(); geoms * coupled],
+            reaction_bars: vec![Reaction::default(); geoms * coupled],
+            impacts: vec![Impact::default(); geoms * coupled],
+            impact_bars: vec![Impact::default(); geoms * coupled],
+            impulse_fractions: vec![T::Pack::one(); geoms],
+            impulse_fraction_bars: vec![T::Pack::zero(); geoms],
             kernel: Kernel::new(grid.spacing, grid.flat),
             blocks: Blocks::new(grid.nodes, particles),
-            handed: vec![Default::default(); particles],
-            decomposed: vec![Default::default(); packs.sum::<usize>().min(decompositions::<T>(KEPT))],
+            particle_momenta: vec![Default::default(); particles],
+            svds: vec![Default::default(); svds.min(pack_pairs::<T>(MAX_STORED_SVDS))],
             tile: Box::new([T::Quad::default(); TILE_LENGTH]),
             tile_bar: Box::new([T::Quad::default(); TILE_LENGTH]),
-            momenta: nodes.clone(),
-            velocities: nodes.clone(),
-            bars: nodes,
-            places: (0..BLOCK_NODES).step_by(T::WIDTH).map(place).collect(),
-            bounds: vec![Bound::zero(); geoms],
-            near: Vec::with_capacity(mpm.geoms.len()),
-            geom_bars: vec![WideGeomBar::zero(); mpm.geoms.len()],
-            velocity_bars: vec![Force::zero(); bodies],
+            node_momenta: nodes.clone(),
+            node_velocities: nodes.clone(),
+            node_bars: nodes,
+            node_offsets: (0..BLOCK_NODES).step_by(T::WIDTH).map(offsets).collect(),
+            colliders: vec![GeomLanes::default(); geoms],
+            collider_bars: vec![GeomLanesBar::default(); geoms],
+            bounds: vec![BoundingVolume::default(); geoms],
+            nearby: Vec::with_capacity(geoms),
+            body_velocity_bars: vec![Force::zero(); bodies],
             wrenches: vec![Force::zero(); bodies],
         }
     }

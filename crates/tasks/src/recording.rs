@@ -4,7 +4,7 @@ use pullback_core::{Described, VectorField};
 use pullback_math::{Quat, Vec3};
 use pullback_physics::articulated::contact::pair_law;
 use pullback_physics::articulated::{Articulated, Geom, Model, Shape};
-use pullback_physics::mpm::{Mpm, cloud as particles};
+use pullback_physics::mpm::{Material, Mpm, ParticleGroup};
 use pullback_physics::soft::Part;
 use pullback_physics::world::World;
 use pullback_replay::{ContactMark, Frame, Replay, ReplayGeom, ReplayShape, ReplaySoft};
@@ -40,32 +40,31 @@ pub fn world_replay(world: &World, title: &str, rows: &[(f64, Vec<f64>)]) -> Rep
 /// The page of times and states of particles and the tools among them. Actions take milliseconds: frames are kept as long as
 /// there is room for them.
 pub fn mpm_replay(mpm: &Mpm, title: &str, rows: &[(f64, Vec<f64>)]) -> Replay {
-    let particles = mpm.cloud().particles().max(1);
+    let particles = mpm.particles().len().max(1);
     let keep = rows.len().div_ceil((MOST_PARTICLES / particles).max(2)).max(1);
     let rows: Vec<&(f64, Vec<f64>)> = rows.iter().step_by(keep).collect();
     let seconds = rows.last().map_or(0.0, |(time, _)| *time).max(1e-3);
     let mut page = Replay::new(title, rows.len() as f64 / seconds);
     fill(&mut page, mpm.robot(), &rows, Marks::None);
-    // Fluids are blue; the other parts take their colours in turn.
+    // Fluids are blue; the other groups take their colours in turn.
     let mut colors = COLORS.into_iter().cycle();
-    for part in &mpm.cloud().parts {
-        let fluid = matches!(part.stuff, particles::Stuff::Fluid(..));
+    for group in &mpm.particles().groups {
+        let fluid = matches!(group.material, Material::Fluid(_));
         let rgba = if fluid { WATER } else { colors.next().unwrap_or(WATER) };
-        page.soft.push(dots(mpm, part, rgba, &rows));
+        page.soft.push(dots(mpm, group, rgba, &rows));
     }
     page
 }
 
-/// The particles of a part.
-fn dots(mpm: &Mpm, part: &particles::Part, rgba: [f32; 4], rows: &[&(f64, Vec<f64>)]) -> ReplaySoft {
-    let of = part.first..part.first + part.count;
+/// The particles of a group.
+fn dots(mpm: &Mpm, group: &ParticleGroup, rgba: [f32; 4], rows: &[&(f64, Vec<f64>)]) -> ReplaySoft {
     ReplaySoft {
-        name: part.name.clone(),
-        dots: (0..part.count as u32).collect(),
+        name: group.name.clone(),
+        dots: (0..group.count as u32).collect(),
         // Two particles along each edge of a cell leave no holes.
         dot_radius: 0.36 * mpm.grid().spacing,
         rgba,
-        vertices: rows.iter().map(|(_, state)| mpm.split(state).x[of.clone()].to_vec()).collect(),
+        vertices: rows.iter().map(|(_, state)| mpm.split(state).x[group.range()].to_vec()).collect(),
         ..ReplaySoft::default()
     }
 }

@@ -1,6 +1,6 @@
-//! Clouds of plasticine: seconds per substep of the material point method forward and backward, at f32 and f64, for one
+//! Blocks of plasticine: seconds per substep of the material point method forward and backward, at f32 and f64, for one
 //! environment and for batches of them on one thread and two, beside Taichi's CPU backend and Warp's CPU device with the same
-//! algorithm on the same clouds in the same run.
+//! algorithm on the same particles in the same run.
 
 mod peer;
 
@@ -10,9 +10,8 @@ use pullback_core::rollout::{Inputs, Loss, Sample};
 use pullback_core::{Batch, ConfigError, Described, Repeated, Rollout, Schedule, Workspace};
 use pullback_math::{Real, Scalar, Vec3};
 use pullback_physics::articulated::Model;
-use pullback_physics::mpm::cloud::random_box;
-use pullback_physics::mpm::grid::Floor;
-use pullback_physics::mpm::{Cloud, Grid, Mpm, Stuff};
+use pullback_physics::mpm::particles::random_box;
+use pullback_physics::mpm::{Elastoplastic, Floor, Grid, Material, Mpm, Particles};
 use pullback_tasks::{Goal, Results};
 
 use self::peer::Peer;
@@ -43,7 +42,7 @@ const BATCH_ROUNDS: usize = 6;
 /// Environments of the batches.
 const BATCHES: [usize; 4] = [1, 4, 16, 32];
 
-/// A cloud of particles with velocities and deformations that make it flow.
+/// A block of particles with velocities and deformations that make it flow.
 struct Case {
     name: String,
     mpm: Mpm,
@@ -52,40 +51,40 @@ struct Case {
 }
 
 impl Case {
-    /// `particles` in a cube of `edge` around `centre`, sheared and falling.
-    fn new(particles: usize, centre: Vec3<f64>, edge: f64) -> Result<Self, ConfigError> {
+    /// `count` particles in a cube of `edge` around `centre`, sheared and falling.
+    fn new(count: usize, centre: Vec3<f64>, edge: f64) -> Result<Self, ConfigError> {
         let grid = Grid { floor: Floor::Friction, ..Grid::cube(NODES) };
         // Numbers that a float holds: all programs start from the same.
         let short = |x: f64| f64::from(x as f32);
-        let places = random_box(particles, centre, Vec3::new(edge, edge, edge), 0);
+        let places = random_box(count, centre, Vec3::new(edge, edge, edge), 0);
         let places: Vec<Vec3<f64>> = places.into_iter().map(|x| x.map(short)).collect();
-        let mut cloud = Cloud::default();
+        let mut particles = Particles::default();
         let volume = (0.5 * grid.spacing).powi(3);
-        let stuff = Stuff::Plasticine(YOUNG, POISSON, YIELD);
-        cloud.add("cloud", stuff, 1.0, volume, &places, Vec3::new(0.0, 0.0, -1.0))?;
+        let material =
+            Material::Plasticine(Elastoplastic { young: YOUNG, poisson: POISSON, yield_stress: YIELD });
+        particles.add("block", material, 1.0, volume, &places, Vec3::new(0.0, 0.0, -1.0))?;
         let mut model = Model::new("nothing");
         model.options.gravity = Vec3::new(0.0, 0.0, GRAVITY);
-        let mpm = Mpm::new(grid, cloud, model.compile()?, DT)?;
+        let mpm = Mpm::new(grid, particles, model.compile()?, DT)?;
         let mut start = mpm.layout().state.defaults();
         let mut random = Random::new(1);
-        let slices = &mpm.layout().state;
-        for i in slices.select("cloud.velocity")?.into_iter().step_by(3) {
-            let height = start[i - slices.slice("cloud.velocity")?.range.start + 2];
-            start[i] = short(20.0 * (height - centre.z));
+        let at = mpm.split_mut(&mut start);
+        for (v, x) in at.v.iter_mut().zip(at.x.iter()) {
+            v[0] = short(20.0 * (x[2] - centre.z));
         }
-        for i in slices.select("cloud.deformation")? {
-            start[i] = short(start[i] + 0.01 * random.normal());
+        for f in at.f.as_flattened_mut() {
+            *f = short(*f + 0.01 * random.normal());
         }
-        let name = format!("{particles} particles");
+        let name = format!("{count} particles");
         Ok(Case { name, mpm, start, target: centre + Vec3::new(0.05, 0.0, 0.0) })
     }
 
     fn particles(&self) -> usize {
-        self.mpm.cloud().particles()
+        self.mpm.particles().len()
     }
 
-    fn loss(&self) -> Distance {
-        Distance { first: 0, particles: self.particles(), target: self.target }
+    fn loss(&self) -> Distance<'_> {
+        Distance { mpm: &self.mpm, target: self.target }
     }
 
     fn inputs<T: Real>(&self, steps: usize) -> Inputs<T> {
@@ -96,31 +95,32 @@ impl Case {
 }
 
 /// L = mean of |x − target|² over the particles at the end.
-struct Distance {
-    first: usize,
-    particles: usize,
+struct Distance<'a> {
+    mpm: &'a Mpm,
     target: Vec3<f64>,
 }
 
-impl<T: Real> Loss<T> for Distance {
+impl<T: Real> Loss<T> for Distance<'_> {
     fn value(&self, at: Sample<'_, T>) -> T {
         let mut sum = T::zero();
+        let x = self.mpm.split(at.state).x;
         if at.last() {
-            for x in at.state[self.first..].as_chunks::<3>().0.iter().take(self.particles) {
+            for x in x {
                 for (x, target) in x.iter().zip([self.target.x, self.target.y, self.target.z]) {
                     let off = *x - T::lit(target);
                     sum += off * off;
                 }
             }
         }
-        sum * T::lit(1.0 / self.particles as f64)
+        sum * T::lit(1.0 / x.len() as f64)
     }
     fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if at.last() {
-            let target = [self.target.x, self.target.y, self.target.z];
-            for i in 0..3 * self.particles {
-                let off = at.state[self.first + i] - T::lit(target[i % 3]);
-                state_bar[self.first + i] += off * T::lit(2.0 / self.particles as f64);
+            let (x, x_bar) = (self.mpm.split(at.state).x, self.mpm.split_mut(state_bar).x);
+            for (x, bar) in x.iter().zip(x_bar.iter_mut()) {
+                for (a, target) in [self.target.x, self.target.y, self.target.z].into_iter().enumerate() {
+                    bar[a] += (x[a] - T::lit(target)) * T::lit(2.0 / self.mpm.particles().len() as f64);
+                }
             }
         }
     }
@@ -137,7 +137,7 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
         single::<f32>(&mut contenders, case, "f32")?;
         single::<f64>(&mut contenders, case, "f64")?;
     }
-    let bar = progress::bar(ROUNDS + 2 * (BATCHES.len() + 1), "clouds");
+    let bar = progress::bar(ROUNDS + 2 * (BATCHES.len() + 1), "particles");
     race(&mut contenders, ROUNDS, || bar.inc(1));
     let mut best: Vec<(String, f64)> = contenders.drain(..).map(|c| (c.name, c.best)).collect();
     // One batch after the other: together they would take gigabytes.
@@ -207,7 +207,7 @@ fn single<'a, T: Scalar>(
     let rollout = Rollout::new(&case.mpm, SUBSTEPS, Schedule::StoreAll)?;
     let (at, loss) = (case.inputs::<T>(SUBSTEPS), case.loss());
     let mut ws = rollout.workspace::<T>();
-    // Once, so that a cloud that blows up is an error and not a figure.
+    // Once, so that material that blows up is an error and not a figure.
     rollout.gradient(&mut ws, &at, &loss)?;
     let (start, mut own) = (at.clone(), rollout.workspace::<T>());
     let forward = Contender::new(label(&name, "forward"), move |calls| {

@@ -5,9 +5,9 @@
 //! particles as points, a pack at a time, and pull back to particles, to sizes and places of geoms, and through
 //! the robot's kinematics to joint coordinates.
 
-use pullback_articulated::wide_geom::{WideGeom, WideGeomBar};
+use pullback_articulated::geom_lanes::{GeomLanes, GeomLanesBar, PointContacts};
 use pullback_articulated::{ArticulatedWorkspace, Model};
-use pullback_collision::{Contact, MAX_CONTACTS, collide_vjp};
+use pullback_collision::{Contact, MAX_CONTACTS};
 use pullback_core::{ConfigError, VectorField};
 use pullback_math::{Force, Mask, Real, Scalar, Vec3, select};
 
@@ -16,10 +16,10 @@ use crate::Mpm;
 /// Sharpness of the soft distance, 1/m².
 const SHARPNESS: f64 = 1e4;
 
-/// How the distance of a tool to many particles is taken.
+/// Distance of a tool to many particles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nearness {
-    /// Of the closest particle.
+pub enum ContactDistance {
+    /// That of the closest particle.
     Hard,
     /// Mean with weights 1/(1 + 10⁴ d²).
     Soft,
@@ -29,12 +29,12 @@ pub enum Nearness {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tools {
     groups: Vec<Vec<usize>>,
-    nearness: Nearness,
+    kind: ContactDistance,
 }
 
 impl Tools {
     /// Groups of geoms by index.
-    pub fn new(mpm: &Mpm, groups: Vec<Vec<usize>>, nearness: Nearness) -> Result<Self, ConfigError> {
+    pub fn new(mpm: &Mpm, groups: Vec<Vec<usize>>, kind: ContactDistance) -> Result<Self, ConfigError> {
         let geoms = mpm.robot().model().geoms.len();
         if let Some(g) = groups.iter().flatten().find(|g| **g >= geoms) {
             return Err(ConfigError::new(format!("a tool has geom {g}, the model only {geoms}")));
@@ -46,11 +46,11 @@ impl Tools {
         if groups.iter().any(|g| g.is_empty()) {
             return Err(ConfigError::new("a tool has no geoms: name at least one"));
         }
-        Ok(Tools { groups, nearness })
+        Ok(Tools { groups, kind })
     }
 
     /// Groups of geoms by name.
-    pub fn named(mpm: &Mpm, groups: &[&[&str]], nearness: Nearness) -> Result<Self, ConfigError> {
+    pub fn named(mpm: &Mpm, groups: &[&[&str]], kind: ContactDistance) -> Result<Self, ConfigError> {
         let find = |name: &&str| {
             let geoms = &mpm.robot().model().geoms;
             let at = geoms.iter().position(|g| g.name == *name);
@@ -59,15 +59,15 @@ impl Tools {
             })
         };
         let groups = groups.iter().map(|names| names.iter().map(find).collect());
-        Tools::new(mpm, groups.collect::<Result<_, _>>()?, nearness)
+        Tools::new(mpm, groups.collect::<Result<_, _>>()?, kind)
     }
 
     /// Every body that joints can move, with those of its geoms that deflect.
-    pub fn movable(mpm: &Mpm, nearness: Nearness) -> Self {
+    pub fn movable(mpm: &Mpm, kind: ContactDistance) -> Self {
         let model = mpm.robot().model();
         let of = |body: usize| mpm.geoms.iter().copied().filter(|g| model.geoms[*g].body == body).collect();
         let groups = (1..model.bodies.len()).filter(|b| moves(model, *b)).map(of);
-        Tools { groups: groups.filter(|g: &Vec<usize>| !g.is_empty()).collect(), nearness }
+        Tools { groups: groups.filter(|g: &Vec<usize>| !g.is_empty()).collect(), kind }
     }
 
     /// The groups.
@@ -109,7 +109,7 @@ impl<T: Scalar> ContactScratch<T> {
             state_bar: vec![T::zero(); c.nq + c.nv],
             velocity_bars: vec![Force::zero(); bodies],
             wrenches: vec![Force::zero(); bodies],
-            near: vec![(T::zero(), 0); mpm.cloud().particles()],
+            near: vec![(T::zero(), 0); mpm.particles().len()],
         }
     }
 
@@ -123,9 +123,9 @@ impl<T: Scalar> ContactScratch<T> {
     fn measure(&mut self, mpm: &Mpm, params: &[T], group: &[usize], x: &[[T; 3]]) {
         let scene = mpm.robot().geoms(&self.robot.kinematics, params);
         for (i, g) in group.iter().enumerate() {
-            let geom = scene.wide(&self.robot.sweep, &scene.placed(*g));
+            let geom = scene.lanes(&self.robot.sweep, *g, &scene.placed(*g));
             for first in (0..x.len()).step_by(T::WIDTH) {
-                let gap = gap(&geom, pack::<T>(x, first)).max(T::Pack::zero());
+                let gap = gap(scene.model, &geom, pack::<T>(x, first)).max(T::Pack::zero());
                 for (lane, near) in self.near[first..].iter_mut().take(T::WIDTH).enumerate() {
                     let d = T::unpack(&gap, lane);
                     if i == 0 || d.lt(near.0).any() {
@@ -137,9 +137,9 @@ impl<T: Scalar> ContactScratch<T> {
     }
 
     /// D of the tool just measured, with Σ w where it is soft and the closest particle where it is hard.
-    fn distance(&self, nearness: Nearness) -> Measured<T> {
-        match nearness {
-            Nearness::Hard => {
+    fn distance(&self, kind: ContactDistance) -> Measured<T> {
+        match kind {
+            ContactDistance::Hard => {
                 let mut closest = 0;
                 for (p, near) in self.near.iter().enumerate() {
                     if near.0.lt(self.near[closest].0).any() {
@@ -148,7 +148,7 @@ impl<T: Scalar> ContactScratch<T> {
                 }
                 Measured { distance: self.near[closest].0, weight: T::one(), closest }
             }
-            Nearness::Soft => {
+            ContactDistance::Soft => {
                 let (mut sum, mut weight) = (T::zero(), T::zero());
                 for (d, _) in &self.near {
                     let w = soft_weight(*d);
@@ -183,27 +183,34 @@ fn pack<T: Scalar>(x: &[[T; 3]], first: usize) -> Vec3<T::Pack> {
 
 /// Signed distance of points to a geom.
 #[inline(always)]
-fn gap<P: Real>(geom: &WideGeom<'_, P>, x: Vec3<P>) -> P {
-    let (contacts, slots, ..) = geom.touch(x);
-    contacts[1..slots].iter().fold(contacts[0].distance, |d, c| d.min(c.distance))
+fn gap<P: Real>(model: &Model, geom: &GeomLanes<P>, x: Vec3<P>) -> P {
+    smallest(PointContacts::new(geom, model, x).contacts())
+}
+
+#[inline(always)]
+fn smallest<P: Real>(contacts: &[Contact<P>]) -> P {
+    contacts[1..].iter().fold(contacts[0].distance, |d, c| d.min(c.distance))
 }
 
 /// The pullback of [`gap`]: returns the cotangent of the points, *adds* to the geom's.
-fn gap_vjp<P: Real>(geom: &WideGeom<'_, P>, x: Vec3<P>, gap_bar: P, bar: &mut WideGeomBar<P>) -> Vec3<P> {
-    let (contacts, slots, point, at) = geom.touch(x);
-    let z = Vec3::new(P::zero(), P::zero(), P::zero());
-    let mut bars = [Contact { position: z, normal: z, distance: P::zero() }; MAX_CONTACTS];
-    let gap = contacts[1..slots].iter().fold(contacts[0].distance, |d, c| d.min(c.distance));
+fn gap_vjp<P: Real>(
+    model: &Model,
+    geom: &GeomLanes<P>,
+    x: Vec3<P>,
+    gap_bar: P,
+    bar: &mut GeomLanesBar<P>,
+) -> Vec3<P> {
+    let touch = PointContacts::new(geom, model, x);
+    let mut bars = [Contact::default(); MAX_CONTACTS];
+    let gap = smallest(touch.contacts());
     let mut left = gap_bar;
-    for (bar, c) in bars[..slots].iter_mut().zip(&contacts) {
+    for (bar, c) in bars.iter_mut().zip(touch.contacts()) {
         // All of it to the first slot that is the smallest.
         let taken = c.distance.le(gap);
         bar.distance = select(taken, left, P::zero());
         left = select(taken, P::zero(), left);
     }
-    let mut point_bar = WideGeomBar::zero().shape;
-    collide_vjp(&geom.collider, geom.pose, &point, at, &bars[..slots], &mut bar.shape, &mut point_bar);
-    point_bar.pose.translation
+    touch.vjp(&bars, &mut bar.shape)
 }
 
 /// Σ D² over tools, m². `params` are those of the system, `q` and `x` as [`Mpm::split`] hands them out.
@@ -222,7 +229,7 @@ pub fn contact_distance<T: Scalar>(
     let mut sum = T::zero();
     for group in &tools.groups {
         scratch.measure(mpm, params, group, x);
-        let d = scratch.distance(tools.nearness).distance;
+        let d = scratch.distance(tools.kind).distance;
         sum += d * d;
     }
     sum
@@ -249,19 +256,19 @@ pub fn contact_distance_vjp<T: Scalar>(
     scratch.wrenches.fill(Force::zero());
     for group in &tools.groups {
         scratch.measure(mpm, params, group, x);
-        let Measured { distance, weight, closest } = scratch.distance(tools.nearness);
+        let Measured { distance, weight, closest } = scratch.distance(tools.kind);
         // dD² = 2 D dD
         let bar = T::lit(2.0) * distance * out_bar;
-        let particles = match tools.nearness {
-            Nearness::Hard => closest..closest + 1,
-            Nearness::Soft => 0..x.len(),
+        let particles = match tools.kind {
+            ContactDistance::Hard => closest..closest + 1,
+            ContactDistance::Soft => 0..x.len(),
         };
         let ContactScratch { robot, near, velocity_bars, wrenches, .. } = scratch;
         let scene = mpm.robot().geoms(&robot.kinematics, params);
         for g in group {
             let placed = scene.placed(*g);
-            let geom = scene.wide(&robot.sweep, &placed);
-            let mut geom_bar = WideGeomBar::zero();
+            let geom = scene.lanes(&robot.sweep, *g, &placed);
+            let mut geom_bar = GeomLanesBar::default();
             for first in particles.clone().step_by(T::WIDTH) {
                 let end = particles.end.min(first + T::WIDTH);
                 if near[first..end].iter().all(|n| n.1 != *g as u32) {
@@ -272,17 +279,17 @@ pub fn contact_distance_vjp<T: Scalar>(
                     if p >= end || near[p].1 != *g as u32 || !near[p].0.gt(T::zero()).any() {
                         return T::zero();
                     }
-                    match tools.nearness {
-                        Nearness::Hard => bar,
+                    match tools.kind {
+                        ContactDistance::Hard => bar,
                         // dD = (w + (d − D) w′) dd/Σw, w′ = −2 · 10⁴ d w²
-                        Nearness::Soft => {
+                        ContactDistance::Soft => {
                             let (d, w) = (near[p].0, soft_weight(near[p].0));
                             let slope = -(T::lit(2.0 * SHARPNESS) * d * w * w);
                             bar * (w + (d - distance) * slope) / weight
                         }
                     }
                 });
-                let bars = gap_vjp(&geom, pack::<T>(x, first), gap_bar, &mut geom_bar);
+                let bars = gap_vjp(scene.model, &geom, pack::<T>(x, first), gap_bar, &mut geom_bar);
                 for p in first..end {
                     let bar = T::unpack_vector(&bars, p - first);
                     for axis in 0..3 {
@@ -290,7 +297,7 @@ pub fn contact_distance_vjp<T: Scalar>(
                     }
                 }
             }
-            scene.wide_vjp(*g, &placed, &geom_bar, velocity_bars, wrenches, params_bar);
+            scene.lanes_vjp(*g, &placed, &geom_bar, velocity_bars, wrenches, params_bar);
         }
     }
     let ContactScratch { robot, state, state_bar, velocity_bars, wrenches, .. } = scratch;

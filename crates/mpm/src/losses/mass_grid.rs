@@ -6,7 +6,7 @@
 
 use pullback_math::{Scalar, Vec3};
 
-use crate::cloud::Grid;
+use crate::Grid;
 use crate::stencil::Kernel;
 
 /// The nodes of a grid with a corner at the origin; z runs fastest.

@@ -1,7 +1,7 @@
 //! Distance of mirrored partners, and the reward of HandFlip (Rewarped): a disc is folded until its halves
 //! meet.
 //!
-//! Particle i of the first half has the partner i + n/2, its mirror image when the cloud was made.
+//! Particle i of the first half has the partner i + n/2, its mirror image in the initial state.
 
 use pullback_math::{Mask, Real, Vec3};
 

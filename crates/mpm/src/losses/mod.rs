@@ -35,7 +35,7 @@ pub mod solid;
 pub mod spill;
 pub mod target;
 
-pub use contact::{Nearness, Tools};
+pub use contact::{ContactDistance, Tools};
 pub use mass_grid::{Cells, MassGrid};
 pub use shape_loss::{ShapeLoss, Terms, Weights, When};
 pub use solid::Solid;

@@ -13,7 +13,7 @@ use pullback_core::{ConfigError, Described};
 use pullback_math::Scalar;
 
 use super::centre::{centre_distance, centre_distance_vjp};
-use super::contact::{ContactScratch, Nearness, Tools, contact_distance, contact_distance_vjp};
+use super::contact::{ContactDistance, ContactScratch, Tools, contact_distance, contact_distance_vjp};
 use super::density::{density_distance, density_distance_vjp};
 use super::distance::{target_distance, target_distance_vjp};
 use super::iou::{best_iou, incremental_iou, soft_iou};
@@ -21,6 +21,7 @@ use super::mass_grid::MassGrid;
 use super::pool::Pool;
 use super::target::Target;
 use crate::Mpm;
+use crate::view::ViewMut;
 
 /// When a loss counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,12 +108,12 @@ impl ShapeLoss {
                 "the target's grid of {wide:?} m is smaller than the particles' of {needed:?} m; enlarge it"
             )));
         }
-        let parts = mpm.cloud().parts.iter();
-        let masses = parts.flat_map(|p| std::iter::repeat_n(p.density * p.volume, p.count)).collect();
+        let groups = mpm.particles().groups.iter();
+        let masses = groups.flat_map(|g| std::iter::repeat_n(g.density * g.volume, g.count)).collect();
         Ok(ShapeLoss {
             weights: Weights::default(),
             when: When::EveryFrame,
-            tools: Tools::movable(&mpm, Nearness::Soft),
+            tools: Tools::movable(&mpm, ContactDistance::Soft),
             params: mpm.layout().params.defaults(),
             masses,
             mpm,
@@ -162,8 +163,7 @@ impl ShapeLoss {
     /// The pullback of [`ShapeLoss::at`]: *adds* to the cotangent of the state.
     pub fn at_vjp<T: Scalar>(&self, state: &[T], out_bar: T, state_bar: &mut [T]) {
         let (at, w) = (self.mpm.split(state), self.weights);
-        let (q_bar, rest) = state_bar.split_at_mut(at.q.len());
-        let x_bar = &mut rest.as_chunks_mut().0[..at.x.len()];
+        let ViewMut { q: q_bar, x: x_bar, .. } = self.mpm.split_mut(state_bar);
         let scaled = |weight: f64| T::lit(weight) * out_bar;
         self.with_scratch(|s: &mut Scratch<T>| {
             if w.density != 0.0 || w.distance != 0.0 {

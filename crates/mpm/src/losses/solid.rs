@@ -8,16 +8,17 @@ use pullback_core::random::Random;
 use pullback_math::{Quat, Vec3};
 
 /// Draws per place kept at which a solid counts as empty.
-const HOPELESS: usize = 100_000;
+const MAX_DRAWS: usize = 100_000;
 
 /// A shape in space, m. Primitives are centred at the origin; those with an axis have it along z.
 ///
 /// ```
 /// use pullback_math::{Quat, Vec3};
 /// use pullback_mpm::losses::Solid;
-/// let bowl = Solid::Sphere { radius: 0.1 }.minus(Solid::Sphere { radius: 0.08 }.at(Vec3::new(0.0, 0.0, 0.05)));
+/// let hole = Solid::Sphere { radius: 0.08 }.at(Vec3::new(0.0, 0.0, 0.05));
+/// let bowl = Solid::Sphere { radius: 0.1 }.difference(hole);
 /// let scene = Solid::Union(vec![bowl, Solid::Box { half: Vec3::new(0.2, 0.2, 0.01) }.at(Vec3::new(0.0, 0.0, -0.1))]);
-/// assert!(scene.holds(Vec3::new(0.0, 0.0, -0.09)) && !scene.holds(Vec3::new(0.0, 0.0, 0.0)));
+/// assert!(scene.contains(Vec3::new(0.0, 0.0, -0.09)) && !scene.contains(Vec3::new(0.0, 0.0, 0.0)));
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Solid {
@@ -55,9 +56,9 @@ pub enum Solid {
     /// Everything in any of several.
     Union(Vec<Solid>),
     /// The first without the second.
-    Minus(Box<Solid>, Box<Solid>),
+    Difference(Box<Solid>, Box<Solid>),
     /// A solid moved by its position after it was turned.
-    Moved {
+    Transformed {
         /// What is moved.
         solid: Box<Solid>,
         /// How it is turned, a unit quaternion.
@@ -70,23 +71,27 @@ pub enum Solid {
 impl Solid {
     /// Moved by `position`.
     pub fn at(self, position: Vec3<f64>) -> Self {
-        Solid::Moved { solid: Box::new(self), orientation: Quat::identity(), position }
+        Solid::Transformed { solid: Box::new(self), orientation: Quat::identity(), position }
     }
     /// Turned about the origin.
-    pub fn turned(self, orientation: Quat<f64>) -> Self {
-        Solid::Moved { solid: Box::new(self), orientation: orientation.normalize(), position: Vec3::zero() }
+    pub fn rotated(self, orientation: Quat<f64>) -> Self {
+        Solid::Transformed {
+            solid: Box::new(self),
+            orientation: orientation.normalize(),
+            position: Vec3::zero(),
+        }
     }
     /// Without what `other` holds.
-    pub fn minus(self, other: Solid) -> Self {
-        Solid::Minus(Box::new(self), Box::new(other))
+    pub fn difference(self, other: Solid) -> Self {
+        Solid::Difference(Box::new(self), Box::new(other))
     }
     /// Together with `other`.
-    pub fn and(self, other: Solid) -> Self {
+    pub fn union(self, other: Solid) -> Self {
         Solid::Union(vec![self, other])
     }
 
     /// Whether a place is inside or on the surface.
-    pub fn holds(&self, x: Vec3<f64>) -> bool {
+    pub fn contains(&self, x: Vec3<f64>) -> bool {
         match self {
             Solid::Box { half } => x.x.abs() <= half.x && x.y.abs() <= half.y && x.z.abs() <= half.z,
             Solid::Sphere { radius } => x.norm() <= *radius,
@@ -96,10 +101,10 @@ impl Solid {
                 Vec3::new(x.x, x.y, beyond).norm() <= *radius
             }
             Solid::Torus { ring, tube } => (x.x.hypot(x.y) - ring).hypot(x.z) <= *tube,
-            Solid::Union(parts) => parts.iter().any(|s| s.holds(x)),
-            Solid::Minus(a, b) => a.holds(x) && !b.holds(x),
-            Solid::Moved { solid, orientation, position } => {
-                solid.holds(orientation.inverse_rotate(x - *position))
+            Solid::Union(parts) => parts.iter().any(|s| s.contains(x)),
+            Solid::Difference(a, b) => a.contains(x) && !b.contains(x),
+            Solid::Transformed { solid, orientation, position } => {
+                solid.contains(orientation.inverse_rotate(x - *position))
             }
         }
     }
@@ -119,8 +124,8 @@ impl Solid {
                 .iter()
                 .map(Solid::bounds)
                 .fold(NOTHING, |(low, high), (l, h)| (low.zip(l, f64::min), high.zip(h, f64::max))),
-            Solid::Minus(a, _) => a.bounds(),
-            Solid::Moved { solid, orientation, position } => {
+            Solid::Difference(a, _) => a.bounds(),
+            Solid::Transformed { solid, orientation, position } => {
                 let (low, high) = solid.bounds();
                 (0..8).fold(NOTHING, |(l, h), corner| {
                     let side =
@@ -142,14 +147,14 @@ impl Solid {
         while places.len() < count {
             let mut between = |low: f64, high: f64| low + (high - low) * random.uniform(0.0, 1.0);
             let x = Vec3::new(between(low.x, high.x), between(low.y, high.y), between(low.z, high.z));
-            if self.holds(x) {
+            if self.contains(x) {
                 places.push(x);
                 tries = 0;
             }
             tries += 1;
-            if tries > HOPELESS {
+            if tries > MAX_DRAWS {
                 return Err(ConfigError::new(format!(
-                    "a solid to sample is empty, or fills less than 1/{HOPELESS} of its box: check its sizes"
+                    "a solid to sample is empty, or fills less than 1/{MAX_DRAWS} of its box: check its sizes"
                 )));
             }
         }
@@ -174,8 +179,11 @@ mod tests {
         let mut inside = 0;
         for _ in 0..n {
             let mut at = |l: f64, h: f64| random.uniform(l, h);
-            inside +=
-                usize::from(solid.holds(Vec3::new(at(low.x, high.x), at(low.y, high.y), at(low.z, high.z))));
+            inside += usize::from(solid.contains(Vec3::new(
+                at(low.x, high.x),
+                at(low.y, high.y),
+                at(low.z, high.z),
+            )));
         }
         let edges = high - low;
         edges.x * edges.y * edges.z * inside as f64 / n as f64
@@ -192,9 +200,9 @@ mod tests {
             (Solid::Cylinder { radius: 0.1, half_length: 0.2 }, PI * 0.01 * 0.4),
             (Solid::Capsule { radius: 0.1, half_length: 0.2 }, PI * 0.01 * 0.4 + 4.0 / 3.0 * PI * 1e-3),
             (Solid::Torus { ring: 0.2, tube: 0.05 }, 2.0 * PI * PI * 0.2 * 0.0025),
-            (Solid::Box { half }.turned(turn).at(Vec3::new(1.0, 2.0, 3.0)), 0.048),
-            (Solid::Box { half }.minus(ball.clone()), 0.048 - 4.0 / 3.0 * PI * 1e-3),
-            (ball.clone().and(ball.at(Vec3::new(0.3, 0.0, 0.0))), 8.0 / 3.0 * PI * 1e-3),
+            (Solid::Box { half }.rotated(turn).at(Vec3::new(1.0, 2.0, 3.0)), 0.048),
+            (Solid::Box { half }.difference(ball.clone()), 0.048 - 4.0 / 3.0 * PI * 1e-3),
+            (ball.clone().union(ball.at(Vec3::new(0.3, 0.0, 0.0))), 8.0 / 3.0 * PI * 1e-3),
         ] {
             let got = volume(&solid);
             assert!((got / volume_of_it - 1.0).abs() < 0.02, "{solid:?}: {got} {volume_of_it}");
@@ -204,12 +212,12 @@ mod tests {
     #[test]
     fn samples_are_inside_and_reproducible_and_empty_solids_say_so() {
         let turn = Quat::from_axis_angle(Vec3::new(0.0, 1.0, 0.0), 0.5);
-        let ring = Solid::Torus { ring: 0.2, tube: 0.05 }.turned(turn).at(Vec3::new(0.5, 0.5, 0.5));
+        let ring = Solid::Torus { ring: 0.2, tube: 0.05 }.rotated(turn).at(Vec3::new(0.5, 0.5, 0.5));
         let places = ring.sample(500, 3).unwrap();
-        assert!(places.len() == 500 && places.iter().all(|x| ring.holds(*x)));
+        assert!(places.len() == 500 && places.iter().all(|x| ring.contains(*x)));
         assert_eq!(places, ring.sample(500, 3).unwrap());
         assert_ne!(places, ring.sample(500, 4).unwrap());
         let ball = Solid::Sphere { radius: 0.1 };
-        assert!(ball.clone().minus(ball).sample(1, 0).is_err());
+        assert!(ball.clone().difference(ball).sample(1, 0).is_err());
     }
 }

@@ -9,33 +9,32 @@ use pullback_math::{
 };
 
 use super::lame::{lame, lame_vjp};
-use super::spectral_material;
 use super::volume::{pressure, pressure_vjp, principal_volume_change, principal_volume_change_vjp};
+use super::{Elastic, spectral_model};
 
 /// Fixed corotated elasticity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FixedCorotated;
 
-spectral_material!(FixedCorotated, 2, [("Young's modulus", "Pa"), ("Poisson's ratio", "")]);
+spectral_model!(FixedCorotated, Elastic, 2);
 
 impl SpectralMap<2> for FixedCorotated {
     #[inline(always)]
-    fn principal<T: Real>(sigma: Vec3<T>, [youngs, poisson]: [T; 2]) -> Principal<T> {
-        Principal { flow: Vec3::zero(), stress: corotated_stress(sigma, lame(youngs, poisson)) }
+    fn principal<T: Real>(sigma: Vec3<T>, params: [T; 2]) -> Principal<T> {
+        let Elastic { young, poisson } = params.into();
+        Principal { flow: Vec3::zero(), stress: corotated_stress(sigma, lame(young, poisson)) }
     }
     #[inline(always)]
-    fn principal_vjp<T: Real>(
-        sigma: Vec3<T>,
-        [youngs, poisson]: [T; 2],
-        out_bar: Principal<T>,
-    ) -> (Vec3<T>, [T; 2]) {
-        let (sigma_bar, moduli_bar) = corotated_stress_vjp(sigma, lame(youngs, poisson), out_bar.stress);
-        let (youngs_bar, poisson_bar) = lame_vjp(youngs, poisson, moduli_bar);
-        (sigma_bar, [youngs_bar, poisson_bar])
+    fn principal_vjp<T: Real>(sigma: Vec3<T>, params: [T; 2], out_bar: Principal<T>) -> (Vec3<T>, [T; 2]) {
+        let Elastic { young, poisson } = params.into();
+        let (sigma_bar, moduli_bar) = corotated_stress_vjp(sigma, lame(young, poisson), out_bar.stress);
+        let (young, poisson) = lame_vjp(young, poisson, moduli_bar);
+        (sigma_bar, Elastic { young, poisson }.into())
     }
     #[inline(always)]
-    fn slopes<T: Real>(sigma: Vec3<T>, [youngs, poisson]: [T; 2]) -> Slopes<T> {
-        Slopes { flow: Vec3::zero(), stress: corotated_slopes(sigma, lame(youngs, poisson).0) }
+    fn slopes<T: Real>(sigma: Vec3<T>, params: [T; 2]) -> Slopes<T> {
+        let Elastic { young, poisson } = params.into();
+        Slopes { flow: Vec3::zero(), stress: corotated_slopes(sigma, lame(young, poisson).0) }
     }
 }
 

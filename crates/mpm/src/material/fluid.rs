@@ -6,38 +6,41 @@
 use pullback_math::spectral::{ln_1p, ln_1p_vjp};
 use pullback_math::{Mat3, Real, Svd3, SymMat3};
 
-use super::Material;
 use super::lame::{lame, lame_vjp};
 use super::volume::{J_FLOOR, pressure, pressure_vjp, volume_change, volume_change_vjp};
+use super::{ConstitutiveModel, Elastic};
 
 /// A weakly compressible fluid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fluid;
 
-impl Material<2> for Fluid {
-    const PARAMETERS: [(&'static str, &'static str); 2] =
-        [("Young's modulus", "Pa"), ("Poisson's ratio", "")];
+impl ConstitutiveModel for Fluid {
+    type Params<T: Real> = Elastic<T>;
 
     #[inline(always)]
-    fn update_at<T: Real>(f_trial: Mat3<T>, _: Svd3<T>, [youngs, poisson]: [T; 2]) -> (Mat3<T>, SymMat3<T>) {
+    fn update_at<T: Real>(
+        f_trial: Mat3<T>,
+        _: Svd3<T>,
+        Elastic { young, poisson }: Elastic<T>,
+    ) -> (Mat3<T>, SymMat3<T>) {
         let change = volume_change(f_trial).max(T::lit(J_FLOOR - 1.0));
-        let p = pressure(change, lame(youngs, poisson).1);
+        let p = pressure(change, lame(young, poisson).1);
         (Mat3::identity() * side(change), SymMat3::identity() * p)
     }
     #[inline(always)]
     fn update_at_vjp<T: Real>(
         f_trial: Mat3<T>,
         _: Svd3<T>,
-        [youngs, poisson]: [T; 2],
+        Elastic { young, poisson }: Elastic<T>,
         (f_bar, tau_bar): (Mat3<T>, SymMat3<T>),
-    ) -> (Mat3<T>, [T; 2]) {
+    ) -> (Mat3<T>, Elastic<T>) {
         let (change, floor) = (volume_change(f_trial), T::lit(J_FLOOR - 1.0));
         let held = change.max(floor);
-        let (of_pressure, lambda_bar) = pressure_vjp(held, lame(youngs, poisson).1, tau_bar.trace());
+        let (of_pressure, lambda_bar) = pressure_vjp(held, lame(young, poisson).1, tau_bar.trace());
         let of_side = side_vjp(held, f_bar.trace());
         let (change_bar, _) = change.max_vjp(floor, of_pressure + of_side);
-        let (youngs_bar, poisson_bar) = lame_vjp(youngs, poisson, (T::zero(), lambda_bar));
-        (volume_change_vjp(f_trial, change_bar), [youngs_bar, poisson_bar])
+        let (young, poisson) = lame_vjp(young, poisson, (T::zero(), lambda_bar));
+        (volume_change_vjp(f_trial, change_bar), Elastic { young, poisson })
     }
 }
 

@@ -8,21 +8,21 @@ use pullback_math::Real;
 /// assert_eq!(pullback_mpm::material::lame::lame(1000.0, 0.25), (400.0, 400.0));
 /// ```
 #[inline(always)]
-pub fn lame<T: Real>(youngs: T, poisson: T) -> (T, T) {
+pub fn lame<T: Real>(young: T, poisson: T) -> (T, T) {
     let [grow, shrink] = factors(poisson);
-    let half_ratio = youngs / grow;
+    let half_ratio = young / grow;
     (half_ratio * T::lit(0.5), half_ratio * poisson / shrink)
 }
 /// dμ = μ (dE/E − dν/(1 + ν)), dλ = λ dE/E + E (1 + 2ν²)/((1 + ν)(1 − 2ν))² dν
 #[inline(always)]
-pub fn lame_vjp<T: Real>(youngs: T, poisson: T, (mu_bar, lambda_bar): (T, T)) -> (T, T) {
+pub fn lame_vjp<T: Real>(young: T, poisson: T, (mu_bar, lambda_bar): (T, T)) -> (T, T) {
     let [grow, shrink] = factors(poisson);
     let (half, inverse) = (T::lit(0.5), (grow * shrink).recip());
     let mu_of_one = shrink * inverse * half;
-    let youngs_bar = mu_bar * mu_of_one + lambda_bar * poisson * inverse;
+    let young_bar = mu_bar * mu_of_one + lambda_bar * poisson * inverse;
     let lambda_slope = (T::one() + poisson * poisson * T::lit(2.0)) * inverse * inverse;
     let mu_slope = mu_of_one * shrink * inverse;
-    (youngs_bar, youngs * (lambda_bar * lambda_slope - mu_bar * mu_slope))
+    (young_bar, young * (lambda_bar * lambda_slope - mu_bar * mu_slope))
 }
 
 /// 1 + ν and 1 − 2ν.

@@ -7,21 +7,24 @@
 use pullback_math::spectral::{ln_1p, ln_1p_vjp};
 use pullback_math::{Mat3, Real, Svd3, SymMat3};
 
-use super::Material;
 use super::lame::{lame, lame_vjp};
 use super::volume::{J_FLOOR, volume_change, volume_change_vjp};
+use super::{ConstitutiveModel, Elastic};
 
 /// Compressible neo-Hookean elasticity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NeoHookean;
 
-impl Material<2> for NeoHookean {
-    const PARAMETERS: [(&'static str, &'static str); 2] =
-        [("Young's modulus", "Pa"), ("Poisson's ratio", "")];
+impl ConstitutiveModel for NeoHookean {
+    type Params<T: Real> = Elastic<T>;
 
     #[inline(always)]
-    fn update_at<T: Real>(f_trial: Mat3<T>, _: Svd3<T>, [youngs, poisson]: [T; 2]) -> (Mat3<T>, SymMat3<T>) {
-        let (mu, lambda) = lame(youngs, poisson);
+    fn update_at<T: Real>(
+        f_trial: Mat3<T>,
+        _: Svd3<T>,
+        Elastic { young, poisson }: Elastic<T>,
+    ) -> (Mat3<T>, SymMat3<T>) {
+        let (mu, lambda) = lame(young, poisson);
         let log_j = ln_1p(volume_change(f_trial).max(T::lit(J_FLOOR - 1.0)));
         (f_trial, finger_strain(f_trial) * mu + SymMat3::identity() * (lambda * log_j))
     }
@@ -29,10 +32,10 @@ impl Material<2> for NeoHookean {
     fn update_at_vjp<T: Real>(
         f_trial: Mat3<T>,
         _: Svd3<T>,
-        [youngs, poisson]: [T; 2],
+        Elastic { young, poisson }: Elastic<T>,
         (f_bar, tau_bar): (Mat3<T>, SymMat3<T>),
-    ) -> (Mat3<T>, [T; 2]) {
-        let (mu, lambda) = lame(youngs, poisson);
+    ) -> (Mat3<T>, Elastic<T>) {
+        let (mu, lambda) = lame(young, poisson);
         let (change, floor) = (volume_change(f_trial), T::lit(J_FLOOR - 1.0));
         let held = change.max(floor);
         let full_bar = SymMat3::from_mat3_vjp(f_trial, tau_bar);
@@ -42,8 +45,8 @@ impl Material<2> for NeoHookean {
         let of_shear = full_bar * f_trial * (mu + mu);
         let (change_bar, _) = change.max_vjp(floor, ln_1p_vjp(held, trace_bar * lambda));
         let mu_bar = (finger_strain(f_trial).to_mat3().transpose() * full_bar).trace();
-        let (youngs_bar, poisson_bar) = lame_vjp(youngs, poisson, (mu_bar, trace_bar * ln_1p(held)));
-        (f_bar + of_shear + volume_change_vjp(f_trial, change_bar), [youngs_bar, poisson_bar])
+        let (young, poisson) = lame_vjp(young, poisson, (mu_bar, trace_bar * ln_1p(held)));
+        (f_bar + of_shear + volume_change_vjp(f_trial, change_bar), Elastic { young, poisson })
     }
 }
 

@@ -13,36 +13,30 @@ use pullback_math::{
 use super::fixed_corotated::{corotated_slopes, corotated_stress, corotated_stress_vjp};
 use super::hencky::Returned;
 use super::lame::{lame, lame_vjp};
-use super::spectral_material;
 use super::von_mises::{von_mises, von_mises_vjp};
+use super::{Elastoplastic, spectral_model};
 
 /// Corotated elasticity with von Mises plasticity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plasticine;
 
-spectral_material!(
-    Plasticine,
-    3,
-    [("Young's modulus", "Pa"), ("Poisson's ratio", ""), ("yield stress", "Pa")]
-);
+spectral_model!(Plasticine, Elastoplastic, 3);
 
 /// Smallest singular value whose logarithm is taken.
 const FLOOR: f64 = 0.05;
 
 impl SpectralMap<3> for Plasticine {
     #[inline(always)]
-    fn principal<T: Real>(sigma: Vec3<T>, [youngs, poisson, yield_stress]: [T; 3]) -> Principal<T> {
-        let moduli = lame(youngs, poisson);
+    fn principal<T: Real>(sigma: Vec3<T>, params: [T; 3]) -> Principal<T> {
+        let Elastoplastic { young, poisson, yield_stress } = params.into();
+        let moduli = lame(young, poisson);
         let at = Returned::new(sigma, von_mises(moduli.0, yield_stress, FLOOR));
         Principal { flow: at.flow, stress: corotated_stress(at.remaining, moduli) }
     }
     #[inline(always)]
-    fn principal_vjp<T: Real>(
-        sigma: Vec3<T>,
-        [youngs, poisson, yield_stress]: [T; 3],
-        out_bar: Principal<T>,
-    ) -> (Vec3<T>, [T; 3]) {
-        let moduli = lame(youngs, poisson);
+    fn principal_vjp<T: Real>(sigma: Vec3<T>, params: [T; 3], out_bar: Principal<T>) -> (Vec3<T>, [T; 3]) {
+        let Elastoplastic { young, poisson, yield_stress } = params.into();
+        let moduli = lame(young, poisson);
         let criterion = von_mises(moduli.0, yield_stress, FLOOR);
         let at = Returned::new(sigma, criterion);
         // What remains is σ + h.
@@ -50,13 +44,14 @@ impl SpectralMap<3> for Plasticine {
             corotated_stress_vjp(at.remaining, moduli, out_bar.stress);
         let flow_bar = out_bar.flow + remaining_bar;
         let (sigma_bar, radius_bar, _) = at.vjp(sigma, criterion, Vec3::zero(), flow_bar);
-        let (of_radius, yield_bar) = von_mises_vjp(moduli.0, yield_stress, radius_bar);
-        let (youngs_bar, poisson_bar) = lame_vjp(youngs, poisson, (mu_bar + of_radius, lambda_bar));
-        (sigma_bar + remaining_bar, [youngs_bar, poisson_bar, yield_bar])
+        let (of_radius, yield_stress) = von_mises_vjp(moduli.0, yield_stress, radius_bar);
+        let (young, poisson) = lame_vjp(young, poisson, (mu_bar + of_radius, lambda_bar));
+        (sigma_bar + remaining_bar, Elastoplastic { young, poisson, yield_stress }.into())
     }
     #[inline(always)]
-    fn slopes<T: Real>(sigma: Vec3<T>, [youngs, poisson, yield_stress]: [T; 3]) -> Slopes<T> {
-        let (mu, _) = lame(youngs, poisson);
+    fn slopes<T: Real>(sigma: Vec3<T>, params: [T; 3]) -> Slopes<T> {
+        let Elastoplastic { young, poisson, yield_stress } = params.into();
+        let (mu, _) = lame(young, poisson);
         let at = Returned::new(sigma, von_mises(mu, yield_stress, FLOOR));
         let (_, flow) = at.slopes(sigma);
         // t is a function of what remains, σ + h.

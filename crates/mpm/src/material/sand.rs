@@ -14,39 +14,39 @@ use pullback_math::{
 
 use super::hencky::{Returned, Yield, hencky_stress, hencky_stress_vjp};
 use super::lame::{lame, lame_vjp};
-use super::spectral_material;
+use super::{Granular, spectral_model};
 
 /// Dry sand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sand;
 
-spectral_material!(Sand, 3, [("Young's modulus", "Pa"), ("Poisson's ratio", ""), ("friction angle", "rad")]);
+spectral_model!(Sand, Granular, 3);
 
 impl SpectralMap<3> for Sand {
     #[inline(always)]
-    fn principal<T: Real>(sigma: Vec3<T>, [youngs, poisson, angle]: [T; 3]) -> Principal<T> {
-        let at = Returned::new(sigma, drucker_prager(poisson, angle));
-        Principal { flow: at.flow, stress: hencky_stress(at.elastic, lame(youngs, poisson)) }
+    fn principal<T: Real>(sigma: Vec3<T>, params: [T; 3]) -> Principal<T> {
+        let Granular { young, poisson, friction_angle } = params.into();
+        let at = Returned::new(sigma, drucker_prager(poisson, friction_angle));
+        Principal { flow: at.flow, stress: hencky_stress(at.elastic, lame(young, poisson)) }
     }
     #[inline(always)]
-    fn principal_vjp<T: Real>(
-        sigma: Vec3<T>,
-        [youngs, poisson, angle]: [T; 3],
-        out_bar: Principal<T>,
-    ) -> (Vec3<T>, [T; 3]) {
-        let moduli = lame(youngs, poisson);
-        let criterion = drucker_prager(poisson, angle);
+    fn principal_vjp<T: Real>(sigma: Vec3<T>, params: [T; 3], out_bar: Principal<T>) -> (Vec3<T>, [T; 3]) {
+        let Granular { young, poisson, friction_angle } = params.into();
+        let moduli = lame(young, poisson);
+        let criterion = drucker_prager(poisson, friction_angle);
         let at = Returned::new(sigma, criterion);
         let (elastic_bar, moduli_bar) = hencky_stress_vjp(at.elastic, moduli, out_bar.stress);
         let (sigma_bar, _, slope_bar) = at.vjp(sigma, criterion, elastic_bar, out_bar.flow);
-        let (of_cone, angle_bar) = drucker_prager_vjp(poisson, angle, slope_bar);
-        let (youngs_bar, poisson_bar) = lame_vjp(youngs, poisson, moduli_bar);
-        (sigma_bar, [youngs_bar, poisson_bar + of_cone, angle_bar])
+        let (of_cone, angle_bar) = drucker_prager_vjp(poisson, friction_angle, slope_bar);
+        let (young, of_moduli) = lame_vjp(young, poisson, moduli_bar);
+        let params_bar = Granular { young, poisson: of_moduli + of_cone, friction_angle: angle_bar };
+        (sigma_bar, params_bar.into())
     }
     #[inline(always)]
-    fn slopes<T: Real>(sigma: Vec3<T>, [youngs, poisson, angle]: [T; 3]) -> Slopes<T> {
-        let (mu, _) = lame(youngs, poisson);
-        let (elastic, flow) = Returned::new(sigma, drucker_prager(poisson, angle)).slopes(sigma);
+    fn slopes<T: Real>(sigma: Vec3<T>, params: [T; 3]) -> Slopes<T> {
+        let Granular { young, poisson, friction_angle } = params.into();
+        let (mu, _) = lame(young, poisson);
+        let (elastic, flow) = Returned::new(sigma, drucker_prager(poisson, friction_angle)).slopes(sigma);
         Slopes { flow, stress: elastic * (mu + mu) }
     }
 }

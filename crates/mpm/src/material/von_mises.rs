@@ -10,42 +10,41 @@ use pullback_math::{
 
 use super::hencky::{Returned, Yield, hencky_stress, hencky_stress_vjp};
 use super::lame::{lame, lame_vjp};
-use super::spectral_material;
+use super::{Elastoplastic, spectral_model};
 
 /// Hencky elasticity with von Mises plasticity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VonMises;
 
-spectral_material!(VonMises, 3, [("Young's modulus", "Pa"), ("Poisson's ratio", ""), ("yield stress", "Pa")]);
+spectral_model!(VonMises, Elastoplastic, 3);
 
 /// Smallest singular value whose logarithm is taken.
 const FLOOR: f64 = 0.01;
 
 impl SpectralMap<3> for VonMises {
     #[inline(always)]
-    fn principal<T: Real>(sigma: Vec3<T>, [youngs, poisson, yield_stress]: [T; 3]) -> Principal<T> {
-        let moduli = lame(youngs, poisson);
+    fn principal<T: Real>(sigma: Vec3<T>, params: [T; 3]) -> Principal<T> {
+        let Elastoplastic { young, poisson, yield_stress } = params.into();
+        let moduli = lame(young, poisson);
         let at = Returned::new(sigma, von_mises(moduli.0, yield_stress, FLOOR));
         Principal { flow: at.flow, stress: hencky_stress(at.elastic, moduli) }
     }
     #[inline(always)]
-    fn principal_vjp<T: Real>(
-        sigma: Vec3<T>,
-        [youngs, poisson, yield_stress]: [T; 3],
-        out_bar: Principal<T>,
-    ) -> (Vec3<T>, [T; 3]) {
-        let moduli = lame(youngs, poisson);
+    fn principal_vjp<T: Real>(sigma: Vec3<T>, params: [T; 3], out_bar: Principal<T>) -> (Vec3<T>, [T; 3]) {
+        let Elastoplastic { young, poisson, yield_stress } = params.into();
+        let moduli = lame(young, poisson);
         let criterion = von_mises(moduli.0, yield_stress, FLOOR);
         let at = Returned::new(sigma, criterion);
         let (elastic_bar, (mu_bar, lambda_bar)) = hencky_stress_vjp(at.elastic, moduli, out_bar.stress);
         let (sigma_bar, radius_bar, _) = at.vjp(sigma, criterion, elastic_bar, out_bar.flow);
-        let (of_radius, yield_bar) = von_mises_vjp(moduli.0, yield_stress, radius_bar);
-        let (youngs_bar, poisson_bar) = lame_vjp(youngs, poisson, (mu_bar + of_radius, lambda_bar));
-        (sigma_bar, [youngs_bar, poisson_bar, yield_bar])
+        let (of_radius, yield_stress) = von_mises_vjp(moduli.0, yield_stress, radius_bar);
+        let (young, poisson) = lame_vjp(young, poisson, (mu_bar + of_radius, lambda_bar));
+        (sigma_bar, Elastoplastic { young, poisson, yield_stress }.into())
     }
     #[inline(always)]
-    fn slopes<T: Real>(sigma: Vec3<T>, [youngs, poisson, yield_stress]: [T; 3]) -> Slopes<T> {
-        let (mu, _) = lame(youngs, poisson);
+    fn slopes<T: Real>(sigma: Vec3<T>, params: [T; 3]) -> Slopes<T> {
+        let Elastoplastic { young, poisson, yield_stress } = params.into();
+        let (mu, _) = lame(young, poisson);
         let (elastic, flow) = Returned::new(sigma, von_mises(mu, yield_stress, FLOOR)).slopes(sigma);
         Slopes { flow, stress: elastic * (mu + mu) }
     }

@@ -3,19 +3,18 @@
 use pullback_articulated::{Body, Geom, Joint, JointKind, Model, Shape};
 use pullback_core::random::Random;
 use pullback_core::{Described, Point, System};
-use pullback_math::{Quat, SymMat3, Vec3};
-use pullback_mpm::cloud::{Cloud, Grid, Stuff};
-use pullback_mpm::system::Mpm;
+use pullback_math::{Flat, Quat, SymMat3, Vec3};
 use pullback_mpm::view::View;
 use pullback_mpm::workspace::MpmWorkspace;
+use pullback_mpm::{Elastic, Elastoplastic, Granular, Grid, Material, Mpm, Particles};
 
-pub const STUFF: [Stuff; 6] = [
-    Stuff::FixedCorotated(5e3, 0.2),
-    Stuff::NeoHookean(5e3, 0.2),
-    Stuff::VonMises(5e3, 0.2, 50.0),
-    Stuff::Plasticine(5e3, 0.2, 50.0),
-    Stuff::Fluid(5e3, 0.3),
-    Stuff::Sand(5e3, 0.3, 0.5),
+pub const MATERIALS: [Material; 6] = [
+    Material::FixedCorotated(Elastic { young: 5e3, poisson: 0.2 }),
+    Material::NeoHookean(Elastic { young: 5e3, poisson: 0.2 }),
+    Material::VonMises(Elastoplastic { young: 5e3, poisson: 0.2, yield_stress: 50.0 }),
+    Material::Plasticine(Elastoplastic { young: 5e3, poisson: 0.2, yield_stress: 50.0 }),
+    Material::Fluid(Elastic { young: 5e3, poisson: 0.3 }),
+    Material::Sand(Granular { young: 5e3, poisson: 0.3, friction_angle: 0.5 }),
 ];
 
 pub fn v3(x: f64, y: f64, z: f64) -> Vec3<f64> {
@@ -81,23 +80,30 @@ pub fn lattice(low: Vec3<f64>, cells: [usize; 3], h: f64) -> Vec<Vec3<f64>> {
     let n = cells.map(|c| (2 * c).max(1));
     let at =
         |low: f64, cells: usize, i: usize| if cells == 0 { low } else { low + (i as f64 + 0.5) * h / 2.0 };
-    let mut places = Vec::new();
+    let mut positions = Vec::new();
     for i in 0..n[0] {
         for j in 0..n[1] {
             for k in 0..n[2] {
-                places.push(v3(at(low.x, cells[0], i), at(low.y, cells[1], j), at(low.z, cells[2], k)));
+                positions.push(v3(at(low.x, cells[0], i), at(low.y, cells[1], j), at(low.z, cells[2], k)));
             }
         }
     }
-    places
+    positions
 }
 
 /// One part called `block`; every particle has the volume of its place in a lattice of cells of size h.
-pub fn block(grid: Grid, stuff: Stuff, density: f64, places: &[Vec3<f64>], model: Model, dt: f64) -> Mpm {
-    let mut cloud = Cloud::default();
+pub fn block(
+    grid: Grid,
+    material: Material,
+    density: f64,
+    positions: &[Vec3<f64>],
+    model: Model,
+    dt: f64,
+) -> Mpm {
+    let mut particles = Particles::default();
     let volume = (grid.spacing / 2.0).powi(if grid.flat { 2 } else { 3 });
-    cloud.add("block", stuff, density, volume, places, Vec3::zero()).unwrap();
-    Mpm::new(grid, cloud, model, dt).unwrap()
+    particles.add("block", material, density, volume, positions, Vec3::zero()).unwrap();
+    Mpm::new(grid, particles, model, dt).unwrap()
 }
 
 /// State, control and parameters of a layout, shaken: F and C off their symmetric starts.
@@ -158,12 +164,11 @@ impl<'m> Run<'m> {
 
     /// Substeps in a medium that takes the part `drag` of every velocity each time.
     pub fn dragged(&mut self, count: usize, drag: f64) {
-        let n = self.mpm.cloud().particles();
-        let nq = self.state.len() - 24 * n;
         for _ in 0..count {
             self.steps(1);
-            // Velocities, then affine ones.
-            self.state[nq + 3 * n..nq + 15 * n].iter_mut().for_each(|v| *v *= 1.0 - drag);
+            let view = self.mpm.split_mut(&mut self.state);
+            let velocities = view.v.as_flattened_mut().iter_mut().chain(view.c.as_flattened_mut());
+            velocities.for_each(|v| *v *= 1.0 - drag);
         }
     }
 
@@ -173,8 +178,7 @@ impl<'m> Run<'m> {
 
     /// Position and velocity of particle `p`.
     pub fn particle(&self, p: usize) -> (Vec3<f64>, Vec3<f64>) {
-        let (x, v) = (self.at().x[p], self.at().v[p]);
-        (v3(x[0], x[1], x[2]), v3(v[0], v[1], v[2]))
+        (Vec3::read(&self.at().x[p]), Vec3::read(&self.at().v[p]))
     }
 
     /// The entries of slices whose name ends like this.

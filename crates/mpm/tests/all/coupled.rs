@@ -6,10 +6,9 @@ use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout_along, check_step};
 use pullback_core::{Bars, Described, Inputs, Point, Rollout, Schedule, System};
-use pullback_math::{Quat, SymMat3, Vec3};
-use pullback_mpm::cloud::{Cloud, Grid, Stuff, random_box};
-use pullback_mpm::grid::Floor;
-use pullback_mpm::system::Mpm;
+use pullback_math::{Flat, Quat, SymMat3, Vec3};
+use pullback_mpm::particles::random_box;
+use pullback_mpm::{Elastic, Floor, Grid, Material, Mpm, Particles};
 
 const X: Vec3<f64> = Vec3 { x: 1.0, y: 0.0, z: 0.0 };
 const Y: Vec3<f64> = Vec3 { x: 0.0, y: 1.0, z: 0.0 };
@@ -96,13 +95,13 @@ fn chopsticks(at: Vec3<f64>) -> Model {
     model.compile().unwrap()
 }
 
-fn scene(stuff: Stuff, model: Model) -> Mpm {
-    let mut cloud = Cloud::default();
-    let places = random_box(18, Vec3::new(0.5, 0.5, 0.33), Vec3::new(0.16, 0.16, 0.12), 3);
-    cloud.add("dough", stuff, 1.3, 1.7e-4, &places, Vec3::new(0.3, -0.2, 0.6)).unwrap();
+fn scene(material: Material, model: Model) -> Mpm {
+    let mut particles = Particles::default();
+    let positions = random_box(18, Vec3::new(0.5, 0.5, 0.33), Vec3::new(0.16, 0.16, 0.12), 3);
+    particles.add("dough", material, 1.3, 1.7e-4, &positions, Vec3::new(0.3, -0.2, 0.6)).unwrap();
     // Soft colliders reach further than a node here, so that many nodes feel them.
     let grid = Grid { floor: Floor::Friction, floor_friction: 0.4, softness: 20.0, ..Grid::cube(12) };
-    Mpm::coupled(grid, cloud, model, 2e-4).unwrap()
+    Mpm::coupled(grid, particles, model, 2e-4).unwrap()
 }
 
 /// The default inputs, shaken.
@@ -141,7 +140,7 @@ fn models() -> [(&'static str, Model); 4] {
 #[test]
 fn a_substep_has_the_exact_pullback() {
     for (i, (name, model)) in models().into_iter().enumerate() {
-        let mpm = scene(Stuff::FixedCorotated(5e3, 0.2), model);
+        let mpm = scene(Material::FixedCorotated(Elastic { young: 5e3, poisson: 0.2 }), model);
         let (state, control, params) = shaken(&mpm, 20 + i as u64);
         println!("{name}");
         check_step(&mpm, Point { params: &params, state: &state, control: &control }, &options())
@@ -152,7 +151,7 @@ fn a_substep_has_the_exact_pullback() {
 /// The body's velocity depends on masses and velocities of particles, on friction and sizes.
 #[test]
 fn the_reaction_has_gradients() {
-    let mpm = scene(Stuff::FixedCorotated(5e3, 0.2), held());
+    let mpm = scene(Material::FixedCorotated(Elastic { young: 5e3, poisson: 0.2 }), held());
     let (state, control, params) = shaken(&mpm, 22);
     let zeros = |x: &[f64]| vec![0.0; x.len()];
     let mut next_bar = zeros(&state);
@@ -177,7 +176,7 @@ fn the_reaction_has_gradients() {
 }
 
 fn rollout_of(model: Model, steps: usize, seed: u64) -> Report {
-    let mpm = scene(Stuff::NeoHookean(5e3, 0.2), model);
+    let mpm = scene(Material::NeoHookean(Elastic { young: 5e3, poisson: 0.2 }), model);
     let (state, control, params) = shaken(&mpm, seed);
     let rollout = Rollout::new(&mpm, steps, Schedule::StoreAll).unwrap();
     let loss = FinalState { weights: (0..state.len()).map(|i| (i as f64 * 0.7).sin()).collect() };
@@ -201,19 +200,20 @@ fn rollouts_have_the_exact_pullback() {
 
 #[test]
 fn momentum_of_material_and_body_is_kept_to_round_off() {
-    let mut cloud = Cloud::default();
-    let places = random_box(400, Vec3::new(0.4, 0.5, 0.5), Vec3::new(0.2, 0.2, 0.2), 5);
+    let mut particles = Particles::default();
+    let positions = random_box(400, Vec3::new(0.4, 0.5, 0.5), Vec3::new(0.2, 0.2, 0.2), 5);
     let velocity = Vec3::new(2.0, 0.3, -0.1);
-    cloud.add("block", Stuff::FixedCorotated(5e3, 0.2), 2.0, 2e-5, &places, velocity).unwrap();
+    let block = Material::FixedCorotated(Elastic { young: 5e3, poisson: 0.2 });
+    particles.add("block", block, 2.0, 2e-5, &positions, velocity).unwrap();
     let mut model =
         free(Shape::Box { half: Vec3::new(0.05, 0.08, 0.06) }, Vec3::new(0.57, 0.52, 0.49), 0.02, 5e-5);
     model.options.gravity = Vec3::zero();
-    let mpm = Mpm::coupled(Grid::cube(24), cloud, model, 1e-4).unwrap();
+    let mpm = Mpm::coupled(Grid::cube(24), particles, model, 1e-4).unwrap();
     let (params, mut state) = (mpm.layout().params.defaults(), mpm.layout().state.defaults());
     let momentum = |state: &[f64]| {
         let view = mpm.split(state);
         let material = view.v.iter().fold(Vec3::zero(), |s, v| s + Vec3::new(v[0], v[1], v[2])) * 4e-5;
-        (material, Vec3::new(view.u[0], view.u[1], view.u[2]) * 0.02)
+        (material, Vec3::read(view.u) * 0.02)
     };
     let start = momentum(&state);
     let mut ws = System::<f64>::workspace(&mpm);
@@ -228,29 +228,29 @@ fn momentum_of_material_and_body_is_kept_to_round_off() {
     assert!(drift < 1e-14, "{drift}");
     // It was hit, and turns.
     assert!(body.x > 0.2 * start.0.x, "{body:?} {start:?}");
-    assert!(mpm.split(&state).u[3..6].iter().any(|w| w.abs() > 0.1));
+    let spin = mpm.layout().state.slice("body.spin").unwrap().range.clone();
+    assert!(state[spin].iter().any(|w| w.abs() > 0.1));
 }
 
 /// A body a hundredth as heavy as what hits it leaves at that speed, not at a hundred times it.
 #[test]
 fn light_bodies_are_not_thrown_back() {
-    let mut cloud = Cloud::default();
-    let places = random_box(400, Vec3::new(0.4, 0.5, 0.5), Vec3::new(0.2, 0.2, 0.2), 5);
-    cloud
-        .add("block", Stuff::FixedCorotated(5e3, 0.2), 2.0, 2e-5, &places, Vec3::new(2.0, 0.0, 0.0))
-        .unwrap();
+    let mut particles = Particles::default();
+    let positions = random_box(400, Vec3::new(0.4, 0.5, 0.5), Vec3::new(0.2, 0.2, 0.2), 5);
+    let block = Material::FixedCorotated(Elastic { young: 5e3, poisson: 0.2 });
+    particles.add("block", block, 2.0, 2e-5, &positions, Vec3::new(2.0, 0.0, 0.0)).unwrap();
     let half = 0.06;
     let (mass, shape) = (1.6e-4, Shape::Box { half: Vec3::new(half, half, half) });
     let mut model = free(shape, Vec3::new(0.57, 0.5, 0.5), mass, mass * half * half * 2.0 / 3.0);
     model.options.gravity = Vec3::zero();
-    let mpm = Mpm::coupled(Grid::cube(24), cloud, model, 1e-4).unwrap();
+    let mpm = Mpm::coupled(Grid::cube(24), particles, model, 1e-4).unwrap();
     let (params, mut state) = (mpm.layout().params.defaults(), mpm.layout().state.defaults());
     let mut ws = System::<f64>::workspace(&mpm);
     let (mut next, mut fastest) = (state.clone(), 0.0f64);
     for _ in 0..300 {
         mpm.step(&mut ws, Point { params: &params, state: &state, control: &[] }, &mut next).unwrap();
         std::mem::swap(&mut state, &mut next);
-        fastest = fastest.max(mpm.split(&state).u[0].abs());
+        fastest = fastest.max(Vec3::read(mpm.split(&state).u).x.abs());
     }
     println!("fastest {fastest}");
     assert!((1.0..4.0).contains(&fastest), "{fastest}");
@@ -268,10 +268,11 @@ fn tank(density: f64, z: f64, stiffness: f64) -> Mpm {
     let at = |i: usize| low + (i as f64 + 0.5) * step;
     let lattice = (0..22 * 22 * 24).map(|k| Vec3::new(at(k % 22), at(k / 22 % 22), at(k / 484)));
     let apart = |x: &Vec3<f64>| (*x - centre).map(f64::abs).zip(Vec3::new(HALF, HALF, HALF), |d, h| d - h);
-    let places: Vec<Vec3<f64>> =
+    let positions: Vec<Vec3<f64>> =
         lattice.filter(|x| apart(x).x.max(apart(x).y).max(apart(x).z) > 0.0).collect();
-    let mut cloud = Cloud::default();
-    cloud.add("water", Stuff::Fluid(1e6, 0.3), 1000.0, step * step * step, &places, Vec3::zero()).unwrap();
+    let mut particles = Particles::default();
+    let water = Material::Fluid(Elastic { young: 1e6, poisson: 0.3 });
+    particles.add("water", water, 1000.0, step * step * step, &positions, Vec3::zero()).unwrap();
     let mass = density * 8.0 * HALF.powi(3);
     let mut model = Model::new("box");
     model.bodies.push(body("box", 0, centre, mass, SymMat3::identity() * (mass * HALF * HALF * 2.0 / 3.0)));
@@ -288,7 +289,7 @@ fn tank(density: f64, z: f64, stiffness: f64) -> Mpm {
         floor_friction: 0.0,
         ..Grid::cube(32)
     };
-    Mpm::coupled(grid, cloud, model.compile().unwrap(), 4e-4).unwrap()
+    Mpm::coupled(grid, particles, model.compile().unwrap(), 4e-4).unwrap()
 }
 
 /// Height of the box, averaged over the second half of `steps` substeps.
@@ -296,12 +297,14 @@ fn height(mpm: &Mpm, steps: usize) -> f64 {
     let (params, mut state) = (mpm.layout().params.defaults(), mpm.layout().state.defaults());
     let mut ws = System::<f64>::workspace(mpm);
     let (mut next, mut sum) = (state.clone(), 0.0);
+    // The coordinate of a slide, or the z of a free body.
+    let position = |what: &str| mpm.layout().state.slice(&format!("box.{what}")).map(|s| s.range.clone());
+    let z = position("q").or_else(|_| position("position")).unwrap().end - 1;
     for k in 0..steps {
         mpm.step(&mut ws, Point { params: &params, state: &state, control: &[] }, &mut next).unwrap();
         std::mem::swap(&mut state, &mut next);
         if k >= steps / 2 {
-            let view = mpm.split(&state);
-            sum += view.q[view.q.len() / 7 * 2];
+            sum += state[z];
         }
     }
     sum / (steps - steps / 2) as f64

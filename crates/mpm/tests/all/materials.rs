@@ -7,21 +7,24 @@ use pullback_core::gradcheck::{Options, Report, Verdict};
 use pullback_core::random::Random;
 use pullback_math::{Flat, Mat3, Quat, Real, SymMat3, Vec3, f32x16, f64x8, svd};
 use pullback_mpm::material::lame::{lame, lame_vjp};
-use pullback_mpm::material::{FixedCorotated, Fluid, Material, NeoHookean, Plasticine, Sand, VonMises};
+use pullback_mpm::material::{
+    ConstitutiveModel, Elastic, Elastoplastic, FixedCorotated, Fluid, Granular, MaterialParams, NeoHookean,
+    Plasticine, Sand, VonMises,
+};
 
-const ELASTIC: [f64; 2] = [5e3, 0.2];
-const PLASTIC: [f64; 3] = [5e3, 0.2, 300.0];
-const GRAINS: [f64; 3] = [5e3, 0.3, 0.6];
+const ELASTIC: Elastic<f64> = Elastic { young: 5e3, poisson: 0.2 };
+const PLASTIC: Elastoplastic<f64> = Elastoplastic { young: 5e3, poisson: 0.2, yield_stress: 300.0 };
+const GRAINS: Granular<f64> = Granular { young: 5e3, poisson: 0.3, friction_angle: 0.6 };
 
 /// `$body` for each material with its usual parameters.
 macro_rules! each_material {
     ($run:ident ( $($arg:expr),* )) => {
-        $run::<FixedCorotated, 2>("fixed corotated", ELASTIC $(, $arg)*);
-        $run::<NeoHookean, 2>("neo-Hookean", ELASTIC $(, $arg)*);
-        $run::<VonMises, 3>("von Mises", PLASTIC $(, $arg)*);
-        $run::<Plasticine, 3>("plasticine", PLASTIC $(, $arg)*);
-        $run::<Fluid, 2>("fluid", ELASTIC $(, $arg)*);
-        $run::<Sand, 3>("sand", GRAINS $(, $arg)*);
+        $run::<FixedCorotated>("fixed corotated", ELASTIC $(, $arg)*);
+        $run::<NeoHookean>("neo-Hookean", ELASTIC $(, $arg)*);
+        $run::<VonMises>("von Mises", PLASTIC $(, $arg)*);
+        $run::<Plasticine>("plasticine", PLASTIC $(, $arg)*);
+        $run::<Fluid>("fluid", ELASTIC $(, $arg)*);
+        $run::<Sand>("sand", GRAINS $(, $arg)*);
     };
 }
 
@@ -45,7 +48,7 @@ fn flat<X: Flat<f64>>(x: X) -> Vec<f64> {
 
 /// |dev ln σ| = σ_y/(2μ) to the last bit but rounding.
 fn at_yield() -> [f64; 3] {
-    let r = PLASTIC[2] / (2.0 * lame(PLASTIC[0], PLASTIC[1]).0);
+    let r = PLASTIC.yield_stress / (2.0 * lame(PLASTIC.young, PLASTIC.poisson).0);
     [(r / SQRT_2).exp(), 1.0, (-r / SQRT_2).exp()]
 }
 
@@ -76,30 +79,35 @@ fn states(random: &mut Random) -> Vec<(&'static str, Mat3<f64>)> {
     states
 }
 
-struct Checked<M, const P: usize>(std::marker::PhantomData<M>);
+/// The parameters of a model in another scalar.
+fn lift<M: ConstitutiveModel, T: Real>(params: M::Params<f64>) -> M::Params<T> {
+    M::Params::read(&flat(params).into_iter().map(T::lit).collect::<Vec<T>>())
+}
 
-impl<M: Material<P>, const P: usize> Checked<M, P> {
-    fn report(f: Mat3<f64>, params: [f64; P], options: &Options) -> Report {
-        pullback_core::gradcheck::gradcheck(
-            &Self(std::marker::PhantomData),
-            &[flat(f), params.to_vec()].concat(),
-            options,
-        )
+/// F and parameters of a model to F′ and τ.
+struct Update<M>(std::marker::PhantomData<M>);
+
+type In<M, T> = (Mat3<T>, <M as ConstitutiveModel>::Params<T>);
+type Out<T> = (Mat3<T>, SymMat3<T>);
+
+impl<M: ConstitutiveModel> Update<M> {
+    fn report(f: Mat3<f64>, params: M::Params<f64>, options: &Options) -> Report {
+        pullback_core::gradcheck::gradcheck(&Self(std::marker::PhantomData), &flat((f, params)), options)
     }
     fn run<T: Real>(x: &[T], y: &mut [T]) {
-        let (f, tau) = M::update(Mat3::read(x), std::array::from_fn(|i| x[9 + i]));
-        f.write(y);
-        tau.write(&mut y[9..]);
+        let (f, params) = <In<M, T>>::read(x);
+        M::update(f, params).write(y);
     }
 }
 
-impl<M: Material<P>, const P: usize> pullback_core::gradcheck::Differentiable for Checked<M, P> {
+impl<M: ConstitutiveModel> pullback_core::gradcheck::Differentiable for Update<M> {
     fn input_names(&self) -> Vec<String> {
         let f = (0..9).map(|i| format!("f[{i}]"));
-        f.chain(M::PARAMETERS.iter().map(|(name, _)| (*name).to_owned())).collect()
+        let fields = <M::Params<f64> as MaterialParams<f64>>::FIELDS;
+        f.chain(fields.iter().map(|(name, _)| (*name).to_owned())).collect()
     }
     fn outputs(&self) -> usize {
-        15
+        <Out<f64>>::LEN
     }
     fn eval(&self, x: &[f64], y: &mut [f64]) -> Result<(), String> {
         Self::run(x, y);
@@ -115,19 +123,15 @@ impl<M: Material<P>, const P: usize> pullback_core::gradcheck::Differentiable fo
         Ok(())
     }
     fn vjp(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) -> Result<(), String> {
-        let params = std::array::from_fn(|i| x[9 + i]);
-        let bars = (Mat3::read(y_bar), SymMat3::read(&y_bar[9..]));
-        let (f_bar, params_bar) = M::update_vjp(Mat3::read(x), params, bars);
-        for (to, from) in x_bar.iter_mut().zip(flat(f_bar).into_iter().chain(params_bar)) {
-            *to += from;
-        }
+        let (f, params) = <In<M, f64>>::read(x);
+        M::update_vjp(f, params, Flat::read(y_bar)).add_to(x_bar);
         Ok(())
     }
 }
 
 #[test]
 fn pullbacks_agree_with_forward_mode_and_differences() {
-    fn check<M: Material<P>, const P: usize>(name: &str, params: [f64; P], states: &[(&str, Mat3<f64>)]) {
+    fn check<M: ConstitutiveModel>(name: &str, params: M::Params<f64>, states: &[(&str, Mat3<f64>)]) {
         for (state, f) in states {
             // An inverted fluid is held at its smallest volume.
             let inside_out = name == "fluid" && state.starts_with("inverted");
@@ -135,7 +139,7 @@ fn pullbacks_agree_with_forward_mode_and_differences() {
             let steep = ["fluid", "neo-Hookean"].contains(&name) && *state == "two under the floor";
             let difference_tolerance = if steep { 1e-6 } else { 1e-8 };
             let options = Options { allow_all_zero: inside_out, difference_tolerance, ..Options::default() };
-            let report = Checked::<M, P>::report(*f, params, &options);
+            let report = Update::<M>::report(*f, params, &options);
             assert!(report.passed(), "{name}, {state}: {f:?}\n{report}");
             // Only the yield surface and the tip of the cone have no derivative.
             let tip = name == "sand" && ["identity", "rotation"].contains(state);
@@ -153,8 +157,8 @@ fn pullbacks_agree_with_forward_mode_and_differences() {
 fn lame_parameters_have_exact_pullbacks() {
     for x in [[5e3, 0.2], [1e5, 0.45], [2.0, -0.3]] {
         let report = check_vjp!(
-            |youngs: T, poisson: T| -> (T, T) { lame(youngs, poisson) },
-            |bar| lame_vjp(youngs, poisson, bar),
+            |young: T, poisson: T| -> (T, T) { lame(young, poisson) },
+            |bar| lame_vjp(young, poisson, bar),
             at x, Options::default()
         );
         report.assert_passed();
@@ -185,27 +189,24 @@ fn any_state(random: &mut Random, kind: usize, huge: f64) -> Mat3<f64> {
 
 #[test]
 fn no_state_gives_nan_or_infinity() {
-    fn check<M: Material<P>, const P: usize>(name: &str, params: [f64; P]) {
-        fn on<M: Material<P>, T: Real, const P: usize>(f: Mat3<f64>, params: [f64; P], bar: &[f64]) -> bool {
-            let (f, params) = (f.map(T::lit), params.map(T::lit));
+    fn check<M: ConstitutiveModel>(name: &str, params: M::Params<f64>) {
+        fn on<M: ConstitutiveModel, T: Real>(f: Mat3<f64>, params: M::Params<f64>, bar: &[f64]) -> bool {
+            let (f, params) = (f.map(T::lit), lift::<M, T>(params));
             let bars: Vec<T> = bar.iter().map(|b| T::lit(*b)).collect();
-            let (f_new, tau) = M::update(f, params);
-            let (f_bar, params_bar) =
-                M::update_vjp(f, params, (Mat3::read(&bars), SymMat3::read(&bars[9..])));
-            let mut all = [T::zero(); 24];
-            f_new.write(&mut all);
-            tau.write(&mut all[9..]);
-            f_bar.write(&mut all[15..]);
-            all.iter().chain(&params_bar).all(|x| (0..T::LANES).all(|i| x.lane(i).is_finite()))
+            let out = M::update(f, params);
+            let in_bar = M::update_vjp(f, params, Flat::read(&bars));
+            let mut all = vec![T::zero(); <(Out<T>, In<M, T>)>::LEN];
+            (out, in_bar).write(&mut all);
+            all.iter().all(|x| (0..T::LANES).all(|i| x.lane(i).is_finite()))
         }
         let mut random = Random::new(5);
         for kind in 0..10_000 {
             let bar: Vec<f64> = (0..15).map(|_| random.normal()).collect();
             let f = any_state(&mut random, kind, 1e12);
-            assert!(on::<M, f64, P>(f, params, &bar), "{name}, f64 at {f:?}");
+            assert!(on::<M, f64>(f, params, &bar), "{name}, f64 at {f:?}");
             let f = any_state(&mut random, kind, 1e4);
-            assert!(on::<M, f32, P>(f, params, &bar), "{name}, f32 at {f:?}");
-            assert!(on::<M, f32x16, P>(f, params, &bar), "{name}, f32x16 at {f:?}");
+            assert!(on::<M, f32>(f, params, &bar), "{name}, f32 at {f:?}");
+            assert!(on::<M, f32x16>(f, params, &bar), "{name}, f32x16 at {f:?}");
         }
     }
     each_material!(check());
@@ -213,7 +214,7 @@ fn no_state_gives_nan_or_infinity() {
 
 #[test]
 fn lanes_agree_with_the_scalar_run() {
-    fn check<M: Material<P>, const P: usize>(name: &str, params: [f64; P]) {
+    fn check<M: ConstitutiveModel>(name: &str, params: M::Params<f64>) {
         let mut random = Random::new(9);
         for group in 0..100 {
             let states: Vec<Mat3<f64>> = (0..8)
@@ -225,14 +226,13 @@ fn lanes_agree_with_the_scalar_run() {
                 (0..rows[0].len()).map(|i| f64x8::from_lanes(|lane| rows[lane][i])).collect()
             };
             let (f, bar) = (Mat3::read(&pack(&rows)), pack(&bars));
-            let packed = params.map(f64x8::lit);
+            let packed = lift::<M, f64x8>(params);
             let (f_new, tau) = M::update(f, packed);
-            let (f_bar, params_bar) = M::update_vjp(f, packed, (Mat3::read(&bar), SymMat3::read(&bar[9..])));
+            let (f_bar, params_bar) = M::update_vjp(f, packed, Flat::read(&bar));
             for lane in 0..8 {
                 let bar = &bars[lane];
                 let one = M::update(states[lane], params);
-                let bars = (Mat3::read(bar), SymMat3::read(&bar[9..]));
-                let one_bar = M::update_vjp(states[lane], params, bars);
+                let one_bar = M::update_vjp(states[lane], params, Flat::read(bar));
                 let close = |a: &[f64], b: &[f64], what: &str| {
                     let scale = b.iter().fold(1.0f64, |m, x| m.max(x.abs()));
                     let error = a.iter().zip(b).fold(0.0f64, |m, (a, b)| m.max((a - b).abs())) / scale;
@@ -241,7 +241,10 @@ fn lanes_agree_with_the_scalar_run() {
                 close(&flat(f_new.map(|x| x.lane(lane))), &flat(one.0), "F");
                 close(&flat(tau.map(|x| x.lane(lane))), &flat(one.1), "stress");
                 close(&flat(f_bar.map(|x| x.lane(lane))), &flat(one_bar.0), "cotangent of F");
-                close(&params_bar.map(|x| x.lane(lane)), &one_bar.1, "cotangents of parameters");
+                let mut numbers = vec![f64x8::zero(); M::Params::<f64x8>::LEN];
+                params_bar.write(&mut numbers);
+                let numbers: Vec<f64> = numbers.iter().map(|x| x.lane(lane)).collect();
+                close(&numbers, &flat(one_bar.1), "cotangents of parameters");
             }
         }
     }
@@ -256,9 +259,13 @@ fn deviator(tau: SymMat3<f64>) -> f64 {
 
 #[test]
 fn small_strains_are_linear_elastic() {
-    fn check<M: Material<P>, const P: usize>(name: &str, params: [f64; P], fluid: bool) {
-        let (mut mu, lambda) = lame(params[0], params[1]);
-        if fluid {
+    fn check<M: ConstitutiveModel>(
+        name: &str,
+        params: M::Params<f64>,
+        Elastic { young, poisson }: Elastic<f64>,
+    ) {
+        let (mut mu, lambda) = lame(young, poisson);
+        if name == "fluid" {
             mu = 0.0;
         }
         let mut random = Random::new(3);
@@ -272,26 +279,30 @@ fn small_strains_are_linear_elastic() {
             let linear =
                 (strain * (2.0 * mu) + SymMat3::identity() * (lambda * strain.trace())).congruence(r);
             let error = (tau - linear).to_mat3().frobenius_squared().sqrt();
-            assert!(error < 2e-6 * size * params[0] + 2e-15 * params[0], "{name}: {error:e}");
+            assert!(error < 2e-6 * size * young + 2e-15 * young, "{name}: {error:e}");
         }
     }
-    check::<FixedCorotated, 2>("fixed corotated", ELASTIC, false);
-    check::<NeoHookean, 2>("neo-Hookean", ELASTIC, false);
-    check::<VonMises, 3>("von Mises", PLASTIC, false);
-    check::<Plasticine, 3>("plasticine", PLASTIC, false);
-    check::<Fluid, 2>("fluid", ELASTIC, true);
-    check::<Sand, 3>("sand", GRAINS, false);
+    let grains = Elastic { young: GRAINS.young, poisson: GRAINS.poisson };
+    check::<FixedCorotated>("fixed corotated", ELASTIC, ELASTIC);
+    check::<NeoHookean>("neo-Hookean", ELASTIC, ELASTIC);
+    check::<VonMises>("von Mises", PLASTIC, ELASTIC);
+    check::<Plasticine>("plasticine", PLASTIC, ELASTIC);
+    check::<Fluid>("fluid", ELASTIC, ELASTIC);
+    check::<Sand>("sand", GRAINS, grains);
 }
 
 #[test]
 fn nothing_is_stressed_at_rest_and_rotations_cause_no_stress() {
-    fn check<M: Material<P>, const P: usize>(name: &str, params: [f64; P]) {
+    fn check<M: ConstitutiveModel>(name: &str, params: M::Params<f64>) {
         let (f, tau) = M::update(Mat3::identity(), params);
         assert_eq!((f, tau), (Mat3::identity(), SymMat3::zero()), "{name}");
         let mut random = Random::new(4);
         for _ in 0..20 {
             let (_, tau) = M::update(rotation(&mut random), params);
-            assert!(tau.to_mat3().frobenius_squared().sqrt() < 1e-14 * params[0] * 5.0, "{name}: {tau:?}");
+            assert!(
+                tau.to_mat3().frobenius_squared().sqrt() < 1e-14 * ELASTIC.young * 5.0,
+                "{name}: {tau:?}"
+            );
         }
     }
     each_material!(check());
@@ -305,15 +316,15 @@ fn yield_stress_is_a_plateau() {
         let pull = |x: f64| r * Mat3::diagonal(Vec3::new(1.0 + x, 1.0, 1.0 / (1.0 + x))) * q;
         let stress = |x: f64| deviator(VonMises::update(pull(x), PLASTIC).1);
         // |dev τ| = 2μ √2 ln(1 + x) until it reaches σ_y.
-        let expected = |x: f64| 2.0 * lame(PLASTIC[0], PLASTIC[1]).0 * SQRT_2 * x.ln_1p();
+        let expected = |x: f64| 2.0 * lame(PLASTIC.young, PLASTIC.poisson).0 * SQRT_2 * x.ln_1p();
         assert!((stress(0.02) - expected(0.02)).abs() < 1e-9);
-        assert!(expected(0.02) < PLASTIC[2] && expected(0.1) > PLASTIC[2]);
+        assert!(expected(0.02) < PLASTIC.yield_stress && expected(0.1) > PLASTIC.yield_stress);
         for x in [0.1, 0.5, 3.0] {
-            assert!((stress(x) - PLASTIC[2]).abs() < 1e-9, "{}", stress(x));
+            assert!((stress(x) - PLASTIC.yield_stress).abs() < 1e-9, "{}", stress(x));
         }
         // The corotated dough agrees to the order of its elastic strain.
         let dough = deviator(Plasticine::update(pull(0.5), PLASTIC).1);
-        assert!((dough / PLASTIC[2] - 1.0).abs() < 0.2, "{dough}");
+        assert!((dough / PLASTIC.yield_stress - 1.0).abs() < 0.2, "{dough}");
     }
 }
 
@@ -338,7 +349,7 @@ fn plastic_flow_keeps_volume_and_rotation_and_happens_once() {
 #[test]
 fn sand_stays_in_its_cone_and_takes_no_tension() {
     let mut random = Random::new(8);
-    let sin = GRAINS[2].sin();
+    let sin = GRAINS.friction_angle.sin();
     let alpha = (2.0f64 / 3.0).sqrt() * 2.0 * sin / (3.0 - sin);
     let (mut sliding, mut apart) = (0, 0);
     for _ in 0..500 {
@@ -363,7 +374,7 @@ fn a_fluid_remembers_its_volume_only() {
     let f = stretched(&mut random, [1.3, 0.9, 0.8]);
     let (g, tau) = Fluid::update(f, ELASTIC);
     let j = f.determinant();
-    let lambda = lame(ELASTIC[0], ELASTIC[1]).1;
+    let lambda = lame(ELASTIC.young, ELASTIC.poisson).1;
     assert!((g - Mat3::identity() * j.cbrt()).frobenius_squared().sqrt() < 1e-15);
     assert!(
         (tau - SymMat3::identity() * (lambda * j * (j - 1.0))).to_mat3().frobenius_squared().sqrt() < 1e-10
@@ -374,7 +385,7 @@ fn a_fluid_remembers_its_volume_only() {
 fn stress_is_the_derivative_of_the_energy() {
     // P = ∂ψ/∂F, τ = P Fᵀ, along random directions.
     let mut random = Random::new(12);
-    let (mu, lambda) = lame(ELASTIC[0], ELASTIC[1]);
+    let (mu, lambda) = lame(ELASTIC.young, ELASTIC.poisson);
     let corotated = |f: Mat3<f64>| {
         let (s, j) = (svd(f).sigma, f.determinant());
         mu * s.map(|s| (s - 1.0).powi(2)).dot(Vec3::new(1.0, 1.0, 1.0)) + 0.5 * lambda * (j - 1.0).powi(2)
@@ -391,17 +402,17 @@ fn stress_is_the_derivative_of_the_energy() {
     for _ in 0..20 {
         let f = Mat3::identity() + noise(&mut random, 0.25);
         let direction = noise(&mut random, 1.0);
-        let (stiff, h) = ([ELASTIC[0], ELASTIC[1], 1e9], 1e-5);
+        let (strong, h) = (Elastoplastic { yield_stress: 1e9, ..PLASTIC }, 1e-5);
         let pairs: [(Energy, SymMat3<f64>); 3] = [
             (&corotated, FixedCorotated::update(f, ELASTIC).1),
             (&neo_hookean, NeoHookean::update(f, ELASTIC).1),
-            (&hencky, VonMises::update(f, stiff).1),
+            (&hencky, VonMises::update(f, strong).1),
         ];
         for (energy, tau) in pairs {
             let slope = (energy(f + direction * h) - energy(f - direction * h)) / (2.0 * h);
             let p = tau.to_mat3() * f.inverse().transpose();
             let by_stress = (p.transpose() * direction).trace();
-            assert!((slope - by_stress).abs() < 1e-5 * ELASTIC[0], "{slope} and {by_stress}");
+            assert!((slope - by_stress).abs() < 1e-5 * ELASTIC.young, "{slope} and {by_stress}");
         }
     }
 }

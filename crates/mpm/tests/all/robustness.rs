@@ -1,26 +1,26 @@
 //! Ten thousand random states of the material point method: no substep and no pullback gives NaN or infinity, in `f64` and `f32`.
 
-use crate::common::{STUFF, sliding, v3};
 use pullback_articulated::Shape;
 use pullback_core::random::Random;
 use pullback_core::{Bars, Described, Point, System};
-use pullback_math::{Mat3, Quat, Scalar, Vec3};
-use pullback_mpm::cloud::{Cloud, Grid, random_box};
-use pullback_mpm::grid::Floor;
-use pullback_mpm::system::Mpm;
+use pullback_math::{Flat, Mat3, Quat, Scalar, Vec3};
+use pullback_mpm::particles::random_box;
 use pullback_mpm::workspace::MpmWorkspace;
+use pullback_mpm::{Floor, Grid, Mpm, Particles};
+
+use crate::common::{MATERIALS, sliding, v3};
 
 /// One particle of each material beside a collider.
 fn scene(shape: Shape, flat: bool, floor: Floor) -> Mpm {
     let plain = if flat { Grid::square(12) } else { Grid::cube(12) };
     let grid = Grid { floor, floor_friction: 0.4, softness: 30.0, ..plain };
-    let mut cloud = Cloud::default();
-    for (i, stuff) in STUFF.into_iter().enumerate() {
-        let places = random_box(1, v3(0.4, 0.4, 0.4), v3(0.1, 0.1, 0.1), i as u64);
-        cloud.add(&format!("part {i}"), stuff, 1.3, 1.7e-4, &places, Vec3::zero()).unwrap();
+    let mut particles = Particles::default();
+    for (i, material) in MATERIALS.into_iter().enumerate() {
+        let positions = random_box(1, v3(0.4, 0.4, 0.4), v3(0.1, 0.1, 0.1), i as u64);
+        particles.add(&format!("part {i}"), material, 1.3, 1.7e-4, &positions, Vec3::zero()).unwrap();
     }
     let model = sliding(shape, v3(0.45, 0.4, 0.4), v3(0.6, 0.0, 0.8), 0.6, v3(1.0, -9.8, -9.8));
-    Mpm::new(grid, cloud, model, 2e-4).unwrap()
+    Mpm::new(grid, particles, model, 2e-4).unwrap()
 }
 
 fn rotation(random: &mut Random) -> Mat3<f64> {
@@ -73,8 +73,7 @@ fn anything(mpm: &Mpm, random: &mut Random, round: usize) -> [Vec<f64>; 3] {
             Some("deformation") => {
                 let kind = (random.bits() >> 40) as usize;
                 let f = deformation(random, kind);
-                let columns = [f.c0, f.c1, f.c2].map(|c| [c.x, c.y, c.z]).concat();
-                of.copy_from_slice(&columns);
+                f.write(of);
             }
             // The collider, so that it is near.
             _ => of[0] = random.uniform(-0.3, 0.3),

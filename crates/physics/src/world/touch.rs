@@ -4,8 +4,8 @@
 
 use pullback_articulated::ContactDamping;
 use pullback_articulated::contact::{GeomView, PenaltyLaw, penalty_force, penalty_force_vjp};
+use pullback_articulated::geom_lanes::GeomLanesBar;
 use pullback_articulated::rnea::{Push, Sweep};
-use pullback_articulated::wide_geom::WideGeomBar;
 use pullback_collision::{Collider, Contact, INACTIVE, MAX_CONTACTS, collide, collide_vjp};
 use pullback_math::{Flat, Force, Mat3, Motion, Real, Transform, Vec3, differentiable};
 use pullback_soft::ParticleContact;
@@ -77,22 +77,31 @@ impl<'a, T: Real> Touching<'a, T> {
         let (law, form) = (wide_law(self.contact.law), self.scene.model.options.contact_damping);
         for &g in geoms {
             let placed = self.scene.placed(g);
-            let geom = self.scene.wide(self.sweep, &placed);
+            let geom = self.scene.lanes(self.sweep, g, &placed);
+            let collider = geom.collider(self.scene.model);
             let ball = Collider::sphere(self.contact.radius.fill());
             let (mut push, mut turn) = (Vec3::zero(), Vec3::zero());
             for pack in 0..self.packs() {
                 let x = self.gather(pack, self.particles.x);
-                if geom.away(x, self.contact.radius.fill()) {
+                if geom.is_beyond(self.contact.radius.fill(), x) {
                     continue;
                 }
                 let v = self.gather(pack, self.particles.v);
                 let mut contacts = [Contact::default(); MAX_CONTACTS];
                 let at = Transform::new(Mat3::identity(), x);
-                let slots = collide(&geom.collider, geom.pose, &ball, at, &mut contacts);
+                let slots = collide(&collider, geom.pose, &ball, at, &mut contacts);
                 for contact in &mut contacts[..slots] {
                     contact.distance += self.absent(pack);
-                    let (f, torque) =
-                        touch(*contact, v, geom.body, geom.frame, geom.friction, law, geom.tree_point, form);
+                    let (f, torque) = touch(
+                        *contact,
+                        v,
+                        geom.motion,
+                        geom.body_origin,
+                        geom.friction,
+                        law,
+                        geom.tree_point,
+                        form,
+                    );
                     for (i, force) in force[pack * T::WIDTH..].iter_mut().take(T::WIDTH).enumerate() {
                         let f = T::unpack_vector(&f, i);
                         force[0] += f.x;
@@ -120,34 +129,35 @@ impl<'a, T: Real> Touching<'a, T> {
         let zero = || Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
         for &g in geoms {
             let placed = self.scene.placed(g);
-            let geom = self.scene.wide(self.sweep, &placed);
+            let geom = self.scene.lanes(self.sweep, g, &placed);
+            let collider = geom.collider(self.scene.model);
             let ball = Collider::sphere(self.contact.radius.fill());
             let (push, turn) =
                 (push_bars[placed.body].force.map(T::fill), push_bars[placed.body].torque.map(T::fill));
-            let mut geom_bar = WideGeomBar::zero();
+            let mut geom_bar = GeomLanesBar::default();
             let (mut radius_bar, mut law_bar) = (T::Pack::zero(), PenaltyLaw::<T::Pack>::default());
             for pack in 0..self.packs() {
                 let x = self.gather(pack, self.particles.x);
-                if geom.away(x, self.contact.radius.fill()) {
+                if geom.is_beyond(self.contact.radius.fill(), x) {
                     continue;
                 }
                 let v = self.gather(pack, self.particles.v);
                 let f_bar = self.gather(pack, force_bar);
                 let mut contacts = [Contact::default(); MAX_CONTACTS];
                 let at = Transform::new(Mat3::identity(), x);
-                let slots = collide(&geom.collider, geom.pose, &ball, at, &mut contacts);
+                let slots = collide(&collider, geom.pose, &ball, at, &mut contacts);
                 let none = Contact { position: zero(), normal: zero(), distance: T::Pack::zero() };
                 let mut contact_bars = [none; MAX_CONTACTS];
                 let (mut v_bar, mut work) = (zero(), T::Pack::zero());
                 for (contact, bar) in contacts[..slots].iter_mut().zip(&mut contact_bars) {
                     contact.distance += self.absent(pack);
                     let (c, t) = (*contact, geom.tree_point);
-                    let (f, _) = touch(c, v, geom.body, geom.frame, geom.friction, law, t, form);
+                    let (f, _) = touch(c, v, geom.motion, geom.body_origin, geom.friction, law, t, form);
                     let (contact_bar, velocity, body, frame, friction, law, (), ()) = touch_vjp(
                         c,
                         v,
-                        geom.body,
-                        geom.frame,
+                        geom.motion,
+                        geom.body_origin,
                         geom.friction,
                         law,
                         t,
@@ -156,17 +166,17 @@ impl<'a, T: Real> Touching<'a, T> {
                     );
                     *bar = contact_bar;
                     v_bar += velocity;
-                    geom_bar.body += body;
-                    geom_bar.frame += frame;
+                    geom_bar.motion += body;
+                    geom_bar.body_origin += frame;
                     geom_bar.friction += friction;
                     law_bar.stiffness += law.stiffness;
                     law_bar.damping += law.damping;
                     law_bar.friction_slope += law.friction_slope;
                     work += f.dot(f_bar);
                 }
-                let mut ball_bar = WideGeomBar::zero().shape;
+                let mut ball_bar = GeomLanesBar::default().shape;
                 let slots = &contact_bars[..slots];
-                collide_vjp(&geom.collider, geom.pose, &ball, at, slots, &mut geom_bar.shape, &mut ball_bar);
+                collide_vjp(&collider, geom.pose, &ball, at, slots, &mut geom_bar.shape, &mut ball_bar);
                 radius_bar += ball_bar.size.x;
                 let first = pack * T::WIDTH;
                 for i in 0..T::WIDTH.min(self.particles.x.len() - first) {
@@ -180,7 +190,7 @@ impl<'a, T: Real> Touching<'a, T> {
             bars.contact.law.damping += T::total(law.damping);
             bars.contact.law.friction_slope += T::total(law.friction_slope);
             bars.contact.radius += T::total(radius_bar);
-            self.scene.wide_vjp(g, &placed, &geom_bar, bars.velocities, bars.wrenches, bars.params);
+            self.scene.lanes_vjp(g, &placed, &geom_bar, bars.velocities, bars.wrenches, bars.params);
         }
     }
 }

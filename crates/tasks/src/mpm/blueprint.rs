@@ -1,15 +1,12 @@
-//! [`Blueprint`]: what a scene is made of, before it becomes a system; [`Toolbox`]: models of tools and their levers.
+//! [`Blueprint`]: parts of a scene before it becomes a system; [`ToolBuilder`]: models of tools and their transmissions.
 
 use std::fmt::Write;
 
 use pullback_core::{ConfigError, Repeated};
 use pullback_math::Vec3;
 use pullback_physics::articulated::Model;
-use pullback_physics::mpm::grid::Floor;
-use pullback_physics::mpm::{Cloud, Grid, Mpm};
+use pullback_physics::mpm::{ActuatedMpm, Floor, Grid, Mpm, Particles, Rolling, Transmission};
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
-
-use super::geared::{Geared, Lever, Rolling};
 
 /// How finely a scene is resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,95 +30,94 @@ impl Size {
     }
 }
 
-/// Where a scene of a source with y up stands in ours: (x, y, z) becomes (x, 1 − z, y), lifted onto our floor.
+/// Frame of a source with y up: its (x, y, z) is our (x, 1 − z, y), lifted onto our floor.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Site {
-    /// How much higher than in the source things are, m: our floor is the margin of the grid, which depends on its resolution.
+pub(super) struct SourceFrame {
+    /// Height of the frame's origin, m. Our floor is the margin of the grid, which depends on its resolution.
     pub lift: f64,
 }
 
-impl Site {
-    /// The site of a grid, for a source whose floor is at height `floor`.
+impl SourceFrame {
+    /// The frame on a grid, for a source whose floor is at height `floor`.
     pub fn new(grid: &Grid, floor: f64) -> Self {
-        Site { lift: grid.margin as f64 * grid.spacing - floor }
+        SourceFrame { lift: grid.margin as f64 * grid.spacing - floor }
     }
 
-    /// A place of the source.
+    /// A position of the source in our frame.
     pub fn at(&self, x: f64, y: f64, z: f64) -> Vec3<f64> {
         Vec3::new(x, 1.0 - z, y + self.lift)
     }
 }
 
-/// A unit cube whose colliders reach equally many cells at every resolution; small versions feel them from far away, so that
-/// their few nodes do.
+/// A unit cube whose colliders have the same range in cells at every resolution. Small versions have a larger range, so that
+/// colliders act on their few nodes.
 pub(super) fn cube(nodes: usize, full: usize, size: Size, friction: f64) -> Grid {
     let softness = size.pick(666.0, 666.0 * nodes as f64 / full as f64, 20.0);
     let floor = if friction >= STICKY { Floor::Sticky } else { Floor::Friction };
     Grid { softness, floor, floor_friction: friction.min(STICKY), ..Grid::cube(nodes) }
 }
 
-/// From this friction on, the sources let what touches the floor stick to it.
+/// Friction from which on the floor of the sources is sticky.
 const STICKY: f64 = 10.0;
 
 /// What a scene is made of.
 pub(super) struct Blueprint {
     pub grid: Grid,
-    pub cloud: Cloud,
+    pub particles: Particles,
     pub tools: Tools,
     /// Seconds per substep.
     pub dt: f64,
     /// Substeps per action.
     pub substeps: usize,
-    /// Levers in units of their limits, in stretches of equal length: something to look at.
+    /// Controls in units of their limits, in segments of equal length, for a replay.
     pub demonstration: Vec<Vec<f64>>,
 }
 
 impl Blueprint {
     /// The system whose step is one substep.
-    pub fn system(&self) -> Result<Geared, ConfigError> {
-        let Tools { model, levers, rolling, start } = self.tools.clone();
-        let mpm = Mpm::new(self.grid, self.cloud.clone(), model, self.dt)?;
-        Geared::new(mpm, levers, rolling, &start)
+    pub fn system(&self) -> Result<ActuatedMpm, ConfigError> {
+        let Tools { model, transmissions, rolling, start } = &self.tools;
+        let mpm = Mpm::new(self.grid, self.particles.clone(), model.clone(), self.dt)?;
+        ActuatedMpm::new(mpm, transmissions, rolling.as_ref(), start)
     }
 
     /// The system whose step is one action of `substeps`.
-    pub fn frames(&self, substeps: usize) -> Result<Repeated<Geared>, ConfigError> {
+    pub fn frames(&self, substeps: usize) -> Result<Repeated<ActuatedMpm>, ConfigError> {
         Repeated::new(self.system()?, substeps)
     }
 
     /// The demonstration over `steps` actions; it lasts an episode of `actions` and then stops.
     pub fn controls(&self, steps: usize, actions: usize) -> Vec<f64> {
-        let stretch = actions.div_ceil(self.demonstration.len().max(1)).max(1);
-        let limits = || self.tools.levers.iter().map(|l| l.limit);
+        let segment = actions.div_ceil(self.demonstration.len().max(1)).max(1);
+        let limits = || self.tools.transmissions.iter().map(|t| t.limit);
         (0..steps)
-            .flat_map(|step| match self.demonstration.get(step / stretch) {
-                Some(shares) => limits().zip(shares).map(|(limit, share)| limit * share).collect(),
-                None => vec![0.0; self.tools.levers.len()],
+            .flat_map(|step| match self.demonstration.get(step / segment) {
+                Some(relative) => limits().zip(relative).map(|(limit, u)| limit * u).collect(),
+                None => vec![0.0; self.tools.transmissions.len()],
             })
             .collect()
     }
 }
 
-/// Tools and their levers.
+/// Tools and their transmissions.
 #[derive(Clone)]
 pub(super) struct Tools {
     pub model: Model,
-    pub levers: Vec<Lever>,
+    pub transmissions: Vec<Transmission>,
     pub rolling: Option<Rolling>,
-    /// Coordinates of the joints at the start, where they differ from those the model stands at.
+    /// Initial coordinates of the first joints, where they differ from those that the model stands at.
     pub start: Vec<f64>,
 }
 
-/// Writes down a model of tools.
-pub(super) struct Toolbox {
+/// Builds a model of tools.
+pub(super) struct ToolBuilder {
     bodies: String,
-    joints: usize,
-    levers: Vec<Lever>,
+    transmissions: Vec<Transmission>,
     /// Seconds per action.
     action: f64,
-    /// Sliding friction of what is added next.
+    /// Sliding friction of geoms to come.
     pub friction: f64,
-    /// Colour of what is added next.
+    /// Colour of geoms to come.
     pub rgba: &'static str,
 }
 
@@ -132,10 +128,10 @@ pub(super) const GLASS: &str = "0.7 0.8 0.9 0.25";
 /// Name and direction of an axis.
 const AXES: [(&str, &str); 3] = [("x", "1 0 0"), ("y", "0 1 0"), ("z", "0 0 1")];
 
-impl Toolbox {
-    /// No tools yet; levers move by their scale within `action` seconds.
+impl ToolBuilder {
+    /// No tools yet; actions take `action` seconds.
     pub fn new(action: f64, friction: f64) -> Self {
-        Toolbox { bodies: String::new(), joints: 0, levers: Vec::new(), action, friction, rgba: STEEL }
+        ToolBuilder { bodies: String::new(), transmissions: Vec::new(), action, friction, rgba: STEEL }
     }
 
     /// Adds elements to the world.
@@ -143,20 +139,21 @@ impl Toolbox {
         self.bodies += text;
     }
 
-    /// Counts a joint velocity of an element just written; returns its place.
-    pub fn joint(&mut self) -> usize {
-        self.joints += 1;
-        self.joints - 1
-    }
-
-    /// A lever that moves joints by up to `scale` per action.
-    pub fn lever(&mut self, name: impl Into<String>, unit: &'static str, scale: f64, moves: &[(usize, f64)]) {
+    /// A control that moves joints by up to `scale` per action, with the ratio of each joint.
+    pub fn transmission(
+        &mut self,
+        name: impl Into<String>,
+        unit: &'static str,
+        scale: f64,
+        joints: &[(&str, f64)],
+    ) {
+        let joints = joints.iter().map(|(joint, ratio)| ((*joint).to_owned(), *ratio)).collect();
         let limit = scale / self.action;
-        self.levers.push(Lever { name: name.into(), unit, limit, moves: moves.to_vec() });
+        self.transmissions.push(Transmission { name: name.into(), unit, limit, joints });
     }
 
-    /// A body on three slides, with a lever for each. Its geoms get friction and colour of the box.
-    pub fn anchor(
+    /// A body on three slides, each with a control. Its geoms get the friction and colour of the builder.
+    pub fn slider(
         &mut self,
         name: &str,
         at: Vec3<f64>,
@@ -172,10 +169,11 @@ impl Toolbox {
                 joints,
                 "<joint name='{name}_{axis}' type='slide' axis='{direction}' ref='{reference}' range='{low} {high}'/>"
             );
-            let joint = self.joint();
-            // A scale of 0 is a lever that moves nothing, as in the source.
-            let (scale, moves) = if scale[k] > 0.0 { (scale[k], vec![(joint, 1.0)]) } else { (1.0, vec![]) };
-            self.lever(format!("{name}.{axis}.rate"), "m/s", scale, &moves);
+            let joint = format!("{name}_{axis}.rate");
+            let joints = [(joint.as_str(), 1.0)];
+            // A scale of 0 is a control that moves nothing, as in the source.
+            let (scale, joints) = if scale[k] > 0.0 { (scale[k], &joints[..]) } else { (1.0, &[][..]) };
+            self.transmission(format!("{name}.{axis}.rate"), "m/s", scale, joints);
         }
         let geoms = self.geoms(geoms);
         let Vec3 { x, y, z } = at;
@@ -204,6 +202,6 @@ impl Toolbox {
         );
         let model = parse_mjcf(&text, None, &ImportOptions::default());
         let model = model.map_err(|e| ConfigError::new(format!("tools of {name}: {e}")))?;
-        Ok(Tools { model, levers: self.levers, rolling: None, start: Vec::new() })
+        Ok(Tools { model, transmissions: self.transmissions, rolling: None, start: Vec::new() })
     }
 }

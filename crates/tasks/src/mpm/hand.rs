@@ -9,9 +9,9 @@ use std::fmt::Write;
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
 use pullback_math::Vec3;
-use pullback_physics::mpm::{Cloud, Stuff};
+use pullback_physics::mpm::{Elastoplastic, Material, Particles};
 
-use super::blueprint::{Blueprint, Site, Size, Toolbox, cube};
+use super::blueprint::{Blueprint, Size, SourceFrame, ToolBuilder, cube};
 use super::dough::{ACTION, FLOOR};
 
 /// How much larger than a human hand.
@@ -31,38 +31,42 @@ const START: [f64; 24] = [
 /// A disc of dough above a hand.
 pub(super) fn build(name: &str, size: Size) -> Result<Blueprint, ConfigError> {
     let grid = cube(size.pick(48, 32, 16), 48, size, 500.0);
-    let site = Site::new(&grid, FLOOR);
-    let places = disc(size.pick(2500, 800, 6), site.at(0.5, 0.38, 0.6));
-    let volume = VOLUME * 2500.0 / places.len() as f64;
-    let mut cloud = Cloud::default();
-    cloud.add("dough", Stuff::VonMises(4e3, 0.2, 130.0), 1.0, volume, &places, Vec3::zero())?;
+    let frame = SourceFrame::new(&grid, FLOOR);
+    let positions = disc(size.pick(2500, 800, 6), frame.at(0.5, 0.38, 0.6));
+    let volume = VOLUME * 2500.0 / positions.len() as f64;
+    let mut particles = Particles::default();
+    let dough = Material::VonMises(Elastoplastic { young: 4e3, poisson: 0.2, yield_stress: 130.0 });
+    particles.add("dough", dough, 1.0, volume, &positions, Vec3::zero())?;
 
-    let mut kit = Toolbox::new(ACTION, 0.5);
-    kit.rgba = "0.62 0.62 0.66 1";
-    let mut hand = Hand { text: String::new(), joints: Vec::new(), kit: &kit };
-    hand.write(site.at(0.5, 0.3, 0.3));
+    let mut builder = ToolBuilder::new(ACTION, 0.5);
+    builder.rgba = "0.62 0.62 0.66 1";
+    let mut hand = Hand { text: String::new(), joints: Vec::new(), builder: &builder };
+    hand.write(frame.at(0.5, 0.3, 0.3));
     let Hand { text, joints, .. } = hand;
-    kit.add(&text);
-    for joint in joints {
-        let place = kit.joint();
-        kit.lever(format!("{joint}.rate"), "rad/s", TURN, &[(place, 1.0)]);
+    builder.add(&text);
+    for joint in &joints {
+        let rate = format!("{joint}.rate");
+        builder.transmission(rate.clone(), "rad/s", TURN, &[(&rate, 1.0)]);
     }
     let (dt, substeps) = size.pick((ACTION / 40.0, 40), (ACTION / 20.0, 20), (ACTION / 10.0, 1));
-    let mut tools = kit.finish(name, 90.0, FLOOR + site.lift)?;
+    let mut tools = builder.finish(name, 90.0, FLOOR + frame.lift)?;
     tools.start = START.to_vec();
-    // The second joint of a finger bends it at the knuckle.
+    // Fingers bend at the knuckle and at the middle joint.
+    let bends = |joint: &str| {
+        let (finger, number) = joint.rsplit_once('_').unwrap_or_default();
+        if finger == "thumb" { number == "3" } else { finger != "wrist" && ["1", "2"].contains(&number) }
+    };
     let bend = |fingers: f64, wrist: f64| {
-        let mut shares = vec![0.0; START.len()];
-        shares[1] = wrist;
-        for joint in [3, 4, 7, 8, 11, 12, 16, 17] {
-            shares[joint] = fingers;
-        }
-        shares[20] = fingers;
-        shares
+        let relative = |joint: &String| match joint.as_str() {
+            "wrist_0" => wrist,
+            joint if bends(joint) => fingers,
+            _ => 0.0,
+        };
+        joints.iter().map(relative).collect::<Vec<f64>>()
     };
     Ok(Blueprint {
         grid,
-        cloud,
+        particles,
         tools,
         dt,
         substeps,
@@ -91,10 +95,10 @@ fn disc(count: usize, centre: Vec3<f64>) -> Vec<Vec3<f64>> {
 type Hinge<'a> = (&'a str, &'a str, f64, f64);
 
 /// Writes the hand down; sizes are those of a human hand.
-struct Hand<'k> {
+struct Hand<'b> {
     text: String,
     joints: Vec<String>,
-    kit: &'k Toolbox,
+    builder: &'b ToolBuilder,
 }
 
 impl Hand<'_> {
@@ -110,7 +114,7 @@ impl Hand<'_> {
         if hinges.is_empty() && geoms.is_empty() {
             self.text += "<inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/>";
         }
-        self.text += &self.kit.geoms(geoms);
+        self.text += &self.builder.geoms(geoms);
     }
 
     fn close(&mut self, bodies: usize) {

@@ -33,7 +33,6 @@
 
 mod blueprint;
 mod dough;
-pub mod geared;
 mod hand;
 pub mod objectives;
 mod plasticine;
@@ -43,16 +42,16 @@ mod targets;
 mod tests;
 mod water;
 
+use blueprint::Blueprint;
 use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::{BO_LEAP, REWARPED};
 
-use blueprint::Blueprint;
-pub use blueprint::Size;
-pub use plasticine::SCENES as PLASTICINE_SCENES;
-
 use crate::scene::About;
 use crate::scenes::{BuiltScene, SceneEntry, SceneOptions, SceneSpec, about};
+
+pub use blueprint::Size;
+pub use plasticine::SCENES as PLASTICINE_SCENES;
 
 /// Scenes of Rewarped and BO-Leap; those of PlasticineLab are [`PLASTICINE_SCENES`].
 pub const SCENES: &[SceneEntry] = &[

@@ -1,10 +1,10 @@
 //! Tasks of BO-Leap on material point scenes: tool speeds in five segments, so that the material takes a
 //! shape.
 //!
-//! A segment holds one constant rate per lever; an episode has five. On PlasticineLab's scenes the loss is
-//! its own, 10 Σ|m − m*| + 10 Σ d·m + w Σ D², summed over the actions; BO-Leap raises the weight w of contact
-//! without saying how far, ours is 100. In `fluid` the loss is that of the final state, with the sign of its
-//! first term turned: see [`Scooped`].
+//! Controls are constant in each of five segments of an episode. On PlasticineLab's scenes the loss is its own,
+//! 10 Σ|m − m*| + 10 Σ d·m + w Σ D², summed over the actions; BO-Leap raises the weight w of contact without saying
+//! how far, ours is 100. In `fluid` the loss is that of the final state, with the sign of its first term turned: see
+//! [`ScoopLoss`].
 //!
 //! | tasks | precision | states kept for the gradient |
 //! |---|---|---|
@@ -31,10 +31,10 @@ use pullback_core::sources::BO_LEAP;
 use pullback_core::{ConfigError, Described, Schedule};
 use pullback_math::{Real, Scalar};
 use pullback_optim::RolloutObjective;
+use pullback_physics::mpm::ActuatedMpm;
 use pullback_physics::mpm::losses::{ShapeLoss, Weights};
 
 use super::blueprint::Size;
-use super::geared::Geared;
 use super::water::{TANK, WALL, tank_corner};
 use super::{find, targets};
 use crate::objectives::{Build, Built, Task};
@@ -93,7 +93,7 @@ pub fn in_precision<T: Scalar>(name: &str, size: Size, actions: Option<usize>) -
     let plan = (spec.blueprint)(&scene, size)?;
     let (system, actions) = (plan.system()?, actions.unwrap_or(spec.actions));
     if name == "fluid" {
-        let loss = Scooped::new(&system)?;
+        let loss = ScoopLoss::new(&system)?;
         return Ok(Box::new(segmented::<T, _>(system, actions, plan.substeps, loss)?));
     }
     let mpm = Arc::new(system.mpm().clone());
@@ -103,13 +103,13 @@ pub fn in_precision<T: Scalar>(name: &str, size: Size, actions: Option<usize>) -
     Ok(Box::new(segmented::<T, _>(system, actions, plan.substeps, loss)?))
 }
 
-/// The loss of an episode as a function of the levers' rates in each segment.
+/// The loss of an episode as a function of the controls in each segment.
 fn segmented<T: Scalar, L: Loss<T>>(
-    system: Geared,
+    system: ActuatedMpm,
     actions: usize,
     substeps: usize,
     loss: L,
-) -> Result<RolloutObjective<Geared, Framed<L>, LinearMap, T>, ConfigError> {
+) -> Result<RolloutObjective<ActuatedMpm, Framed<L>, LinearMap, T>, ConfigError> {
     let steps = actions * substeps;
     let mut rollout = Rollout::new(system, steps, Schedule::StoreAll)?;
     if rollout.predict_bytes::<T>() > MOST_BYTES {
@@ -142,55 +142,59 @@ fn segments(control: &Section, actions: usize, substeps: usize) -> LinearMap {
 /// height above the tank's floor, c the middle of the tank, z_w the height of its walls. BO-Leap prints
 /// max(0, y − y_w), which would reward a cube that stays down; its words ask for the highest cube.
 #[derive(Clone, Debug)]
-pub struct Scooped {
-    /// Where the cube's positions are in the state.
+pub struct ScoopLoss {
+    /// Positions of the cube's particles in the state.
     cube: Range<usize>,
+    /// Coordinate of the ladle along x in the state.
+    ladle: usize,
     /// The tank's lowest corner, m.
     corner: f64,
 }
 
-/// Keeps the slope of a distance finite at 0, m².
-const BLUNT: f64 = 1e-8;
+/// Smoothing of a distance, which keeps its slope finite at 0, m².
+const SMOOTHING: f64 = 1e-8;
 
-impl Scooped {
-    fn new(system: &Geared) -> Result<Self, ConfigError> {
-        let cube = system.layout().state.slice("sugar.position")?.range.clone();
-        Ok(Scooped { cube, corner: tank_corner(system.mpm().grid()) })
+impl ScoopLoss {
+    fn new(system: &ActuatedMpm) -> Result<Self, ConfigError> {
+        let state = &system.layout().state;
+        let cube = state.slice("sugar.position")?.range.clone();
+        let ladle = state.slice("ladle_x.q")?.range.start;
+        Ok(ScoopLoss { cube, ladle, corner: tank_corner(system.mpm().grid()) })
     }
 
-    /// Mean place of the cube.
-    fn place<T: Real>(&self, state: &[T]) -> [T; 3] {
-        let share = T::lit(3.0 / self.cube.len() as f64);
+    /// Mean position of the cube.
+    fn position<T: Real>(&self, state: &[T]) -> [T; 3] {
+        let per_particle = T::lit(3.0 / self.cube.len() as f64);
         std::array::from_fn(|k| {
             let entries = state[self.cube.clone()].iter().skip(k).step_by(3);
-            entries.fold(T::zero(), |sum, x| sum + *x) * share
+            entries.fold(T::zero(), |sum, x| sum + *x) * per_particle
         })
     }
 
     /// From ladle and from the middle of the tank to the cube, level; the depth below the rim.
     fn offsets<T: Real>(&self, state: &[T]) -> ([[T; 2]; 2], T) {
-        let [x, y, z] = self.place(state);
+        let [x, y, z] = self.position(state);
         let middle = T::lit(self.corner + 0.5 * TANK);
         let across = y - middle;
-        ([[x - state[0], across], [x - middle, across]], T::lit(self.corner + WALL) - z)
+        ([[x - state[self.ladle], across], [x - middle, across]], T::lit(self.corner + WALL) - z)
     }
 }
 
 /// Weights of the two distances.
-const PULLS: [f64; 2] = [3.0, 1.0];
+const DISTANCE_WEIGHTS: [f64; 2] = [3.0, 1.0];
 
 fn length<T: Real>([x, y]: [T; 2]) -> T {
-    (x * x + y * y + T::lit(BLUNT)).sqrt()
+    (x * x + y * y + T::lit(SMOOTHING)).sqrt()
 }
 
-impl<T: Real> Loss<T> for Scooped {
+impl<T: Real> Loss<T> for ScoopLoss {
     fn value(&self, at: Sample<'_, T>) -> T {
         if !at.last() {
             return T::zero();
         }
         let (offsets, depth) = self.offsets(at.state);
-        let pulls = offsets.into_iter().zip(PULLS);
-        pulls.fold(depth.max(T::zero()), |sum, (d, weight)| sum + length(d) * T::lit(weight))
+        let weighted = offsets.into_iter().zip(DISTANCE_WEIGHTS);
+        weighted.fold(depth.max(T::zero()), |sum, (d, weight)| sum + length(d) * T::lit(weight))
     }
 
     fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
@@ -199,19 +203,19 @@ impl<T: Real> Loss<T> for Scooped {
         }
         let (offsets, depth) = self.offsets(at.state);
         let (depth_bar, _) = depth.max_vjp(T::zero(), T::one());
-        let mut place_bar = [T::zero(), T::zero(), -depth_bar];
-        for (k, (d, weight)) in offsets.into_iter().zip(PULLS).enumerate() {
+        let mut position_bar = [T::zero(), T::zero(), -depth_bar];
+        for (k, (d, weight)) in offsets.into_iter().zip(DISTANCE_WEIGHTS).enumerate() {
             // d|d| = d·dd/|d|
             let scale = T::lit(weight) / length(d);
-            place_bar[0] += d[0] * scale;
-            place_bar[1] += d[1] * scale;
+            position_bar[0] += d[0] * scale;
+            position_bar[1] += d[1] * scale;
             if k == 0 {
-                state_bar[0] -= d[0] * scale;
+                state_bar[self.ladle] -= d[0] * scale;
             }
         }
-        let share = T::lit(3.0 / self.cube.len() as f64);
+        let per_particle = T::lit(3.0 / self.cube.len() as f64);
         for (i, bar) in state_bar[self.cube.clone()].iter_mut().enumerate() {
-            *bar += place_bar[i % 3] * share;
+            *bar += position_bar[i % 3] * per_particle;
         }
     }
 }

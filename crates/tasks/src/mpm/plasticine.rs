@@ -10,12 +10,11 @@ use pullback_core::registry::Entry;
 use pullback_core::sources::PLASTICINE_LAB;
 use pullback_math::Vec3;
 use pullback_physics::articulated::Shape;
-use pullback_physics::mpm::cloud::random_box;
-use pullback_physics::mpm::{Cloud, Stuff};
+use pullback_physics::mpm::particles::random_box;
+use pullback_physics::mpm::{Elastoplastic, Material, Particles, Rolling};
 
 use super::MpmSpec;
-use super::blueprint::{Blueprint, Site, Size, Toolbox, Tools, cube};
-use super::geared::Rolling;
+use super::blueprint::{Blueprint, Size, SourceFrame, ToolBuilder, Tools, cube};
 use crate::scenes::{SceneEntry, SceneSpec};
 
 /// Seconds per action: 19 substeps of 10⁻⁴ s.
@@ -95,7 +94,7 @@ pub const SCENES: &[SceneEntry] = &[
 
 /// The scene called `name`.
 pub(super) fn build(name: &str, size: Size) -> Result<Blueprint, ConfigError> {
-    let (strength, poisson, floor_friction) = match name {
+    let (yield_stress, poisson, floor_friction) = match name {
         "plb-move" | "plb-triplemove" => (200.0, 0.2, 1.5),
         "plb-rope" => (50.0, 0.2, 0.3),
         "plb-rollingpin" => (50.0, 0.2, 1.5),
@@ -105,23 +104,23 @@ pub(super) fn build(name: &str, size: Size) -> Result<Blueprint, ConfigError> {
         _ => (50.0, 0.2, 100.0),
     };
     let grid = cube(size.pick(64, 32, 16), 64, size, floor_friction);
-    let site = Site::new(&grid, 0.0);
-    let stuff = Stuff::Plasticine(YOUNG, poisson, strength);
-    let mut pieces = Pieces { site, size, stuff, cloud: Cloud::default() };
-    material(name, &mut pieces)?;
+    let frame = SourceFrame::new(&grid, 0.0);
+    let material = Material::Plasticine(Elastoplastic { young: YOUNG, poisson, yield_stress });
+    let mut pieces = Pieces { frame, size, material, particles: Particles::default() };
+    add_particles(name, &mut pieces)?;
     let (dt, substeps) = size.pick((ACTION / 19.0, 19), (ACTION / 10.0, 10), (ACTION / 5.0, 1));
     Ok(Blueprint {
         grid,
-        cloud: pieces.cloud,
-        tools: tools(name, site)?,
+        particles: pieces.particles,
+        tools: tools(name, frame)?,
         dt,
         substeps,
         demonstration: demonstration(name),
     })
 }
 
-/// The plasticine of a scene.
-fn material(name: &str, pieces: &mut Pieces) -> Result<(), ConfigError> {
+/// Adds the plasticine of a scene.
+fn add_particles(name: &str, pieces: &mut Pieces) -> Result<(), ConfigError> {
     match name {
         // The source's ball hangs in the air at a height that depends on the variant.
         "plb-move" => pieces.ball("ball", 10_000, [0.5, 0.15, 0.5], 0.1025),
@@ -152,64 +151,64 @@ fn material(name: &str, pieces: &mut Pieces) -> Result<(), ConfigError> {
 pub(super) const LEGS: [(f64, f64); 4] = [(0.42, 0.42), (0.58, 0.42), (0.42, 0.58), (0.58, 0.58)];
 
 /// The tools of a scene.
-fn tools(name: &str, site: Site) -> Result<Tools, ConfigError> {
+fn tools(name: &str, frame: SourceFrame) -> Result<Tools, ConfigError> {
     let friction = match name {
         "plb-writer" => 0.0,
         "plb-chopsticks" => 10.0,
         _ => FRICTION,
     };
-    let mut kit = Toolbox::new(ACTION, friction);
+    let mut builder = ToolBuilder::new(ACTION, friction);
     let gravity = if name == "plb-chopsticks" { 150.0 } else { 30.0 };
     // Tools stay in the unit cube of the source.
-    let unit = [(0.0, 1.0), (0.0, 1.0), (site.lift, 1.0 + site.lift)];
+    let unit = [(0.0, 1.0), (0.0, 1.0), (frame.lift, 1.0 + frame.lift)];
     let ball = |radius: f64| format!("<geom type='sphere' size='{radius}'/>");
     match name {
         "plb-move" => {
             for (side, x) in [("left", 0.36), ("right", 0.64)] {
-                kit.anchor(side, site.at(x, 0.15, 0.5), &ball(0.03), [0.01; 3], unit);
+                builder.slider(side, frame.at(x, 0.15, 0.5), &ball(0.03), [0.01; 3], unit);
             }
         }
         "plb-torus" => {
             // A sphere in the file, a torus below: files know no tori.
-            kit.anchor("torus", site.at(0.5, 0.2, 0.5), &ball(0.03), [0.004; 3], unit);
+            builder.slider("torus", frame.at(0.5, 0.2, 0.5), &ball(0.03), [0.004; 3], unit);
         }
         "plb-rope" => {
             for (side, x) in [("left", 0.22), ("right", 0.78)] {
-                kit.anchor(side, site.at(x, 0.015, 0.82), &ball(0.03), [0.01; 3], unit);
+                builder.slider(side, frame.at(x, 0.015, 0.82), &ball(0.03), [0.01; 3], unit);
             }
-            let Vec3 { x, y, z } = site.at(0.39, 0.0, 0.5);
+            let Vec3 { x, y, z } = frame.at(0.39, 0.0, 0.5);
             let pole = format!("<geom type='cylinder' size='0.1 0.2' pos='{x} {y} {z}'/>");
-            kit.add(&kit.geoms(&pole));
+            builder.add(&builder.geoms(&pole));
         }
         "plb-writer" => {
             // The source's pen starts inside the dough; ours just above.
             let pen = "<geom type='capsule' size='0.03 0.03'/>";
-            kit.anchor("pen", site.at(0.5, 0.165, 0.5), pen, [0.01; 3], unit);
+            builder.slider("pen", frame.at(0.5, 0.165, 0.5), pen, [0.01; 3], unit);
         }
         "plb-pinch" => {
-            let within = [(0.1, 0.9), (0.1, 0.9), (0.1 + site.lift, 0.9 + site.lift)];
-            kit.anchor("sphere", site.at(0.5, 0.35, 0.5), &ball(0.04), [0.02; 3], within);
+            let within = [(0.1, 0.9), (0.1, 0.9), (0.1 + frame.lift, 0.9 + frame.lift)];
+            builder.slider("sphere", frame.at(0.5, 0.35, 0.5), &ball(0.04), [0.02; 3], within);
         }
-        "plb-rollingpin" => rolling_pin(&mut kit, site),
-        "plb-chopsticks" => chopsticks(&mut kit, site),
+        "plb-rollingpin" => rolling_pin(&mut builder, frame),
+        "plb-chopsticks" => chopsticks(&mut builder, frame),
         "plb-table" => {
-            kit.anchor("sphere", site.at(0.5, 0.06, 0.5), &ball(0.04), [0.03, 0.03, 0.0], unit);
+            builder.slider("sphere", frame.at(0.5, 0.06, 0.5), &ball(0.04), [0.03, 0.03, 0.0], unit);
         }
         "plb-triplemove" => {
             for (name, x) in [("left", 0.3), ("middle", 0.5), ("right", 0.7)] {
                 for (side, z) in [("front", 0.58), ("back", 0.42)] {
                     let name = format!("{name}_{side}");
-                    kit.anchor(&name, site.at(x, 0.05, z), &ball(0.03), [0.01; 3], unit);
+                    builder.slider(&name, frame.at(x, 0.05, z), &ball(0.03), [0.01; 3], unit);
                 }
             }
         }
         _ => {
             for (side, x) in [("left", 0.22), ("right", 0.38)] {
-                kit.anchor(side, site.at(x, 0.06, 0.5), &ball(0.04), [0.009; 3], unit);
+                builder.slider(side, frame.at(x, 0.06, 0.5), &ball(0.04), [0.009; 3], unit);
             }
         }
     }
-    let mut tools = kit.finish(name, gravity, site.lift)?;
+    let mut tools = builder.finish(name, gravity, frame.lift)?;
     match name {
         "plb-torus" => {
             for geom in tools.model.geoms.iter_mut().filter(|g| g.body > 0) {
@@ -217,18 +216,22 @@ fn tools(name: &str, site: Site) -> Result<Tools, ConfigError> {
             }
         }
         // A roll of 1 rad moves the pin by 0.03 m.
-        "plb-rollingpin" => tools.rolling = Some(Rolling { roll: 0, radius: 0.03 }),
+        "plb-rollingpin" => {
+            let [control, x, y, yaw] =
+                ["pin.roll.rate", "pin_x.rate", "pin_y.rate", "pin_yaw.q"].map(str::to_owned);
+            tools.rolling = Some(Rolling { control, x, y, yaw, radius: 0.03 });
+        }
         _ => {}
     }
     Ok(tools)
 }
 
 /// A pin that rolls, turns about the vertical and goes up and down.
-fn rolling_pin(kit: &mut Toolbox, site: Site) {
-    let Vec3 { x, y, z } = site.at(0.5, 0.123, 0.5);
-    let (low, high) = (site.lift, 1.0 + site.lift);
-    let pin = kit.geoms("<geom type='capsule' fromto='0 -0.15 0 0 0.15 0' size='0.03'/>");
-    kit.add(&format!(
+fn rolling_pin(builder: &mut ToolBuilder, frame: SourceFrame) {
+    let Vec3 { x, y, z } = frame.at(0.5, 0.123, 0.5);
+    let (low, high) = (frame.lift, 1.0 + frame.lift);
+    let pin = builder.geoms("<geom type='capsule' fromto='0 -0.15 0 0 0.15 0' size='0.03'/>");
+    builder.add(&format!(
         "<body name='pin' pos='{x} {y} {z}'>
           <joint name='pin_x' type='slide' axis='1 0 0' ref='{x}' range='0 1'/>
           <joint name='pin_y' type='slide' axis='0 1 0' ref='{y}' range='0 1'/>
@@ -238,17 +241,16 @@ fn rolling_pin(kit: &mut Toolbox, site: Site) {
           {pin}
         </body>"
     ));
-    let [_, _, height, yaw, spin] = [0; 5].map(|_: usize| kit.joint());
-    kit.lever("pin.roll.rate", "rad/s", 0.6667, &[(spin, 1.0)]);
-    kit.lever("pin.yaw.rate", "rad/s", 0.0667, &[(yaw, 1.0)]);
-    kit.lever("pin.z.rate", "m/s", 0.001, &[(height, 1.0)]);
+    builder.transmission("pin.roll.rate", "rad/s", 0.6667, &[("pin_spin.rate", 1.0)]);
+    builder.transmission("pin.yaw.rate", "rad/s", 0.0667, &[("pin_yaw.rate", 1.0)]);
+    builder.transmission("pin.z.rate", "m/s", 0.001, &[("pin_z.rate", 1.0)]);
 }
 
 /// Two upright sticks that move and turn together and open and close.
-fn chopsticks(kit: &mut Toolbox, site: Site) {
-    let Vec3 { x, y, z } = site.at(0.5, 0.15, 0.5);
+fn chopsticks(builder: &mut ToolBuilder, frame: SourceFrame) {
+    let Vec3 { x, y, z } = frame.at(0.5, 0.15, 0.5);
     let half = 0.5 * GAP;
-    let stick = kit.geoms("<geom type='capsule' size='0.02 0.1'/>");
+    let stick = builder.geoms("<geom type='capsule' size='0.02 0.1'/>");
     let side = |name: &str, sign: f64| {
         format!(
             "<body name='{name}' pos='{} 0 0'>
@@ -256,23 +258,26 @@ fn chopsticks(kit: &mut Toolbox, site: Site) {
             sign * half
         )
     };
-    kit.add(&format!(
+    builder.add(&format!(
         "<body name='sticks' pos='{x} {y} {z}'>
           <freejoint name='sticks'/><inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/>{}{}</body>",
         side("left", -1.0),
         side("right", 1.0)
     ));
-    let joints = [0; 8].map(|_: usize| kit.joint());
+    // Velocities of a free joint: three along the axes, then three about them.
     for (k, axis) in ["x", "y", "z"].into_iter().enumerate() {
-        kit.lever(format!("sticks.{axis}.rate"), "m/s", 0.02, &[(joints[k], 1.0)]);
+        let joint = format!("sticks.rate[{k}]");
+        builder.transmission(format!("sticks.{axis}.rate"), "m/s", 0.02, &[(&joint, 1.0)]);
     }
     for (k, axis) in ["x", "y", "z"].into_iter().enumerate() {
-        kit.lever(format!("sticks.turn_{axis}.rate"), "rad/s", 0.04, &[(joints[3 + k], 1.0)]);
+        let joint = format!("sticks.rate[{}]", 3 + k);
+        builder.transmission(format!("sticks.turn_{axis}.rate"), "rad/s", 0.04, &[(&joint, 1.0)]);
     }
-    kit.lever("sticks.gap.rate", "m/s", 0.02, &[(joints[6], 0.5), (joints[7], 0.5)]);
+    let gaps = [("left_gap.rate", 0.5), ("right_gap.rate", 0.5)];
+    builder.transmission("sticks.gap.rate", "m/s", 0.02, &gaps);
 }
 
-/// Something to look at: levers in units of their limits, five stretches of an episode or ten.
+/// Controls for a replay: in units of their limits, in five segments of an episode.
 fn demonstration(name: &str) -> Vec<Vec<f64>> {
     let both = |a: [f64; 3], b: [f64; 3]| [a, b].concat();
     match name {
@@ -313,8 +318,8 @@ fn demonstration(name: &str) -> Vec<Vec<f64>> {
             vec![0.6, 1.0, 0.0],
         ],
         "plb-chopsticks" => {
-            let levers = |z: f64, gap: f64| vec![0.0, 0.0, z, 0.0, 0.0, 0.0, gap];
-            vec![levers(0.0, 0.8), levers(-0.32, 0.0), levers(0.0, -0.8), levers(0.4, 0.0), levers(0.6, 0.0)]
+            let sticks = |z: f64, gap: f64| vec![0.0, 0.0, z, 0.0, 0.0, 0.0, gap];
+            vec![sticks(0.0, 0.8), sticks(-0.32, 0.0), sticks(0.0, -0.8), sticks(0.4, 0.0), sticks(0.6, 0.0)]
         }
         "plb-table" => [0.1, 0.15, 0.15, 0.1, 0.05].map(|u| vec![u, -u, 0.0]).to_vec(),
         "plb-triplemove" => {
@@ -340,12 +345,12 @@ fn demonstration(name: &str) -> Vec<Vec<f64>> {
     }
 }
 
-/// Plasticine in pieces.
+/// Builds pieces of plasticine.
 struct Pieces {
-    site: Site,
+    frame: SourceFrame,
     size: Size,
-    cloud: Cloud,
-    stuff: Stuff,
+    particles: Particles,
+    material: Material,
 }
 
 impl Pieces {
@@ -355,28 +360,28 @@ impl Pieces {
     }
 
     /// Fewer particles are as heavy and as stiff together as the source's.
-    fn add(&mut self, name: &str, full: usize, places: &[Vec3<f64>]) -> Result<(), ConfigError> {
-        let volume = VOLUME * full as f64 / places.len() as f64;
-        self.cloud.add(name, self.stuff, 1.0, volume, places, Vec3::zero())
+    fn add(&mut self, name: &str, full: usize, positions: &[Vec3<f64>]) -> Result<(), ConfigError> {
+        let volume = VOLUME * full as f64 / positions.len() as f64;
+        self.particles.add(name, self.material, 1.0, volume, positions, Vec3::zero())
     }
 
     /// A box with centre and edges given in the source's axes.
     fn block(&mut self, name: &str, full: usize, at: [f64; 3], edges: [f64; 3]) -> Result<(), ConfigError> {
-        let (centre, seed) = (self.site.at(at[0], at[1], at[2]), self.cloud.parts.len() as u64);
+        let (centre, seed) = (self.frame.at(at[0], at[1], at[2]), self.particles.groups.len() as u64);
         let [x, y, z] = edges;
         self.add(name, full, &random_box(self.count(full), centre, Vec3::new(x, z, y), seed))
     }
 
     /// A ball with its centre given in the source's axes.
     fn ball(&mut self, name: &str, full: usize, at: [f64; 3], radius: f64) -> Result<(), ConfigError> {
-        let (centre, mut random) = (self.site.at(at[0], at[1], at[2]), Random::new(7));
-        let mut places = Vec::new();
-        while places.len() < self.count(full) {
+        let (centre, mut random) = (self.frame.at(at[0], at[1], at[2]), Random::new(7));
+        let mut positions = Vec::new();
+        while positions.len() < self.count(full) {
             let [x, y, z] = [0; 3].map(|_| random.uniform(-radius, radius));
             if x * x + y * y + z * z < radius * radius {
-                places.push(centre + Vec3::new(x, y, z));
+                positions.push(centre + Vec3::new(x, y, z));
             }
         }
-        self.add(name, full, &places)
+        self.add(name, full, &positions)
     }
 }

@@ -1,4 +1,4 @@
-//! Material point scenes behind the face of all scenes.
+//! Material point scenes as a [`Scene`].
 
 use pullback_core::gradcheck::Report;
 use pullback_core::layout::Layout;
@@ -6,20 +6,20 @@ use pullback_core::random::Random;
 use pullback_core::rollout::{Inputs, Sample};
 use pullback_core::{ConfigError, Described, Info, Repeated, StepError};
 use pullback_physics::articulated::Keyframe;
+use pullback_physics::mpm::ActuatedMpm;
 use pullback_replay::Replay;
 
 use super::MpmSpec;
 use super::blueprint::{Blueprint, Size};
-use super::geared::Geared;
 use crate::recording;
 use crate::scene::{About, BuiltIn, Scene};
 use crate::scenes::{BuiltScene, SceneOptions};
 
 /// A scene, and the version of it whose gradients are checked.
 struct MpmScene {
-    shown: BuiltIn<Repeated<Geared>>,
+    shown: BuiltIn<Repeated<ActuatedMpm>>,
     /// Coarse, and a step of one substep: to check the full size takes minutes.
-    checked: BuiltIn<Repeated<Geared>>,
+    checked: BuiltIn<Repeated<ActuatedMpm>>,
     blueprint: Blueprint,
     /// Actions per episode.
     actions: usize,
@@ -54,9 +54,9 @@ fn built_in(
     blueprint: &Blueprint,
     substeps: usize,
     small: Option<Box<dyn Scene>>,
-) -> Result<BuiltIn<Repeated<Geared>>, ConfigError> {
+) -> Result<BuiltIn<Repeated<ActuatedMpm>>, ConfigError> {
     let system = blueprint.frames(substeps)?;
-    let shaken = shake(system.layout());
+    let shaken = perturbed(system.layout());
     let (mpm, title) = (system.system.mpm().clone(), about.name.clone());
     Ok(BuiltIn {
         about: about.clone(),
@@ -66,8 +66,8 @@ fn built_in(
         keyframes: Vec::new(),
         settle: 0,
         recorder: Some(Box::new(move |rows| recording::mpm_replay(&mpm, &title, rows))),
-        // Forward mode is the strict judge. Differences step over the kinks of particles that begin to flow and of nodes that
-        // begin to touch.
+        // Forward mode is the strict check. Differences step over the kinks of particles that begin to flow and of nodes
+        // that begin to touch.
         difference_tolerance: 0.3,
         system,
         small,
@@ -75,7 +75,7 @@ fn built_in(
 }
 
 /// A state with positions, velocities, affine velocities and deformations off all symmetries.
-fn shake(layout: &Layout) -> Vec<f64> {
+fn perturbed(layout: &Layout) -> Vec<f64> {
     let mut random = Random::new(11);
     let mut state = layout.state.defaults();
     for slice in layout.state.slices() {

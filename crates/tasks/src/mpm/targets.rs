@@ -9,7 +9,7 @@ use pullback_physics::mpm::Mpm;
 use pullback_physics::mpm::losses::target::THRESHOLD;
 use pullback_physics::mpm::losses::{Cells, Solid, Target};
 
-use super::blueprint::Site;
+use super::blueprint::SourceFrame;
 use super::plasticine::LEGS;
 
 /// Axes of the world.
@@ -18,53 +18,55 @@ const Z: Vec3<f64> = Vec3 { x: 0.0, y: 0.0, z: 1.0 };
 
 /// The target of a scene for particles on `mpm`'s grid.
 pub(super) fn target(name: &str, mpm: &Mpm) -> Result<Target, ConfigError> {
-    let (grid, cloud) = (mpm.grid(), mpm.cloud());
-    let shape = shape(name, Site::new(grid, 0.0)).ok_or_else(|| {
+    let (grid, particles) = (mpm.grid(), mpm.particles());
+    let shape = shape(name, SourceFrame::new(grid, 0.0)).ok_or_else(|| {
         ConfigError::new(format!("{name} has no target shape; only PlasticineLab's scenes do"))
     })?;
     let cells = Cells { nodes: grid.nodes, spacing: grid.spacing, flat: false };
-    let mass = cloud.parts.iter().map(|p| p.count as f64 * p.volume * p.density).sum();
+    let mass = particles.groups.iter().map(|p| p.count as f64 * p.volume * p.density).sum();
     // As many particles as make the target smooth; nodes of a coarse grid hold more of them.
     let threshold = THRESHOLD * (64.0 * grid.spacing).powi(3);
     Target::from_solid(cells, &shape, mass, 20_000, 1, threshold)
 }
 
 /// The shape of a scene's target.
-fn shape(name: &str, site: Site) -> Option<Solid> {
+fn shape(name: &str, frame: SourceFrame) -> Option<Solid> {
     let block = |edges: [f64; 3], [x, y, z]: [f64; 3]| {
         let half = Vec3::new(0.5 * edges[0], 0.5 * edges[2], 0.5 * edges[1]);
-        Solid::Box { half }.at(site.at(x, y, z))
+        Solid::Box { half }.at(frame.at(x, y, z))
     };
-    let ball = |radius: f64, [x, y, z]: [f64; 3]| Solid::Sphere { radius }.at(site.at(x, y, z));
+    let ball = |radius: f64, [x, y, z]: [f64; 3]| Solid::Sphere { radius }.at(frame.at(x, y, z));
     // A rounded bar from a place to another.
     let bar = |radius: f64, a: [f64; 3], b: [f64; 3]| {
-        let [a, b] = [a, b].map(|[x, y, z]| site.at(x, y, z));
+        let [a, b] = [a, b].map(|[x, y, z]| frame.at(x, y, z));
         let (between, middle) = (b - a, (a + b) * 0.5);
         let turn = rotation_of_z(between.normalize());
-        Solid::Capsule { radius, half_length: 0.5 * between.norm() }.turned(turn).at(middle)
+        Solid::Capsule { radius, half_length: 0.5 * between.norm() }.rotated(turn).at(middle)
     };
     let dough = || block([0.3, 0.1, 0.3], [0.5, 0.05, 0.5]);
     Some(match name {
         "plb-move" => ball(0.1025, [0.68, 0.25, 0.5]),
         // Printed half as deep as its tube is thick.
-        "plb-torus" => dough().minus(Solid::Torus { ring: 0.05, tube: 0.03 }.at(site.at(0.5, 0.095, 0.5))),
+        "plb-torus" => {
+            dough().difference(Solid::Torus { ring: 0.05, tube: 0.03 }.at(frame.at(0.5, 0.095, 0.5)))
+        }
         "plb-rope" => {
             // Around the near half of the pole, ends along its sides.
             let (ring, tube, [x, y, z]) = (0.14, 0.033, [0.39, 0.033, 0.5]);
             let far = block([1.0, 1.0, 0.5], [x, y, z - 0.25]);
-            let arc = Solid::Torus { ring, tube }.at(site.at(x, y, z)).minus(far);
+            let arc = Solid::Torus { ring, tube }.at(frame.at(x, y, z)).difference(far);
             let legs = [-ring, ring].map(|d| bar(tube, [x + d, y, z], [x + d, y, z - 0.05]));
             Solid::Union([vec![arc], legs.to_vec()].concat())
         }
         "plb-writer" => {
             // The letter V.
             let groove = |a: [f64; 2], b: [f64; 2]| bar(0.03, [a[0], 0.1, a[1]], [b[0], 0.1, b[1]]);
-            let strokes = groove([0.42, 0.42], [0.5, 0.58]).and(groove([0.5, 0.58], [0.58, 0.42]));
-            dough().minus(strokes)
+            let strokes = groove([0.42, 0.42], [0.5, 0.58]).union(groove([0.5, 0.58], [0.58, 0.42]));
+            dough().difference(strokes)
         }
         "plb-pinch" => {
-            let dent = ball(0.045, [0.5, 0.13, 0.5]).and(bar(0.04, [0.5, 0.13, 0.5], [0.5, 0.25, 0.5]));
-            block([0.2; 3], [0.5, 0.1, 0.5]).minus(dent)
+            let dent = ball(0.045, [0.5, 0.13, 0.5]).union(bar(0.04, [0.5, 0.13, 0.5], [0.5, 0.25, 0.5]));
+            block([0.2; 3], [0.5, 0.1, 0.5]).difference(dent)
         }
         "plb-rollingpin" => block([0.4, 0.075, 0.3], [0.5, 0.0375, 0.5]),
         "plb-chopsticks" => {
@@ -84,10 +86,10 @@ fn shape(name: &str, site: Site) -> Option<Solid> {
             Solid::Union(parts)
         }
         "plb-triplemove" => {
-            let places = [[0.3, 0.05, 0.4], [0.5, 0.05, 0.6], [0.7, 0.05, 0.4]];
-            Solid::Union(places.map(|at| block([0.1; 3], at)).to_vec())
+            let positions = [[0.3, 0.05, 0.4], [0.5, 0.05, 0.6], [0.7, 0.05, 0.4]];
+            Solid::Union(positions.map(|at| block([0.1; 3], at)).to_vec())
         }
-        "plb-assembly" => block([0.16; 3], [0.6, 0.08, 0.5]).and(ball(0.06, [0.6, 0.22, 0.5])),
+        "plb-assembly" => block([0.16; 3], [0.6, 0.08, 0.5]).union(ball(0.06, [0.6, 0.22, 0.5])),
         _ => return None,
     })
 }

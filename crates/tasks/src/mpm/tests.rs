@@ -1,4 +1,4 @@
-//! Tools of the scenes among particles: every lever's joint and every size, place and friction is felt, with exact gradients.
+//! Tools of the scenes among particles: exact gradients in every control, and in size, position and friction of every geom.
 
 use pullback_core::gradcheck::{Options, Report};
 use pullback_core::random::Random;
@@ -6,9 +6,8 @@ use pullback_core::step_check::{check_step, check_step_along};
 use pullback_core::{Bars, Described, Point, System};
 use pullback_math::Vec3;
 use pullback_physics::articulated::{Model, Shape};
-use pullback_physics::mpm::cloud::random_box;
-use pullback_physics::mpm::grid::Floor;
-use pullback_physics::mpm::{Cloud, Grid, Mpm, Stuff};
+use pullback_physics::mpm::particles::random_box;
+use pullback_physics::mpm::{Elastoplastic, Floor, Grid, Material, Mpm, Particles};
 
 use super::blueprint::Blueprint;
 use super::{ALL, Size, find};
@@ -28,24 +27,25 @@ fn tools(scene: &str, at: Vec3<f64>) -> Model {
     model
 }
 
-/// Dough around `centre`, and colliders that are felt over a whole cell.
+/// Dough around `centre`, and colliders with a range of a whole cell.
 fn among_dough(model: Model, count: usize, centre: Vec3<f64>, edges: Vec3<f64>) -> Mpm {
-    let mut cloud = Cloud::default();
-    let places = random_box(count, centre, edges, 3);
+    let mut particles = Particles::default();
+    let positions = random_box(count, centre, edges, 3);
     let velocity = Vec3::new(0.3, -0.2, -0.6);
-    cloud.add("dough", Stuff::VonMises(5e3, 0.2, 50.0), 1.3, 1.7e-4, &places, velocity).unwrap();
+    let dough = Material::VonMises(Elastoplastic { young: 5e3, poisson: 0.2, yield_stress: 50.0 });
+    particles.add("dough", dough, 1.3, 1.7e-4, &positions, velocity).unwrap();
     let grid = Grid { floor: Floor::Friction, floor_friction: 0.4, softness: 20.0, ..Grid::cube(16) };
-    Mpm::new(grid, cloud, model, 2e-4).unwrap()
+    Mpm::new(grid, particles, model, 2e-4).unwrap()
 }
 
 /// Checks one substep from where the model stands.
-fn works(mpm: &Mpm, seed: u64, check: Check) {
-    works_from(mpm, &[], seed, check);
+fn check_tools(mpm: &Mpm, seed: u64, check: Check) {
+    check_tools_from(mpm, &[], seed, check);
 }
 
 /// Checks one substep with the first coordinates given, and that every control and every size and position of a geom takes part
 /// in it.
-fn works_from(mpm: &Mpm, start: &[f64], seed: u64, check: Check) {
+fn check_tools_from(mpm: &Mpm, start: &[f64], seed: u64, check: Check) {
     let mut random = Random::new(seed);
     let layout = mpm.layout();
     let mut state = layout.state.defaults();
@@ -68,7 +68,7 @@ fn works_from(mpm: &Mpm, start: &[f64], seed: u64, check: Check) {
 
     // Of the material alone: coordinates follow their controls in any case.
     let mut material_bar: Vec<f64> = (0..state.len()).map(|i| (0.7 * i as f64).sin()).collect();
-    material_bar[..mpm.robot().coordinates().nq].fill(0.0);
+    mpm.split_mut(&mut material_bar).q.fill(0.0);
     let mut ws = System::<f64>::workspace(mpm);
     let zeros = |x: &[f64]| vec![0.0; x.len()];
     let (mut x_bar, mut u_bar, mut p_bar) = (zeros(&state), zeros(&control), zeros(&params));
@@ -85,8 +85,8 @@ fn works_from(mpm: &Mpm, start: &[f64], seed: u64, check: Check) {
             // A ball looks the same from all sides.
             let round = what == "orientation" && matches!(geom.shape, Shape::Sphere { .. });
             let slice = layout.params.slice(&format!("{}.{what}", geom.name)).unwrap();
-            let felt = p_bar[slice.range.clone()].iter().any(|p| *p != 0.0);
-            assert!(felt != round, "{what} of {}: felt is {felt}", geom.name);
+            let has_gradient = p_bar[slice.range.clone()].iter().any(|p| *p != 0.0);
+            assert!(has_gradient != round, "{what} of {}: a gradient is {has_gradient}", geom.name);
         }
     }
 }
@@ -95,7 +95,7 @@ fn works_from(mpm: &Mpm, start: &[f64], seed: u64, check: Check) {
 fn a_container_of_slabs_moves_along_three_axes() {
     let centre = Vec3::new(0.5, 0.5, 0.45);
     let model = tools("fluid-move", centre);
-    works(&among_dough(model, 24, centre, Vec3::new(0.17, 0.21, 0.15)), 1, check_step);
+    check_tools(&among_dough(model, 24, centre, Vec3::new(0.17, 0.21, 0.15)), 1, check_step);
 }
 
 #[test]
@@ -123,16 +123,16 @@ fn rolling_pins_slide_and_yaw() {
     let beside = Vec3::new(0.5, 0.5, 0.25);
     // It yaws about a point half a metre from its middle.
     let pin = tools("rolling-flat", Vec3::new(0.5, 1.0, 0.2875));
-    works(&among_dough(pin, 24, beside, Vec3::new(0.2, 0.6, 0.1)), 2, check_step);
+    check_tools(&among_dough(pin, 24, beside, Vec3::new(0.2, 0.6, 0.1)), 2, check_step);
     let pin = tools("plb-rollingpin", Vec3::new(0.5, 0.5, 0.3));
-    works(&among_dough(pin, 24, beside, Vec3::new(0.2, 0.3, 0.1)), 3, check_step);
+    check_tools(&among_dough(pin, 24, beside, Vec3::new(0.2, 0.3, 0.1)), 3, check_step);
 }
 
 #[test]
 fn chopsticks_move_turn_and_close() {
     let centre = Vec3::new(0.5, 0.5, 0.4);
     let model = tools("plb-chopsticks", centre);
-    works(&among_dough(model, 24, centre, Vec3::new(0.2, 0.15, 0.2)), 4, check_step);
+    check_tools(&among_dough(model, 24, centre, Vec3::new(0.2, 0.15, 0.2)), 4, check_step);
 }
 
 #[test]
@@ -144,20 +144,20 @@ fn fingers_bend_at_every_link() {
     let model = tools("hand-flip", wrist);
     assert_eq!((model.nv, start.len()), (24, 24));
     let mpm = among_dough(model, 900, middle, Vec3::new(0.45, 0.6, 0.4));
-    works_from(&mpm, &start, 5, check_step_along);
+    check_tools_from(&mpm, &start, 5, check_step_along);
 }
 
 #[test]
 fn several_tools_share_a_model() {
     let left = Vec3::new(0.36, 0.5, 0.4);
     let balls = tools("plb-move", left);
-    works(
+    check_tools(
         &among_dough(balls, 30, left + Vec3::new(0.14, 0.0, 0.0), Vec3::new(0.36, 0.1, 0.1)),
         6,
         check_step,
     );
     let torus = tools("plb-torus", left);
-    works(&among_dough(torus, 24, left, Vec3::new(0.15, 0.15, 0.15)), 7, check_step);
+    check_tools(&among_dough(torus, 24, left, Vec3::new(0.15, 0.15, 0.15)), 7, check_step);
 }
 
 /// The table's seconds per action are those of the substeps.

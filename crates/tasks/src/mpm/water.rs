@@ -5,11 +5,10 @@ use std::fmt::Write;
 
 use pullback_core::ConfigError;
 use pullback_math::Vec3;
-use pullback_physics::mpm::cloud::random_box;
-use pullback_physics::mpm::grid::Floor;
-use pullback_physics::mpm::{Cloud, Grid, Stuff};
+use pullback_physics::mpm::particles::random_box;
+use pullback_physics::mpm::{Elastic, Floor, Grid, Material, Particles};
 
-use super::blueprint::{Blueprint, GLASS, Site, Size, Toolbox, cube};
+use super::blueprint::{Blueprint, GLASS, Size, SourceFrame, ToolBuilder, cube};
 use super::dough::FLOOR;
 
 /// Seconds per action of `fluid-move`: 40 substeps of 5 · 10⁻⁴ s.
@@ -27,29 +26,30 @@ const SLABS: [([f64; 3], [f64; 3]); 5] = [
 /// Water in a container of five slabs.
 pub(super) fn fluid_move(name: &str, size: Size) -> Result<Blueprint, ConfigError> {
     let grid = cube(size.pick(48, 32, 16), 48, size, 0.0);
-    let site = Site::new(&grid, FLOOR);
+    let frame = SourceFrame::new(&grid, FLOOR);
     let count = size.pick(2880, 900, 6);
-    let (centre, edges) = (site.at(0.5, 0.15, 0.5), Vec3::new(0.16, 0.2, 0.094));
+    let (centre, edges) = (frame.at(0.5, 0.15, 0.5), Vec3::new(0.16, 0.2, 0.094));
     let volume = edges.x * edges.y * edges.z / count as f64;
-    let mut cloud = Cloud::default();
-    let places = random_box(count, centre, edges, 0);
-    cloud.add("water", Stuff::Fluid(1e5, 0.3), 1e3, volume, &places, Vec3::zero())?;
+    let mut particles = Particles::default();
+    let positions = random_box(count, centre, edges, 0);
+    let water = Material::Fluid(Elastic { young: 1e5, poisson: 0.3 });
+    particles.add("water", water, 1e3, volume, &positions, Vec3::zero())?;
 
-    let mut kit = Toolbox::new(MOVE_ACTION, 0.5);
-    kit.rgba = GLASS;
+    let mut builder = ToolBuilder::new(MOVE_ACTION, 0.5);
+    builder.rgba = GLASS;
     let mut slabs = String::new();
     for ([hx, hy, hz], [x, y, z]) in SLABS {
         let _ = write!(slabs, "<geom type='box' size='{hx} {hz} {hy}' pos='{x} {} {y}'/>", -z);
     }
     // The source starts one centimetre below its own lowest height and jumps; ours may stay there.
-    let ranges = [(0.18, 0.82), (0.22, 0.78), (0.15 + site.lift, 0.84 + site.lift)];
-    kit.anchor("container", centre, &slabs, [0.01; 3], ranges);
+    let ranges = [(0.18, 0.82), (0.22, 0.78), (0.15 + frame.lift, 0.84 + frame.lift)];
+    builder.slider("container", centre, &slabs, [0.01; 3], ranges);
     let (dt, substeps) =
         size.pick((MOVE_ACTION / 40.0, 40), (MOVE_ACTION / 25.0, 25), (MOVE_ACTION / 20.0, 1));
     Ok(Blueprint {
-        tools: kit.finish(name, 9.8, FLOOR + site.lift)?,
+        tools: builder.finish(name, 9.8, FLOOR + frame.lift)?,
         grid,
-        cloud,
+        particles,
         dt,
         substeps,
         // Up and away, faster than the water likes.
@@ -108,15 +108,16 @@ pub(super) fn fluid_tank(name: &str, size: Size) -> Result<Blueprint, ConfigErro
     };
     let volume = wet.x * wet.y * wet.z / drops.len() as f64;
     let drops: Vec<_> = drops.into_iter().filter(beside).collect();
-    let mut cloud = Cloud::default();
-    cloud.add("syrup", Stuff::Fluid(50.0, 0.3), 1.0, volume, &drops, Vec3::zero())?;
+    let mut particles = Particles::default();
+    let syrup = Material::Fluid(Elastic { young: 50.0, poisson: 0.3 });
+    particles.add("syrup", syrup, 1.0, volume, &drops, Vec3::zero())?;
     let count = size.pick(400, 60, 3);
     let grains = random_box(count, cube, edge, 2);
-    let sugar = Stuff::FixedCorotated(200.0, 0.2);
-    cloud.add("sugar", sugar, 1.3, SUGAR.powi(3) / count as f64, &grains, Vec3::zero())?;
+    let sugar = Material::FixedCorotated(Elastic { young: 200.0, poisson: 0.2 });
+    particles.add("sugar", sugar, 1.3, SUGAR.powi(3) / count as f64, &grains, Vec3::zero())?;
 
-    let mut kit = Toolbox::new(TANK_ACTION, 0.3);
-    kit.rgba = GLASS;
+    let mut builder = ToolBuilder::new(TANK_ACTION, 0.3);
+    builder.rgba = GLASS;
     let (half, high) = (0.5 * TANK, 0.5 * WALL);
     for (x, y, hx, hy) in [
         (0.0, middle, 0.002, half),
@@ -128,14 +129,14 @@ pub(super) fn fluid_tank(name: &str, size: Size) -> Result<Blueprint, ConfigErro
         let wall = format!(
             "<geom type='box' contype='0' conaffinity='0' size='{hx} {hy} {high}' pos='{x} {y} {z}'/>"
         );
-        kit.add(&kit.geoms(&wall));
+        builder.add(&builder.geoms(&wall));
     }
-    ladle(&mut kit, at(0.1, middle, 0.03), corner);
+    ladle(&mut builder, at(0.1, middle, 0.03), corner);
     let (dt, substeps) = size.pick((5e-4, 20), (1e-3, 10), (1e-3, 1));
     Ok(Blueprint {
-        tools: kit.finish(name, 9.81, corner)?,
+        tools: builder.finish(name, 9.81, corner)?,
         grid,
-        cloud,
+        particles,
         dt,
         substeps,
         // Below the cube, up, and out.
@@ -150,9 +151,9 @@ pub(super) fn fluid_tank(name: &str, size: Size) -> Result<Blueprint, ConfigErro
 }
 
 /// A scoop with a bottom, three walls, a low lip in front, and a handle. Its bottom is two cells thick: thinner ones leak.
-fn ladle(kit: &mut Toolbox, at: Vec3<f64>, corner: f64) {
-    kit.rgba = "0.78 0.8 0.83 0.6";
-    let bowl = kit.geoms(
+fn ladle(builder: &mut ToolBuilder, at: Vec3<f64>, corner: f64) {
+    builder.rgba = "0.78 0.8 0.83 0.6";
+    let bowl = builder.geoms(
         "<geom type='box' size='0.07 0.07 0.018' pos='0 0 -0.01'/>
          <geom type='box' size='0.012 0.07 0.03' pos='-0.06 0 0.03'/>
          <geom type='box' size='0.07 0.012 0.03' pos='0 -0.06 0.03'/>
@@ -162,14 +163,13 @@ fn ladle(kit: &mut Toolbox, at: Vec3<f64>, corner: f64) {
     );
     let Vec3 { x, y, z } = at;
     let [left, right, low, high] = [0.08, TANK - 0.08, 0.03, 0.3].map(|d| d + corner);
-    kit.add(&format!(
+    builder.add(&format!(
         "<body name='ladle' pos='{x} {y} {z}'>
           <joint name='ladle_x' type='slide' axis='1 0 0' ref='{x}' range='{left} {right}'/>
           <joint name='ladle_z' type='slide' axis='0 0 1' ref='{z}' range='{low} {high}'/>
           {bowl}
         </body>"
     ));
-    let [x, z] = [0; 2].map(|_: usize| kit.joint());
-    kit.lever("ladle.x.rate", "m/s", LADLE_SPEED * TANK_ACTION, &[(x, 1.0)]);
-    kit.lever("ladle.z.rate", "m/s", LADLE_SPEED * TANK_ACTION, &[(z, 1.0)]);
+    builder.transmission("ladle.x.rate", "m/s", LADLE_SPEED * TANK_ACTION, &[("ladle_x.rate", 1.0)]);
+    builder.transmission("ladle.z.rate", "m/s", LADLE_SPEED * TANK_ACTION, &[("ladle_z.rate", 1.0)]);
 }

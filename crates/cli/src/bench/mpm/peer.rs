@@ -1,4 +1,4 @@
-//! Taichi and Warp on the same clouds: run `bench/taichi` and `bench/warp_mpm`, and say how far their gradients are from ours.
+//! Taichi and Warp on the same particles: run `bench/taichi` and `bench/warp_mpm`, and say how far their gradients are from ours.
 
 use pullback_core::{Rollout, Schedule};
 use pullback_tasks::{Goal, Results};
@@ -64,11 +64,10 @@ impl Peer {
         let rollout = Rollout::new(&case.mpm, SUBSTEPS, Schedule::StoreAll)?;
         let (at, mut ws) = (case.inputs::<f64>(SUBSTEPS), rollout.workspace::<f64>());
         rollout.gradient(&mut ws, &at, &case.loss())?;
-        let n = 3 * case.particles();
-        let ours = &ws.gradient.state[n..2 * n];
+        let ours = case.mpm.split(&ws.gradient.state).v.as_flattened();
         let theirs = self.said["clouds"][&case.name]["gradient"].as_array();
         let theirs: Vec<f64> = theirs.into_iter().flatten().map(|x| x.as_f64().unwrap_or(f64::NAN)).collect();
-        if theirs.len() != n {
+        if theirs.len() != ours.len() {
             return Ok(f64::NAN);
         }
         let off: f64 = ours.iter().zip(&theirs).map(|(a, b)| (a - b).powi(2)).sum();
@@ -76,7 +75,7 @@ impl Peer {
     }
 }
 
-/// A cloud in the format that the scripts read; matrices row by row.
+/// A case in the format that the scripts read; matrices row by row.
 fn export(case: &Case) -> Value {
     let at = case.mpm.split(&case.start);
     let rows = |m: &[f64; 9]| [[m[0], m[3], m[6]], [m[1], m[4], m[7]], [m[2], m[5], m[8]]];

@@ -1,10 +1,10 @@
-//! What the tests of particle losses share: functions with pullbacks to be checked, and an arm above two parts.
+//! What the tests of particle losses share: functions with pullbacks to be checked, and an arm above two groups.
 
 use pullback_articulated::{Body, Geom, Joint, JointKind, Model, Shape};
 use pullback_core::gradcheck::{Differentiable, Options, Report, Verdict, gradcheck};
 use pullback_math::{Dual, Quat, Scalar, SymMat3, Vec3};
-use pullback_mpm::Mpm;
-use pullback_mpm::cloud::{Cloud, Grid, Stuff, random_box};
+use pullback_mpm::particles::random_box;
+use pullback_mpm::{Elastic, Grid, Material, Mpm, Particles};
 
 /// A function of flat inputs, written once for plain and dual numbers, with its pullback.
 pub trait Function {
@@ -108,15 +108,26 @@ fn geom(name: &str, body: usize, shape: Shape, offset: f64, orientation: Quat<f6
     }
 }
 
-/// Two parts of different mass under an arm.
+/// Two groups of different mass under an arm whose joints the controls move.
 pub fn scene(model: Model) -> Mpm {
-    let mut cloud = Cloud::default();
+    let (grid, particles) = dough_and_ball();
+    Mpm::new(grid, particles, model, 2e-4).unwrap()
+}
+
+/// The same with an arm that the particles push.
+pub fn coupled_scene(model: Model) -> Mpm {
+    let (grid, particles) = dough_and_ball();
+    Mpm::coupled(grid, particles, model, 2e-4).unwrap()
+}
+
+fn dough_and_ball() -> (Grid, Particles) {
+    let mut particles = Particles::default();
     let low = random_box(13, Vec3::new(0.5, 0.5, 0.4), Vec3::new(0.16, 0.16, 0.1), 3);
     let high = random_box(6, Vec3::new(0.62, 0.4, 0.45), Vec3::new(0.06, 0.06, 0.1), 4);
-    let still = Vec3::new(0.3, -0.2, -0.6);
-    cloud.add("dough", Stuff::FixedCorotated(5e3, 0.2), 1.3, 1.7e-4, &low, still).unwrap();
-    cloud.add("ball", Stuff::NeoHookean(3e3, 0.3), 2.1, 1.1e-4, &high, Vec3::zero()).unwrap();
+    let dough = Material::FixedCorotated(Elastic { young: 5e3, poisson: 0.2 });
+    particles.add("dough", dough, 1.3, 1.7e-4, &low, Vec3::new(0.3, -0.2, -0.6)).unwrap();
+    let ball = Material::NeoHookean(Elastic { young: 3e3, poisson: 0.3 });
+    particles.add("ball", ball, 2.1, 1.1e-4, &high, Vec3::zero()).unwrap();
     // Fine enough that no particle reaches a node of a wall, where a velocity of 0 is a kink.
-    let grid = Grid { softness: 20.0, ..Grid::cube(16) };
-    Mpm::new(grid, cloud, model, 2e-4).unwrap()
+    (Grid { softness: 20.0, ..Grid::cube(16) }, particles)
 }

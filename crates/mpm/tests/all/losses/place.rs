@@ -1,14 +1,15 @@
 //! Losses of places alone (centre, flatness, spill, Rewarped's rewards): exact pullbacks and the values of
 //! their formulas.
 
-use super::common::{Function, assert_judged, check, flat};
 use pullback_core::random::Random;
 use pullback_math::{Scalar, Vec3};
-use pullback_mpm::cloud::random_box;
 use pullback_mpm::losses::centre::{centre_distance, centre_distance_vjp};
 use pullback_mpm::losses::flatness::*;
 use pullback_mpm::losses::mirror::{hand_flip_reward, hand_flip_reward_vjp, mirror_distance};
 use pullback_mpm::losses::spill::*;
+use pullback_mpm::particles::random_box;
+
+use super::common::{Function, assert_judged, check, flat};
 
 /// What a loss of positions alone, and of one or two more numbers, is.
 #[derive(Clone, Copy, Debug)]

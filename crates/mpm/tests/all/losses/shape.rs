@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::common::{arm, options, scene};
 use pullback_articulated::{Model, Shape};
 use pullback_core::gradcheck::Options;
 use pullback_core::random::Random;
@@ -10,9 +9,10 @@ use pullback_core::rollout::{Loss, Sample};
 use pullback_core::step_check::check_rollout_along;
 use pullback_core::{Described, Inputs, Repeated, Rollout, Schedule};
 use pullback_math::Vec3;
-use pullback_mpm::Mpm;
-use pullback_mpm::cloud::{Cloud, Grid, Stuff};
-use pullback_mpm::losses::{Cells, Nearness, ShapeLoss, Solid, Target, Tools, Weights, When};
+use pullback_mpm::losses::{Cells, ContactDistance, ShapeLoss, Solid, Target, Tools, Weights, When};
+use pullback_mpm::{Elastic, Grid, Material, Mpm, Particles};
+
+use super::common::{arm, coupled_scene, options, scene};
 
 fn shape_loss(mpm: Mpm) -> ShapeLoss {
     let solid = Solid::Sphere { radius: 0.1 }.at(Vec3::new(0.6, 0.6, 0.5));
@@ -25,9 +25,9 @@ fn shape_loss(mpm: Mpm) -> ShapeLoss {
 fn rollouts_of_the_shape_loss_have_the_exact_pullback() {
     let cuboid = Shape::Box { half: Vec3::new(0.03, 0.05, 0.02) };
     let capsule = Shape::Capsule { radius: 0.03, half_length: 0.05 };
-    for (when, nearness) in [(When::EveryFrame, Nearness::Soft), (When::End, Nearness::Hard)] {
+    for (when, kind) in [(When::EveryFrame, ContactDistance::Soft), (When::End, ContactDistance::Hard)] {
         let mpm = scene(arm([capsule, Shape::Sphere { radius: 0.04 }, cuboid]));
-        let tools = Tools::movable(&mpm, nearness);
+        let tools = Tools::movable(&mpm, kind);
         let loss = shape_loss(mpm.clone()).with_when(when).with_tools(tools);
         let (layout, mut random) = (mpm.layout(), Random::new(2));
         let (mut state, params) = (layout.state.defaults(), layout.params.defaults());
@@ -71,14 +71,30 @@ fn the_shape_loss_is_the_weighted_sum_of_its_terms_at_the_frames_it_counts() {
     assert!(ShapeLoss::new(Arc::new(mpm), target).is_err());
 }
 
+/// In the state of a coupled robot joint velocities stand between coordinates and positions; the loss has no gradient in them.
+#[test]
+fn coupled_robots_have_the_gradient_of_kinematic_ones() {
+    let model = arm([Shape::Sphere { radius: 0.04 }; 3]);
+    let [kinematic, coupled] = [scene(model.clone()), coupled_scene(model)].map(|mpm| {
+        let state = mpm.layout().state.defaults();
+        let mut bar = vec![0.0; state.len()];
+        shape_loss(mpm.clone()).at_vjp(&state, 1.0, &mut bar);
+        let view = mpm.split(&bar);
+        assert!(view.u.iter().all(|u| *u == 0.0));
+        (view.q.to_vec(), view.x.to_vec())
+    });
+    assert_eq!(kinematic, coupled);
+    assert!(coupled.0.iter().chain(coupled.1.as_flattened()).any(|x| *x != 0.0));
+}
+
 #[test]
 fn threads_share_one_loss_and_get_the_same_bits() {
     let mpm = scene(arm([Shape::Sphere { radius: 0.04 }; 3]));
     let state = mpm.layout().state.defaults();
-    let loss = shape_loss(mpm);
+    let loss = shape_loss(mpm.clone());
     let run = |shift: f64| {
         let mut moved = state.clone();
-        moved[3..60].iter_mut().for_each(|x| *x += shift);
+        mpm.split_mut(&mut moved).x.as_flattened_mut().iter_mut().for_each(|x| *x += shift);
         let mut bar = vec![0.0; moved.len()];
         loss.at_vjp(&moved, 1.0, &mut bar);
         bar.push(loss.at(&moved));
@@ -99,11 +115,13 @@ fn threads_share_one_loss_and_get_the_same_bits() {
 /// The initial velocity of an elastic block, found by descent on where it should be after five frames.
 #[test]
 fn descent_on_the_initial_velocity_reaches_the_target() {
-    let mut cloud = Cloud::default();
+    let mut particles = Particles::default();
     let block = Solid::Box { half: Vec3::new(0.1, 0.1, 0.1) }.at(Vec3::new(0.4, 0.45, 0.5));
-    let places = block.sample(120, 5).unwrap();
-    cloud.add("block", Stuff::FixedCorotated(2e3, 0.3), 1.0, 0.008 / 120.0, &places, Vec3::zero()).unwrap();
-    let mpm = Arc::new(Mpm::new(Grid::cube(16), cloud, Model::new("none").compile().unwrap(), 1e-3).unwrap());
+    let positions = block.sample(120, 5).unwrap();
+    let elastic = Material::FixedCorotated(Elastic { young: 2e3, poisson: 0.3 });
+    particles.add("block", elastic, 1.0, 0.008 / 120.0, &positions, Vec3::zero()).unwrap();
+    let mpm =
+        Arc::new(Mpm::new(Grid::cube(16), particles, Model::new("none").compile().unwrap(), 1e-3).unwrap());
     let layout = mpm.layout().clone();
     let rollout = Rollout::new(Repeated::new(mpm.clone(), 20).unwrap(), 5, Schedule::StoreAll).unwrap();
     let mut ws = rollout.workspace::<f64>();

@@ -1,22 +1,23 @@
 //! Losses on a grid of masses against a target: exact pullbacks, values where they are known, targets that cannot be.
 
-use super::common::{Function, assert_judged, check, flat};
 use pullback_core::random::Random;
 use pullback_math::{Scalar, Vec3};
-use pullback_mpm::cloud::random_box;
 use pullback_mpm::losses::density::{density_distance, density_distance_vjp};
 use pullback_mpm::losses::distance::{target_distance, target_distance_vjp};
 use pullback_mpm::losses::iou::{best_iou, incremental_iou, soft_iou, soft_iou_vjp};
 use pullback_mpm::losses::{Cells, MassGrid, Solid, Target};
+use pullback_mpm::particles::random_box;
 
-/// Random places, some of them on the borders of cells and right beside them.
+use super::common::{Function, assert_judged, check, flat};
+
+/// Random positions, some of them on the borders of cells and right beside them.
 fn places(cells: &Cells, n: usize, seed: u64) -> Vec<f64> {
-    let mut places = random_box(n, Vec3::new(0.5, 0.45, 0.5), Vec3::new(0.4, 0.3, 0.35), seed);
-    for (place, beside) in places.iter_mut().zip([0.0, 1e-9, -1e-9, 1e-5]) {
+    let mut positions = random_box(n, Vec3::new(0.5, 0.45, 0.5), Vec3::new(0.4, 0.3, 0.35), seed);
+    for (place, beside) in positions.iter_mut().zip([0.0, 1e-9, -1e-9, 1e-5]) {
         let border = |x: f64| ((x / cells.spacing).floor() + 0.5) * cells.spacing + beside;
         *place = Vec3::new(border(place.x), place.y, border(place.z));
     }
-    flat(&places)
+    flat(&positions)
 }
 
 /// What a loss on the grid of masses is.
@@ -38,7 +39,7 @@ struct GridLoss {
 impl GridLoss {
     fn new(what: OnGrid, cells: Cells) -> Self {
         let solid = Solid::Box { half: Vec3::new(0.15, 0.2, 0.1) }
-            .minus(Solid::Cylinder { radius: 0.05, half_length: 1.0 })
+            .difference(Solid::Cylinder { radius: 0.05, half_length: 1.0 })
             .at(Vec3::new(0.45, 0.5, 0.55));
         let target = Target::from_solid(cells, &solid, 0.3, 400, 9, 1e-3).unwrap();
         GridLoss { target, particles: 24, what }
@@ -136,12 +137,12 @@ fn the_grid_holds_all_mass_and_sparse_sums_equal_dense_ones() {
 fn a_target_is_at_its_own_place() {
     let cells = Cells::cube(16);
     let ring = Solid::Torus { ring: 0.2, tube: 0.06 }.at(Vec3::new(0.5, 0.45, 0.4));
-    let places = ring.sample(800, 2).unwrap();
+    let positions = ring.sample(800, 2).unwrap();
     let target = Target::from_solid(cells, &ring, 0.4, 800, 2, 1e-4).unwrap();
     assert!((target.mass() - 0.4).abs() < 1e-13);
     assert!((target.centre() - Vec3::new(0.5, 0.45, 0.4)).norm() < 0.01, "{:?}", target.centre());
     let (mut grid, masses) = (MassGrid::new(cells), [0.4 / 800.0; 800]);
-    grid.scatter(flat(&places).as_chunks().0, &masses);
+    grid.scatter(flat(&positions).as_chunks().0, &masses);
     assert!(density_distance(&grid, &target).abs() < 1e-13);
     assert!((soft_iou(&grid, &target) - best_iou(&target)).abs() < 1e-13);
     // What belongs to it is where its mass is, and distances grow from there.
