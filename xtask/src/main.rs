@@ -1,5 +1,5 @@
-//! `cargo xtask COMMAND`: everything the project does to itself, on a machine that has only rustup's stable toolchain,
-//! gcc and, for golden files, python3.
+//! `cargo xtask COMMAND`: everything the project does to itself, on a machine that has only rustup's stable
+//! toolchain, gcc and, for golden files, python3.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,8 @@ fn test() -> Result<(), String> {
         .env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// Golden files come from programs we did not write; each script under `reference/` makes one kind, but for the fuzzer.
+/// Golden files come from programs we did not write; each script under `reference/` makes one kind, but for
+/// the fuzzer.
 fn reference() -> Result<(), String> {
     let root = root();
     let venv = root.join(".venv");

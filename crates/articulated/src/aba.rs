@@ -1,17 +1,21 @@
-//! Forward dynamics by the articulated-body algorithm (Featherstone, Rigid Body Dynamics Algorithms, chapter 7).
+//! Forward dynamics by the articulated-body algorithm (Featherstone, Rigid Body Dynamics Algorithms, chapter
+//! 7).
 //!
-//! v̇ = ABA(q, v, τ) without forming the mass matrix: O(n) in the number of bodies, where composite bodies with a sparse
-//! factorisation cost O(n·depth). At the size of a robot the two are close; [`Articulated`](super::Articulated) uses the
-//! latter, whose factors the pullback needs anyway, and this is the independent check and the choice for long chains.
+//! v̇ = ABA(q, v, τ) without forming the mass matrix: O(n) in the number of bodies, where composite bodies
+//! with a sparse factorisation cost O(n·depth). At the size of a robot the two are close;
+//! [`Articulated`](super::Articulated) uses the latter, whose factors the pullback needs anyway, and this is
+//! the independent check and the choice for long chains.
 //!
-//! In world axes about one point per tree, as everywhere here, articulated inertias are passed on by plain sums.
+//! In world axes about one point per tree, as everywhere here, articulated inertias are passed on by plain
+//! sums.
 
 use pullback_math::{Force, Motion, Real, Vec3};
 
 use super::kinematics::Kinematics;
 use super::rnea::{Sweep, SweepInputs};
 
-/// A symmetric 6×6 matrix from motions to forces, stored whole: rows are (moment, force), columns (angular, linear).
+/// A symmetric 6×6 matrix from motions to forces, stored whole: rows are (moment, force), columns (angular,
+/// linear).
 type Matrix6<T> = [[T; 6]; 6];
 
 /// Memory of the sweeps.
@@ -68,7 +72,8 @@ pub fn forward_dynamics<T: Real>(
         }
     }
 
-    // Inwards: articulated inertias. c = v₀ × S v of a group goes to the degree of freedom nearest the parent.
+    // Inwards: articulated inertias. c = v₀ × S v of a group goes to the degree of freedom nearest the
+    // parent.
     for b in (1..n).rev() {
         let (mut inertia, mut bias) = (bodies.inertias[b], bodies.biases[b]);
         for group in tree.groups[b].iter().rev() {

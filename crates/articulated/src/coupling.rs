@@ -1,12 +1,15 @@
 //! Joints that follow others, in reduced coordinates.
 //!
 //! The state holds the independent joints only. With q_full = G q + offset and v_full = G v, the dynamics are
-//! Gᵀ M G v̇ = Gᵀ (τ − bias), all on the right at the full state; the reduced matrix is small and dense, M_red = L D Lᵀ.
+//! Gᵀ M G v̇ = Gᵀ (τ − bias), all on the right at the full state; the reduced matrix is small and dense,
+//! M_red = L D Lᵀ.
 //!
-//! *Pullback.* λ = M_red⁻¹ v̇_bar; then everything is as without coupling with λ_full = G λ, and Gᵀ carries the cotangents of
-//! the full state back. The multipliers are parameters too: G stands in the state, and twice in the equation.
+//! *Pullback.* λ = M_red⁻¹ v̇_bar; then everything is as without coupling with λ_full = G λ, and Gᵀ carries
+//! the cotangents of the full state back. The multipliers are parameters too: G stands in the state, and
+//! twice in the equation.
 //!
-//! *Limits.* A joint that follows one that follows is tied to the last in the chain, with the products of the multipliers.
+//! *Limits.* A joint that follows one that follows is tied to the last in the chain, with the products of the
+//! multipliers.
 
 use std::collections::HashMap;
 
@@ -32,7 +35,8 @@ pub struct Tie {
     pub offset: f64,
 }
 
-/// Every follower of a model tied to the independent joint at the end of its chain, in the order of [`Model::mimics`].
+/// Every follower of a model tied to the independent joint at the end of its chain, in the order of
+/// [`Model::mimics`].
 pub fn ties(model: &Model) -> Result<Vec<Tie>, ConfigError> {
     let leader: HashMap<usize, _> = model.mimics.iter().map(|m| (m.joint, m)).collect();
     let refuse = |joint: usize, why: &str| {
@@ -311,8 +315,8 @@ impl Coupling {
         ws.reduced = reduced;
     }
 
-    /// Adds to the multipliers what G in Gᵀ (M G v̇ + bias − τ) = 0 says: −λ r − (M λ_full) v̇, with r the `residual` in
-    /// brackets at the full state.
+    /// Adds to the multipliers what G in Gᵀ (M G v̇ + bias − τ) = 0 says: −λ r − (M λ_full) v̇, with r the
+    /// `residual` in brackets at the full state.
     pub fn equation_vjp<T: Real>(
         &self,
         tree: &Tree,

@@ -1,7 +1,7 @@
 //! Accelerations of a robot, v̇ = M(q)⁻¹ (τ(q, v, u) − bias(q, v)), and their pullback.
 //!
-//! The pullback needs neither Jacobians nor a tape. With λ = M⁻¹ v̇_bar, by the factorisation at hand: τ̄ = λ, and
-//! (q̄, v̄, θ̄, f̄) come from the pullback of inverse dynamics with cotangent −λ.
+//! The pullback needs neither Jacobians nor a tape. With λ = M⁻¹ v̇_bar, by the factorisation at hand: τ̄ =
+//! λ, and (q̄, v̄, θ̄, f̄) come from the pullback of inverse dynamics with cotangent −λ.
 
 use pullback_core::Workspace;
 use pullback_math::{Flat, Force, Real, SpatialInertia, Transform, Vec3};
@@ -110,8 +110,8 @@ impl Articulated {
         }
     }
 
-    /// Accelerations at a state, leaving everything computed on the way in the workspace; what it holds per coordinate or
-    /// velocity is of all joints, those that follow others included.
+    /// Accelerations at a state, leaving everything computed on the way in the workspace; what it holds per
+    /// coordinate or velocity is of all joints, those that follow others included.
     pub fn accelerations<T: Real>(
         &self,
         ws: &mut ArticulatedWorkspace<T>,
@@ -224,8 +224,9 @@ impl Articulated {
         ws.contacts.find(&geoms, &self.pairs);
     }
 
-    /// λ, the cotangent of the smooth generalised force, from that of the acceleration: M⁻¹ v̇_bar, unless the contact
-    /// model constrains the motion. *Adds* to the cotangents of parameters and contacts what the constraints give.
+    /// λ, the cotangent of the smooth generalised force, from that of the acceleration: M⁻¹ v̇_bar, unless
+    /// the contact model constrains the motion. *Adds* to the cotangents of parameters and contacts what the
+    /// constraints give.
     pub(super) fn multipliers<T: Real>(
         &self,
         ws: &mut ArticulatedWorkspace<T>,
@@ -356,8 +357,8 @@ impl Articulated {
         body_velocities(&at, &mut ws.sweep);
     }
 
-    /// The pullback of [`Articulated::motion`] at the state last computed: *adds* what cotangents of body velocities (forces
-    /// about the trees' points) and wrenches on displacements of the bodies give.
+    /// The pullback of [`Articulated::motion`] at the state last computed: *adds* what cotangents of body
+    /// velocities (forces about the trees' points) and wrenches on displacements of the bodies give.
     pub fn motion_vjp<T: Real>(
         &self,
         ws: &mut ArticulatedWorkspace<T>,

@@ -1,7 +1,7 @@
 //! [`Articulated`]: a model as a vector field, v̇ = M(q)⁻¹ (τ(q, v, u) − bias(q, v)).
 //!
-//! What is computed and pulled back is in `dynamics.rs`; here it is built, named and put behind [`VectorField`]. Joints that follow
-//! others are left out of the state; see [`super::coupling`].
+//! What is computed and pulled back is in `dynamics.rs`; here it is built, named and put behind
+//! [`VectorField`]. Joints that follow others are left out of the state; see [`super::coupling`].
 
 use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, VectorField};
@@ -63,27 +63,30 @@ impl Articulated {
         })
     }
 
-    /// Treats joint damping implicitly over Euler steps of `dt` seconds: (M + dt·C) v̇ = τ − bias. Stiff damping is then
-    /// stable. Only for semi-implicit Euler with this step.
+    /// Treats joint damping implicitly over Euler steps of `dt` seconds: (M + dt·C) v̇ = τ − bias. Stiff
+    /// damping is then stable. Only for semi-implicit Euler with this step.
     pub fn with_implicit_damping(mut self, dt: f64) -> Self {
         self.implicit_damping = Some(dt);
         self
     }
 
-    /// Advances orientations the way MuJoCo's RK4 does, without Munthe-Kaas' correction: second order, for comparison.
+    /// Advances orientations the way MuJoCo's RK4 does, without Munthe-Kaas' correction: second order, for
+    /// comparison.
     pub fn with_plain_rotations(mut self) -> Self {
         self.corrects_rotations = false;
         self
     }
 
-    /// Culls pairs of geoms by sort and sweep from this many on; [`MANY_PAIRS`] unless told. Results do not depend on it.
+    /// Culls pairs of geoms by sort and sweep from this many on; [`MANY_PAIRS`] unless told. Results do not
+    /// depend on it.
     pub fn with_broad_phase_from(mut self, pairs: usize) -> Self {
         self.many = pairs;
         self
     }
 
-    /// Adds how bodies and joints stand to the parameters: `BODY.position` and `BODY.orientation` in the parent, `JOINT.anchor`,
-    /// `JOINT.axis` and `JOINT.reference`; see [`kinematic_params`]. Pullbacks then cost a little more.
+    /// Adds how bodies and joints stand to the parameters: `BODY.position` and `BODY.orientation` in the
+    /// parent, `JOINT.anchor`, `JOINT.axis` and `JOINT.reference`; see [`kinematic_params`]. Pullbacks then
+    /// cost a little more.
     pub fn with_kinematic_params(mut self) -> Result<Self, ConfigError> {
         if self.index.kinematics.is_none() {
             let mut builder = LayoutBuilder::from(self.layout);
@@ -93,8 +96,8 @@ impl Articulated {
         Ok(self)
     }
 
-    /// Adds controls that push on the bodies named: `BODY.force` (N) and `BODY.torque` (N m), at the origin of the body's
-    /// frame, in world axes.
+    /// Adds controls that push on the bodies named: `BODY.force` (N) and `BODY.torque` (N m), at the origin
+    /// of the body's frame, in world axes.
     pub fn with_pushes(mut self, bodies: &[&str]) -> Result<Self, ConfigError> {
         let mut builder = LayoutBuilder::from(self.layout);
         for name in bodies {

@@ -113,8 +113,8 @@ impl<T: Real> GeomView<'_, T> {
         }
     }
 
-    /// The pullback of [`GeomView::lanes`] and [`GeomView::placed`]: *adds* to the cotangents of body velocities, to the wrenches
-    /// on displacements of the bodies, and to the parameters.
+    /// The pullback of [`GeomView::lanes`] and [`GeomView::placed`]: *adds* to the cotangents of body
+    /// velocities, to the wrenches on displacements of the bodies, and to the parameters.
     pub fn lanes_vjp(
         &self,
         geom: usize,

@@ -1,11 +1,13 @@
 //! Generalised forces that joints and actuators make, and their pullback.
 //!
 //! - Damping: −c v on every velocity.
-//! - Springs: −k (q − q_rest); for ball and free joints, −k times the rotation vector from rest and the displacement.
-//! - Limits: k·d − c·d·v where a coordinate is d beyond its range. MuJoCo's limits are constraints; this is ours. The force
-//!   is continuous, so gradients converge.
-//! - Actuators: gear·(gain·u + bias₀ + bias₁·length + bias₂·velocity), control and force clamped to their ranges. The
-//!   length is gear·q of a hinge or slide, gear·(rotation vector) of a ball joint, and 0 of a free joint, as in MuJoCo.
+//! - Springs: −k (q − q_rest); for ball and free joints, −k times the rotation vector from rest and the
+//!   displacement.
+//! - Limits: k·d − c·d·v where a coordinate is d beyond its range. MuJoCo's limits are constraints; this is
+//!   ours. The force is continuous, so gradients converge.
+//! - Actuators: gear·(gain·u + bias₀ + bias₁·length + bias₂·velocity), control and force clamped to their
+//!   ranges. The length is gear·q of a hinge or slide, gear·(rotation vector) of a ball joint, and 0 of a
+//!   free joint, as in MuJoCo.
 
 use pullback_math::{Flat, Quat, Real, Vec3, differentiable};
 
@@ -101,8 +103,8 @@ pub fn joint_forces<T: Real>(
     }
 }
 
-/// The pullback of [`joint_forces`] with cotangent `tau_bar`: *adds* to the cotangents of coordinates, velocities, controls
-/// and parameters.
+/// The pullback of [`joint_forces`] with cotangent `tau_bar`: *adds* to the cotangents of coordinates,
+/// velocities, controls and parameters.
 pub fn joint_forces_vjp<T: Real>(
     model: &Model,
     index: &ParamIndex,

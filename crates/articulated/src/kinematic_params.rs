@@ -1,11 +1,12 @@
-//! How bodies and joints stand, as parameters: pose of each body in its parent, axis, anchor and reference of each joint.
+//! How bodies and joints stand, as parameters: pose of each body in its parent, axis, anchor and reference of
+//! each joint.
 //!
-//! They are left out of the layout unless asked for ([`super::Articulated::with_kinematic_params`]). Orientations and axes are
-//! normalised where they are used.
+//! They are left out of the layout unless asked for ([`super::Articulated::with_kinematic_params`]).
+//! Orientations and axes are normalised where they are used.
 //!
-//! *Pullback.* The sweeps leave the cotangent of every joint axis S_k, and the wrench W_b that everything on and beyond body b exerts
-//! on a small motion of it. A parameter moves axes directly, and everything beyond by a small motion, so its cotangent is
-//! local to its body: no further sweep is needed.
+//! *Pullback.* The sweeps leave the cotangent of every joint axis S_k, and the wrench W_b that everything on
+//! and beyond body b exerts on a small motion of it. A parameter moves axes directly, and everything beyond
+//! by a small motion, so its cotangent is local to its body: no further sweep is needed.
 
 use pullback_core::Block;
 use pullback_core::layout::{LayoutBuilder, Slice};
@@ -61,8 +62,9 @@ impl KinematicIndex {
 
 /// Adds the slices of the kinematic parameters to a layout.
 ///
-/// The pose of a body is `BODY.position` and `BODY.orientation`; where a geom has the same name, and so owns those names,
-/// `BODY.body_position` and `BODY.body_orientation`. The pose of a free body is where its spring is at rest.
+/// The pose of a body is `BODY.position` and `BODY.orientation`; where a geom has the same name, and so owns
+/// those names, `BODY.body_position` and `BODY.body_orientation`. The pose of a free body is where its spring
+/// is at rest.
 pub fn add_slices(model: &Model, builder: &mut LayoutBuilder) -> KinematicIndex {
     let mut index = KinematicIndex { bodies: Vec::new(), joints: Vec::new() };
     for body in model.bodies.iter().skip(1) {

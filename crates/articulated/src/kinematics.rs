@@ -1,8 +1,8 @@
 //! Where everything is: poses of the bodies, axes of the degrees of freedom, inertias in the world.
 //!
-//! All spatial quantities are in world axes, about one point per tree: where the root body is now. In this form composite
-//! inertias and forces are plain sums, with no transforms in the sweeps. The point is held constant under
-//! differentiation; results do not depend on it.
+//! All spatial quantities are in world axes, about one point per tree: where the root body is now. In this
+//! form composite inertias and forces are plain sums, with no transforms in the sweeps. The point is held
+//! constant under differentiation; results do not depend on it.
 
 use pullback_core::Workspace;
 use pullback_math::{Flat, Mat3, Motion, Quat, Real, SpatialInertia, Transform, Vec3};
@@ -106,7 +106,8 @@ impl<T: Real> Kinematics<T> {
         motion.velocity_at(point - self.origins[body])
     }
 
-    /// Column k of the Jacobian of a point on a body: its velocity when only degree of freedom k moves, at unit speed.
+    /// Column k of the Jacobian of a point on a body: its velocity when only degree of freedom k moves, at
+    /// unit speed.
     pub fn point_jacobian(&self, tree: &Tree, body: usize, point: Vec3<T>, columns: &mut [Vec3<T>]) {
         columns.fill(Vec3::zero());
         self.for_each_dof_above(tree, body, |k| {

@@ -1,8 +1,8 @@
 //! The joint-space mass matrix by composite rigid bodies, and its factorisation along the tree.
 //!
-//! M_kj = S_j · (I^c S_k) where I^c is the inertia of everything that k carries; entries exist only between a degree of
-//! freedom and those it hangs from. The factorisation M = Lᵀ D L (Featherstone, Rigid Body Dynamics Algorithms, 6.3) creates
-//! no others. Rows are packed: k itself, then its ancestors, nearest first.
+//! M_kj = S_j · (I^c S_k) where I^c is the inertia of everything that k carries; entries exist only between a
+//! degree of freedom and those it hangs from. The factorisation M = Lᵀ D L (Featherstone, Rigid Body Dynamics
+//! Algorithms, 6.3) creates no others. Rows are packed: k itself, then its ancestors, nearest first.
 
 use pullback_core::Workspace;
 use pullback_math::{Real, SpatialInertia};

@@ -1,9 +1,10 @@
 //! What a robot is: a tree of bodies with joints, geoms, sites and actuators, compiled and checked.
 //!
-//! Conventions are MuJoCo's. Body 0 is the world. Bodies stand parent before child, joints and geoms in body order. A free
-//! joint has 7 coordinates (position, unit quaternion wxyz) and 6 velocities (linear in the world frame, angular in the
-//! body frame); a ball joint 4 and 3; hinge and slide 1 and 1. Importers and builders fill the plain structs and call
-//! [`Model::compile`], which assigns indices and refuses what makes no sense.
+//! Conventions are MuJoCo's. Body 0 is the world. Bodies stand parent before child, joints and geoms in body
+//! order. A free joint has 7 coordinates (position, unit quaternion wxyz) and 6 velocities (linear in the
+//! world frame, angular in the body frame); a ball joint 4 and 3; hinge and slide 1 and 1. Importers and
+//! builders fill the plain structs and call [`Model::compile`], which assigns indices and refuses what makes
+//! no sense.
 
 mod check;
 mod geom;

@@ -1,8 +1,9 @@
-//! Which geoms of a model may ever collide, by MuJoCo's rules (`mj_collision`, "Collision detection" in its documentation).
+//! Which geoms of a model may ever collide, by MuJoCo's rules (`mj_collision`, "Collision detection" in its
+//! documentation).
 //!
-//! Explicit pairs always collide. Others need matching bits, must not be on the same body, nor on parent and child unless the
-//! parent is the world or the model says so, nor on excluded bodies. Bodies without joints count as part of the body they
-//! are fixed to.
+//! Explicit pairs always collide. Others need matching bits, must not be on the same body, nor on parent and
+//! child unless the parent is the world or the model says so, nor on excluded bodies. Bodies without joints
+//! count as part of the body they are fixed to.
 
 use pullback_collision::broad_phase::Pair;
 use pullback_core::ConfigError;

@@ -1,7 +1,7 @@
 //! Parameters of a model: blocks of named scalars, and where each lies in the flat vector.
 //!
-//! Every physical quantity of a model is a parameter. Its layout and the blocks that the physics reads are built
-//! together, so that neither can be wrong about the other.
+//! Every physical quantity of a model is a parameter. Its layout and the blocks that the physics reads are
+//! built together, so that neither can be wrong about the other.
 
 use std::ops::Range;
 
@@ -187,7 +187,8 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
     Ok((builder.build()?, index))
 }
 
-/// What a joint adds to the state: name, length and unit of its coordinates, name and unit of their velocities.
+/// What a joint adds to the state: name, length and unit of its coordinates, name and unit of their
+/// velocities.
 type StateSlice = (&'static str, usize, &'static str, &'static str, &'static str);
 
 fn state_slices(kind: JointKind) -> &'static [StateSlice] {

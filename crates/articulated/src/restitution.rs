@@ -1,12 +1,13 @@
 //! Damping of compliant contact from a coefficient of restitution.
 //!
-//! Both forms damp only while the bodies approach, so the rebound is that of the spring alone: from the greatest depth x
-//! the bodies part at ω x, ω² = k/m. The approach from speed v₀ decides x; weight during the contact is neglected.
+//! Both forms damp only while the bodies approach, so the rebound is that of the spring alone: from the
+//! greatest depth x the bodies part at ω x, ω² = k/m. The approach from speed v₀ decides x; weight during the
+//! contact is neglected.
 //!
-//! - [`ContactDamping::Plain`]: m ẍ = −k x − c ẋ. With ζ = c / (2 √(k m)), e = exp(−ζ arccos ζ / √(1 − ζ²)) (arcosh and ζ² − 1 for
-//!   ζ > 1): the same at every speed.
-//! - [`ContactDamping::ByDepth`]: m ẍ = −k x − c x ẋ separates to v dv/(k + c v) = −x dx/m. With s = c v₀ / k,
-//!   e² = 2 (s − ln(1 + s)) / s²: the same for every mass, less for faster impacts.
+//! - [`ContactDamping::Plain`]: m ẍ = −k x − c ẋ. With ζ = c / (2 √(k m)), e = exp(−ζ arccos ζ / √(1 − ζ²))
+//!   (arcosh and ζ² − 1 for ζ > 1): the same at every speed.
+//! - [`ContactDamping::ByDepth`]: m ẍ = −k x − c x ẋ separates to v dv/(k + c v) = −x dx/m. With s = c v₀ /
+//!   k, e² = 2 (s − ln(1 + s)) / s²: the same for every mass, less for faster impacts.
 
 use pullback_core::ConfigError;
 
@@ -23,8 +24,8 @@ pub struct Impact {
     pub speed: f64,
 }
 
-/// The damping, of all points that touch at once, with which `impact` has the coefficient of restitution wanted: N s/m
-/// for [`ContactDamping::Plain`], N s/m² for [`ContactDamping::ByDepth`].
+/// The damping, of all points that touch at once, with which `impact` has the coefficient of restitution
+/// wanted: N s/m for [`ContactDamping::Plain`], N s/m² for [`ContactDamping::ByDepth`].
 ///
 /// ```
 /// use pullback_articulated::ContactDamping;

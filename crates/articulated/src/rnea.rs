@@ -1,13 +1,14 @@
 //! Inverse dynamics by the recursive Newton-Euler algorithm, and its pullback.
 //!
-//! τ = RNEA(q, v, v̇): with v_b and a_b the spatial velocity and acceleration of body b (gravity as an acceleration of the
-//! world), f_b = I_b a_b + v_b ×* I_b v_b − f_ext,b, and τ_k = S_k · Σ f over the bodies that k carries.
+//! τ = RNEA(q, v, v̇): with v_b and a_b the spatial velocity and acceleration of body b (gravity as an
+//! acceleration of the world), f_b = I_b a_b + v_b ×* I_b v_b − f_ext,b, and τ_k = S_k · Σ f over the bodies
+//! that k carries.
 //!
-//! *Pullback.* With μ the cotangent of τ, L = Σ_k μ_k τ_k = Σ_b w_b · f_b, where w_b = Σ S_k μ_k over the degrees of
-//! freedom above b: a virtual velocity. So the pullback is one more outward sweep and one inward sweep. A small motion ξ
-//! of everything beyond a joint changes axes by ξ × S and inertias by ξ ×* I − I ξ ×; hence the cotangent of a
-//! coordinate is S · G, where G sums the wrenches that axes and inertias beyond it exert on that motion. No derivative of a
-//! rotation matrix is needed.
+//! *Pullback.* With μ the cotangent of τ, L = Σ_k μ_k τ_k = Σ_b w_b · f_b, where w_b = Σ S_k μ_k over the
+//! degrees of freedom above b: a virtual velocity. So the pullback is one more outward sweep and one inward
+//! sweep. A small motion ξ of everything beyond a joint changes axes by ξ × S and inertias by ξ ×* I − I ξ ×;
+//! hence the cotangent of a coordinate is S · G, where G sums the wrenches that axes and inertias beyond it
+//! exert on that motion. No derivative of a rotation matrix is needed.
 
 use pullback_core::Workspace;
 use pullback_math::{Cotangent, Force, Motion, MulVjp, Real, SpatialInertia, Vec3};
@@ -50,7 +51,8 @@ impl<T: Real> Sweep<T> {
         }
     }
 
-    /// After [`inverse_dynamics_vjp`]: the wrench that a body and everything beyond it exert on a small motion of them.
+    /// After [`inverse_dynamics_vjp`]: the wrench that a body and everything beyond it exert on a small
+    /// motion of them.
     pub fn wrench(&self, body: usize) -> Force<T> {
         self.wrenches[body]
     }
@@ -103,9 +105,9 @@ pub fn body_velocities<T: Real>(at: &SweepInputs<'_, T>, sweep: &mut Sweep<T>) {
     }
 }
 
-/// Carries cotangents of body velocities, and wrenches on displacements of bodies, inwards to velocities and coordinates, and
-/// adds to the cotangents of joint axes unless `axis_bars` is empty. Afterwards the wrench of a body is that of everything
-/// beyond it too.
+/// Carries cotangents of body velocities, and wrenches on displacements of bodies, inwards to velocities and
+/// coordinates, and adds to the cotangents of joint axes unless `axis_bars` is empty. Afterwards the wrench
+/// of a body is that of everything beyond it too.
 pub fn body_velocities_vjp<T: Real>(
     at: &SweepInputs<'_, T>,
     velocity_bars: &mut [Force<T>],

@@ -1,7 +1,7 @@
 //! The static structure that the sweeps run over.
 //!
-//! A *group* is a set of degrees of freedom that move together about one anchor. A hinge, a slide and a ball joint are one
-//! group each; a free joint is two: three translations along the world's axes, then a ball.
+//! A *group* is a set of degrees of freedom that move together about one anchor. A hinge, a slide and a ball
+//! joint are one group each; a free joint is two: three translations along the world's axes, then a ball.
 
 use std::ops::Range;
 

@@ -1,6 +1,7 @@
 //! `pullback`: simulate, check gradients, look at landscapes, reproduce papers, measure.
 //!
-//! Exit codes: 0 done, 1 a check failed or a goal was missed, 2 the request made no sense or could not be carried out.
+//! Exit codes: 0 done, 1 a check failed or a goal was missed, 2 the request made no sense or could not be
+//! carried out.
 
 mod args;
 mod bench;

@@ -1,7 +1,8 @@
-//! Measured heap memory: an allocator that counts, so that predictions of peak memory can be checked against the truth.
+//! Measured heap memory: an allocator that counts, so that predictions of peak memory can be checked against
+//! the truth.
 //!
-//! `unsafe` here and nowhere else in the program: implementing [`GlobalAlloc`] requires it. Every call is passed
-//! on to the system allocator unchanged; only two counters are kept.
+//! `unsafe` here and nowhere else in the program: implementing [`GlobalAlloc`] requires it. Every call is
+//! passed on to the system allocator unchanged; only two counters are kept.
 
 #![allow(unsafe_code)]
 
@@ -57,7 +58,8 @@ mod tests {
 
     #[test]
     fn the_peak_is_that_of_what_was_held_at_once() {
-        // The counters are the whole program's: a program of its own, in which no other test allocates or frees.
+        // The counters are the whole program's: a program of its own, in which no other test allocates or
+        // frees.
         if std::env::var_os(ALONE).is_none() {
             let name = "memory::tests::the_peak_is_that_of_what_was_held_at_once";
             let mut alone = std::process::Command::new(std::env::current_exe().unwrap());

@@ -1,8 +1,9 @@
 //! NumPy's `.npz`: named arrays in one file, read by `numpy.load`.
 //!
-//! An `.npz` is a ZIP archive of `.npy` files. Each of those is a magic number, a header that is a Python dictionary padded
-//! with spaces to a multiple of 64 bytes, and the entries, row after row, little-endian. Members are stored, not deflated,
-//! as by `numpy.savez`. Limits: format 1.0 of `.npy` and no ZIP64, so an archive stays below 4 GB.
+//! An `.npz` is a ZIP archive of `.npy` files. Each of those is a magic number, a header that is a Python
+//! dictionary padded with spaces to a multiple of 64 bytes, and the entries, row after row, little-endian.
+//! Members are stored, not deflated, as by `numpy.savez`. Limits: format 1.0 of `.npy` and no ZIP64, so an
+//! archive stays below 4 GB.
 
 use std::io;
 
@@ -142,7 +143,8 @@ mod tests {
         u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
     }
 
-    /// Name and content of every member, found as a reader finds them: from the end, by the central directory.
+    /// Name and content of every member, found as a reader finds them: from the end, by the central
+    /// directory.
     fn members(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
         let end = bytes.len() - 22;
         assert_eq!(&bytes[end..end + 4], b"PK\x05\x06");

@@ -1,7 +1,7 @@
 //! Timing of short functions: the minimum over many interleaved repetitions.
 //!
-//! The minimum is the figure least disturbed by whatever else the machine does; interleaving lets a slow moment hit all
-//! contenders alike.
+//! The minimum is the figure least disturbed by whatever else the machine does; interleaving lets a slow
+//! moment hit all contenders alike.
 
 use std::time::Instant;
 
@@ -38,7 +38,8 @@ impl<'a> Contender<'a> {
     }
 }
 
-/// Times all contenders in `rounds` interleaved repetitions of about a millisecond each; `tick` after each round.
+/// Times all contenders in `rounds` interleaved repetitions of about a millisecond each; `tick` after each
+/// round.
 pub fn race(contenders: &mut [Contender<'_>], rounds: usize, mut tick: impl FnMut()) {
     for contender in contenders.iter_mut() {
         while contender.measure() < 1e-3 && contender.calls < 1 << 24 {

@@ -1,18 +1,21 @@
 //! Box against box: the separating axis of least overlap, then a clipped face or a pair of edges.
 //!
-//! 1. Of the 15 axes (Gottschalk, Lin, Manocha 1996), six face normals and nine cross products of edges, the one
-//!    with the largest gap is the normal. An edge pair must beat the best face by [`FACE_PREFERENCE`], so that aligned boxes have faces.
-//! 2. Face: the face of the other box that looks most against it is clipped to its sides (Sutherland and Hodgman 1974);
-//!    each corner of the result is a slot, eight at most. Edges: one slot, at the closest points of the two lines.
+//! 1. Of the 15 axes (Gottschalk, Lin, Manocha 1996), six face normals and nine cross products of edges, the
+//!    one with the largest gap is the normal. An edge pair must beat the best face by [`FACE_PREFERENCE`], so
+//!    that aligned boxes have faces.
+//! 2. Face: the face of the other box that looks most against it is clipped to its sides (Sutherland and
+//!    Hodgman 1974); each corner of the result is a slot, eight at most. Edges: one slot, at the closest
+//!    points of the two lines.
 //!
-//! Both steps run on primal values, lane by lane, and give features: which box, which axes, which lines meet at a
-//! corner. At fixed features, the geometry is evaluated differentiably: a corner of the clipped face solves a
-//! linear system in the face's coordinates (α, β), and one Newton step with the inverse matrix held constant gives
-//! its exact derivative. Where features switch, the depth is continuous and has a kink; slots may exchange places.
+//! Both steps run on primal values, lane by lane, and give features: which box, which axes, which lines meet
+//! at a corner. At fixed features, the geometry is evaluated differentiably: a corner of the clipped face
+//! solves a linear system in the face's coordinates (α, β), and one Newton step with the inverse matrix held
+//! constant gives its exact derivative. Where features switch, the depth is continuous and has a kink; slots
+//! may exchange places.
 //!
-//! Limits: apart, the distance is the gap along the best of the 15 axes, at most the Euclidean distance, which it
-//! equals where faces or edges are nearest. If no part of the face is above the other, one slot holds its lowest
-//! corner.
+//! Limits: apart, the distance is the gap along the best of the 15 axes, at most the Euclidean distance,
+//! which it equals where faces or edges are nearest. If no part of the face is above the other, one slot
+//! holds its lowest corner.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
@@ -35,8 +38,8 @@ struct Corner<T> {
     off: T,
 }
 
-/// The features of a pair, constants of the differentiation. Vectors are signed unit axes in the frames of the
-/// boxes.
+/// The features of a pair, constants of the differentiation. Vectors are signed unit axes in the frames of
+/// the boxes.
 #[derive(Clone, Copy, Debug)]
 pub struct BoxFeatures<T> {
     /// 1 where the reference face is on the first box, −1 where on the second.
@@ -105,7 +108,8 @@ fn clip(polygon: &mut [Vertex; 12], count: usize, line: Line) -> usize {
     kept
 }
 
-/// The corner with the derivative of its coordinates: the inverse of the two lines through it, as far as they move.
+/// The corner with the derivative of its coordinates: the inverse of the two lines through it, as far as they
+/// move.
 fn corner(v: &Vertex) -> Corner<f64> {
     let (p, q) = (v.before, v.after);
     let det = p.a * q.b - p.b * q.a;

@@ -1,9 +1,9 @@
 //! Which of the pairs that may ever collide are near each other: bounds in motion.
 //!
-//! [`BroadPhase::near`] keeps the candidates whose boxes along the world's axes overlap, by sort and sweep along x
-//! (Cohen et al. 1995); planes are tested as half spaces. On lanes, a pair is kept if it is near in any of them.
-//! The answer is sorted by shape, so it does not depend on the order of motion. Buffers are reused; nothing is
-//! differentiated, since a culled pair has no contact.
+//! [`BroadPhase::near`] keeps the candidates whose boxes along the world's axes overlap, by sort and sweep
+//! along x (Cohen et al. 1995); planes are tested as half spaces. On lanes, a pair is kept if it is near in
+//! any of them. The answer is sorted by shape, so it does not depend on the order of motion. Buffers are
+//! reused; nothing is differentiated, since a culled pair has no contact.
 
 use pullback_core::Workspace;
 use pullback_math::{Real, Transform, Vec3};
@@ -87,8 +87,8 @@ impl BroadPhase {
         self
     }
 
-    /// The candidates within the sum of their margins of each other, by their bounds; sorted. `shape(i)` is shape i of
-    /// `count`, its pose and its margin in m.
+    /// The candidates within the sum of their margins of each other, by their bounds; sorted. `shape(i)` is
+    /// shape i of `count`, its pose and its margin in m.
     pub fn near<'m, T: Real>(
         &mut self,
         count: usize,

@@ -1,16 +1,16 @@
 //! A capsule against a box: the nearest point of its segment, and a second one for resting.
 //!
-//! The signed distance to a box is convex along a line, so the nearest coordinate s₀ is found by bisection of its
-//! slope, on primal values and lane by lane. Slot 1 is the end of the segment that is farther from s₀, drawn back
-//! to where the segment leaves the face (or edge) region of s₀, so that a bar across a small box rests on both
-//! edges. It is raised smoothly where it comes within a radius of s₀.
+//! The signed distance to a box is convex along a line, so the nearest coordinate s₀ is found by bisection of
+//! its slope, on primal values and lane by lane. Slot 1 is the end of the segment that is farther from s₀,
+//! drawn back to where the segment leaves the face (or edge) region of s₀, so that a bar across a small box
+//! rests on both edges. It is raised smoothly where it comes within a radius of s₀.
 //!
-//! Derivatives: coordinates at an end move with the length. An inner s₀ over an edge or a corner solves D′(s) = 0;
-//! one Newton step s = s₀ − D′(s₀)/D″(s₀) with s₀ and D″ held constant has its exact derivative (implicit function
-//! theorem). A drawn-back end, and an inner s₀ where two faces are equally near inside the box, solve a linear
-//! equation, and take the same step on that. Limits: at that inner kink the normal jumps between the two faces; an
-//! inner s₀ on a flat stretch is not unique and is held fixed on the capsule, which leaves the distance exact by
-//! the envelope theorem.
+//! Derivatives: coordinates at an end move with the length. An inner s₀ over an edge or a corner solves D′(s)
+//! = 0; one Newton step s = s₀ − D′(s₀)/D″(s₀) with s₀ and D″ held constant has its exact derivative
+//! (implicit function theorem). A drawn-back end, and an inner s₀ where two faces are equally near inside the
+//! box, solve a linear equation, and take the same step on that. Limits: at that inner kink the normal jumps
+//! between the two faces; an inner s₀ on a flat stretch is not unique and is held fixed on the capsule, which
+//! leaves the distance exact by the envelope theorem.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
@@ -21,8 +21,8 @@ use super::sphere_solid::{box_gap, box_gap_vjp};
 /// Halvings of the segment: below round-off.
 const BISECTIONS: usize = 54;
 
-/// Where on the capsule's axis a slot is: s = end·half_length + inner − newton·D′ − (line·x + line_half·half), with
-/// x the point in the frame of the box.
+/// Where on the capsule's axis a slot is: s = end·half_length + inner − newton·D′ − (line·x +
+/// line_half·half), with x the point in the frame of the box.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AxisPoint<T> {
     end: T,

@@ -1,4 +1,5 @@
-//! A shape as the narrow phase sees it: what it is, its sizes as differentiable numbers, its hull if it is a mesh.
+//! A shape as the narrow phase sees it: what it is, its sizes as differentiable numbers, its hull if it is a
+//! mesh.
 
 use pullback_math::{Real, Vec3};
 

@@ -1,12 +1,13 @@
 //! What a narrow phase hands out: [`Contact`], and a tangent frame for it.
 //!
-//! Every pair fills a fixed number of slots, so that lanes of environments walk through the same code. A slot in
-//! which nothing is near has [`INACTIVE`] added to its distance; position and normal stay finite.
+//! Every pair fills a fixed number of slots, so that lanes of environments walk through the same code. A slot
+//! in which nothing is near has [`INACTIVE`] added to its distance; position and normal stay finite.
 //!
-//! [`tangent_frame`] turns a fixed frame (e, t₁, t₂) by the smallest rotation that takes e to the normal, R x = x +
-//! v × x + v × (v × x) / (1 + e·n) with v = e × n. It is smooth everywhere but at n = −e, which no continuous frame
-//! can avoid (the hairy ball). We put e = (2, 3, 6)/7, so that the singular direction is half a radian or more from
-//! every axis, where floors and walls are. Within 10⁻⁶ of it, the frame is finite, not orthonormal.
+//! [`tangent_frame`] turns a fixed frame (e, t₁, t₂) by the smallest rotation that takes e to the normal, R x
+//! = x + v × x + v × (v × x) / (1 + e·n) with v = e × n. It is smooth everywhere but at n = −e, which no
+//! continuous frame can avoid (the hairy ball). We put e = (2, 3, 6)/7, so that the singular direction is
+//! half a radian or more from every axis, where floors and walls are. Within 10⁻⁶ of it, the frame is finite,
+//! not orthonormal.
 
 use pullback_math::{Cotangent, Real, Select, Vec3, differentiable, select};
 

@@ -1,8 +1,9 @@
 //! Any two convex shapes: GJK and EPA find the features, the contact is evaluated differentiably at them.
 //!
-//! With support functions h and n the normal, the signed distance is a stationary value of f(n) = n·(p_b − p_a) −
-//! h_a(n) − h_b(−n). By the envelope theorem its derivative is that at fixed n and at witness points fixed in their
-//! bodies (in units of the sizes), which holds for every feature. Normal and position need to know how n moves:
+//! With support functions h and n the normal, the signed distance is a stationary value of f(n) = n·(p_b −
+//! p_a) − h_a(n) − h_b(−n). By the envelope theorem its derivative is that at fixed n and at witness points
+//! fixed in their bodies (in units of the sizes), which holds for every feature. Normal and position need to
+//! know how n moves:
 //!
 //! | feature | normal |
 //! |---|---|
@@ -12,10 +13,9 @@
 //! | edge and edge | cross product of the two (exact) |
 //! | parallel edges that overlap | held fixed in the world, square to the first |
 //!
-//! Witness points slide along edges and faces to stay opposite each other, so positions are exact too where they are
-//! unique. Where a face meets a face or an edge they are not: the point of the second body (of the first, if the face is
-//! on the second) is held. Features are found in `f64`, one lane at a
-//! time.
+//! Witness points slide along edges and faces to stay opposite each other, so positions are exact too where
+//! they are unique. Where a face meets a face or an edge they are not: the point of the second body (of the
+//! first, if the face is on the second) is held. Features are found in `f64`, one lane at a time.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
@@ -97,8 +97,8 @@ fn curvature(core: &Core, n: Vec3<f64>, t: Vec3<f64>, s: Vec3<f64>) -> f64 {
     }
 }
 
-/// Newton's method for ∇f = 0 on the sphere, or on the circle square to `edge` if that is not zero: the normal, and
-/// the inverse Hessian as two vectors; `None` off a maximum.
+/// Newton's method for ∇f = 0 on the sphere, or on the circle square to `edge` if that is not zero: the
+/// normal, and the inverse Hessian as two vectors; `None` off a maximum.
 fn refine(a: &Core, b: &Core, witness: &Witness, edge: Vec3<f64>) -> Option<(Vec3<f64>, [Vec3<f64>; 2])> {
     let on_circle = edge.norm_squared() > 0.0;
     let mut n = (witness.normal - edge * edge.dot(witness.normal)).normalize();
@@ -173,7 +173,8 @@ pub(super) fn features_at(a: &Core, b: &Core, found: Witness) -> ConvexFeatures<
         if cross.norm_squared() > 1e-8 && cross.normalize().dot(n).abs() > 1.0 - 1e-6 {
             (f.edge_a, f.edge_b) = (ea * cross.dot(n).signum(), eb);
         } else {
-            // One edge at most, and only if the normal is square to it: degenerate shapes may touch otherwise.
+            // One edge at most, and only if the normal is square to it: degenerate shapes may touch
+            // otherwise.
             let along = if of_a == 1 { wa } else { wb };
             let square = along.dot(n).abs() < 1e-3;
             if square {
@@ -335,8 +336,8 @@ pub fn convex_convex<T: Real>(
     convex_at(a.kind, a.size, pose_a, b.kind, b.size, pose_b, features)
 }
 
-/// Pullback of [`convex_convex`], the features held constant: cotangents of both sizes and poses, (size, pose)
-/// each.
+/// Pullback of [`convex_convex`], the features held constant: cotangents of both sizes and poses, (size,
+/// pose) each.
 pub fn convex_convex_vjp<T: Real>(
     a: Collider<T>,
     pose_a: Transform<T>,

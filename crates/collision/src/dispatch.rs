@@ -1,10 +1,10 @@
-//! One door to the narrow phase: [`collide`] fills the slots of any pair, [`collide_vjp`] pulls their cotangents
-//! back.
+//! One door to the narrow phase: [`collide`] fills the slots of any pair, [`collide_vjp`] pulls their
+//! cotangents back.
 //!
-//! Kinds decide the code path, so a batch of lanes walks one path. Pairs are sorted as [`Kind`] is; in the other
-//! order the normals are flipped. Poses are [`Transform`]s, matrix and position, not quaternions: kinematics hands
-//! matrices out, no pair reads a quaternion, and [`Transform::from_quat_vjp`] closes the chain once per body, not
-//! once per pair.
+//! Kinds decide the code path, so a batch of lanes walks one path. Pairs are sorted as [`Kind`] is; in the
+//! other order the normals are flipped. Poses are [`Transform`]s, matrix and position, not quaternions:
+//! kinematics hands matrices out, no pair reads a quaternion, and [`Transform::from_quat_vjp`] closes the
+//! chain once per body, not once per pair.
 
 use pullback_math::{Real, Transform, Vec3};
 
@@ -57,7 +57,8 @@ pub fn max_contacts(a: Kind, b: Kind) -> usize {
     }
 }
 
-/// Fills the first slots of `out` with the contacts of a pair, normals from `a` to `b`; returns how many slots.
+/// Fills the first slots of `out` with the contacts of a pair, normals from `a` to `b`; returns how many
+/// slots.
 ///
 /// ```
 /// use pullback_math::{Mat3, Transform, Vec3};

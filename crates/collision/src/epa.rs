@@ -1,18 +1,18 @@
 //! Depth of overlap between convex cores: the expanding polytope of van den Bergen (2001).
 //!
-//! From a tetrahedron of support points around the origin, the face nearest to the origin is pushed out to the
-//! support plane until that gains less than [`TOLERANCE`]. Arrays have fixed size; when they are full, the best
-//! face so far is the answer. Flat differences (cores without volume that touch) have depth zero along the normal
-//! of what there is.
+//! From a tetrahedron of support points around the origin, the face nearest to the origin is pushed out to
+//! the support plane until that gains less than [`TOLERANCE`]. Arrays have fixed size; when they are full,
+//! the best face so far is the answer. Flat differences (cores without volume that touch) have depth zero
+//! along the normal of what there is.
 
 use pullback_math::Vec3;
 
 use super::gjk::{Simplex, nearest_on_triangle};
 use super::support::{Core, Vertex, Witness, difference};
 
-/// Gain relative to the size of the shapes below which a face counts as the boundary. Polytopes end exactly; curved
-/// shapes are refined by Newton's method afterwards, and finer triangles than this (10⁻⁵) would lose their normals
-/// to round-off.
+/// Gain relative to the size of the shapes below which a face counts as the boundary. Polytopes end exactly;
+/// curved shapes are refined by Newton's method afterwards, and finer triangles than this (10⁻⁵) would lose
+/// their normals to round-off.
 const TOLERANCE: f64 = 1e-9;
 const VERTICES: usize = 192;
 const FACES: usize = 2 * VERTICES;
@@ -161,7 +161,8 @@ pub(super) fn penetration(a: &Core, b: &Core, simplex: &Simplex) -> Witness {
         // Positive volume: vertex 3 is on the side of the normal of 012.
         polytope.add_face(if volume > 0.0 { [i, k, j] } else { [i, j, k] });
     }
-    // The height of the support plane over any face bounds the depth from above; the lowest bound is the answer.
+    // The height of the support plane over any face bounds the depth from above; the lowest bound is the
+    // answer.
     let mut face = polytope.nearest();
     let (mut best, mut bound) = (face, f64::INFINITY);
     for _ in 0..VERTICES {

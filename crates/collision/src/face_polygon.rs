@@ -13,8 +13,8 @@ const RIM: usize = 8;
 /// Sine of the lean up to which a cylinder stands on its cap, not on its rim.
 pub(super) const STANDING: f64 = 0.01;
 
-/// A point of a shape: `unit` in units of its extents, plus its radius towards the other shape, square to the axis
-/// (`rim`) or in all directions (`ball`).
+/// A point of a shape: `unit` in units of its extents, plus its radius towards the other shape, square to the
+/// axis (`rim`) or in all directions (`ball`).
 #[derive(Clone, Copy, Default)]
 pub(super) struct FacePoint {
     pub unit: Vec3<f64>,
@@ -45,12 +45,14 @@ fn sign(x: f64) -> f64 {
     if x < 0.0 { -1.0 } else { 1.0 }
 }
 
-/// The face of a hull that a plane square to n, let down on it and tilted as little as it takes, comes to rest on.
+/// The face of a hull that a plane square to n, let down on it and tilted as little as it takes, comes to
+/// rest on.
 fn hull_face(core: &Core, n: Vec3<f64>) -> Option<Vec3<f64>> {
     let vertices = || core.collider.hull.iter().map(|&i| core.collider.vertices[i]);
     let top = core.local_support(n);
     let tiny = 1e-9 * core.collider.bounding_radius();
-    // The vertex with the least fall from the top, then the least fall on either side of the edge between them.
+    // The vertex with the least fall from the top, then the least fall on either side of the edge between
+    // them.
     let fall = |w: Vec3<f64>, n: Vec3<f64>, along: Vec3<f64>| {
         let d = w - top;
         let d = d - along * along.dot(d);

@@ -2,7 +2,8 @@
 //! simplex that see the origin searched one by one (Ericson, *Real-Time Collision Detection*, §9.5).
 //!
 //! Runs in `f64` on one environment, without allocation. Stops when the support plane proves the distance to
-//! [`TOLERANCE`] or brings no new vertex; when the origin is inside, the simplex goes on to [`epa`](super::epa).
+//! [`TOLERANCE`] or brings no new vertex; when the origin is inside, the simplex goes on to
+//! [`epa`](super::epa).
 
 use pullback_math::Vec3;
 
@@ -45,8 +46,8 @@ fn nearest_on_segment(a: Vec3<f64>, b: Vec3<f64>) -> f64 {
     if d.norm_squared() > 0.0 { (-a.dot(d) / d.norm_squared()).clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// Weights of the point of triangle abc nearest to the origin: inside if the origin projects there, else the best
-/// edge, which also serves triangles without area.
+/// Weights of the point of triangle abc nearest to the origin: inside if the origin projects there, else the
+/// best edge, which also serves triangles without area.
 pub(super) fn nearest_on_triangle(a: Vec3<f64>, b: Vec3<f64>, c: Vec3<f64>) -> [f64; 3] {
     let n = (b - a).cross(c - a);
     let area = n.norm_squared();

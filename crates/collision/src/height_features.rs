@@ -1,5 +1,5 @@
-//! Where a shape touches terrain, in one environment: which triangles its points are over, which edges and peaks
-//! poke into it. See [`heightfield`](super::heightfield) for what the slots mean.
+//! Where a shape touches terrain, in one environment: which triangles its points are over, which edges and
+//! peaks poke into it. See [`heightfield`](super::heightfield) for what the slots mean.
 
 use pullback_math::{Real, Transform, Vec3};
 

@@ -1,7 +1,7 @@
 //! Triangles of terrain: where they are, which is under a point, where the surface bends outwards.
 //!
-//! The cell between columns c, c + 1 and rows r, r + 1 is cut along the diagonal from (c, r) to (c + 1, r + 1), as
-//! MuJoCo cuts it. All on `f64`, in the frame of the terrain, m.
+//! The cell between columns c, c + 1 and rows r, r + 1 is cut along the diagonal from (c, r) to (c + 1, r +
+//! 1), as MuJoCo cuts it. All on `f64`, in the frame of the terrain, m.
 
 use pullback_math::Vec3;
 
@@ -76,7 +76,8 @@ impl Terrain<'_> {
         let n = self.normal(t);
         Some((x - self.corners(t)[0]).dot(n) / n.z)
     }
-    /// Hands every triangle within the box from `min` to `max` to `visit`, row by row; heights are not looked at.
+    /// Hands every triangle within the box from `min` to `max` to `visit`, row by row; heights are not looked
+    /// at.
     pub fn for_each(&self, min: Vec3<f64>, max: Vec3<f64>, mut visit: impl FnMut(Triangle)) {
         let (low, high) = (self.cells(min), self.cells(max));
         let range = |i: usize, cells: usize| {
@@ -119,8 +120,8 @@ impl Terrain<'_> {
             }
         })
     }
-    /// Whether the surface at p is an edge or peak that n supports: all of it near p lies below the plane square to n
-    /// through p, and no triangle lies in that plane.
+    /// Whether the surface at p is an edge or peak that n supports: all of it near p lies below the plane
+    /// square to n through p, and no triangle lies in that plane.
     pub fn pokes(&self, p: Vec3<f64>, n: Vec3<f64>) -> bool {
         let scale = self.size.x.max(self.size.y);
         if self.clearance(p).is_none_or(|height| height.abs() > 1e-7 * scale) {

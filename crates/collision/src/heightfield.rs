@@ -1,16 +1,16 @@
 //! Terrain over a grid against every solid shape.
 //!
-//! MuJoCo makes each half cell a prism and collides it as a convex solid (`mjc_ConvexHField`). Neighbours then report
-//! the same touch several times, which a penalty force adds up, and prisms deep in a shape push it sideways. Here
-//! contacts are split by what touches instead:
+//! MuJoCo makes each half cell a prism and collides it as a convex solid (`mjc_ConvexHField`). Neighbours
+//! then report the same touch several times, which a penalty force adds up, and prisms deep in a shape push
+//! it sideways. Here contacts are split by what touches instead:
 //!
 //! | slots | what touches | how |
 //! |---|---|---|
 //! | faces | a point of the shape and a triangle | as the shape against the plane of that triangle, upwards only |
 //! | pokes | an edge or peak that bends outwards and the shape | the prism under it, by GJK and EPA |
 //!
-//! A poke counts if its normal lies between those of the triangles that meet there, so no touch is found twice and
-//! flat ground behaves as a plane, wherever the grid lines run.
+//! A poke counts if its normal lies between those of the triangles that meet there, so no touch is found
+//! twice and flat ground behaves as a plane, wherever the grid lines run.
 //!
 //! | shape | faces | pokes |
 //! |---|---|---|
@@ -20,12 +20,13 @@
 //! | box | 8: the corners | 4 |
 //! | mesh | 8: the vertices with the least height over the ground | 4 |
 //!
-//! Of more pokes the deepest are kept. Triangles and pokes are chosen on primal values, one lane at a time; the
-//! pullback is exact at fixed features and includes the sizes of the terrain (its widths and its elevation).
+//! Of more pokes the deepest are kept. Triangles and pokes are chosen on primal values, one lane at a time;
+//! the pullback is exact at fixed features and includes the sizes of the terrain (its widths and its
+//! elevation).
 //!
-//! Limits: where a point passes from one triangle to the next at depth d, the distance jumps by d times the change of
-//! the normal's z. Walls at the border hold nothing but their upper edge. A straight edge that lies along a ridge is
-//! held at one point of it. Points below the base are free.
+//! Limits: where a point passes from one triangle to the next at depth d, the distance jumps by d times the
+//! change of the normal's z. Walls at the border hold nothing but their upper edge. A straight edge that lies
+//! along a ridge is held at one point of it. Points below the base are free.
 
 use pullback_math::{Mat3, Real, Transform, Vec3, differentiable};
 

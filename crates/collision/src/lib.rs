@@ -1,9 +1,9 @@
 //! Where shapes touch: a broad phase that lists pairs and a narrow phase that hands out contacts, not forces.
 //!
-//! Contact models read [`Contact`]s: a position, a normal from the first shape to the second, a signed distance.
-//! Each pair of kinds fills a fixed number of slots ([`max_contacts`]), so that lanes of environments share one
-//! path; an empty slot has a distance of [`INACTIVE`] or more. Every function has its `_vjp` with respect to both
-//! poses and sizes.
+//! Contact models read [`Contact`]s: a position, a normal from the first shape to the second, a signed
+//! distance. Each pair of kinds fills a fixed number of slots ([`max_contacts`]), so that lanes of
+//! environments share one path; an empty slot has a distance of [`INACTIVE`] or more. Every function has its
+//! `_vjp` with respect to both poses and sizes.
 //!
 //! | module | what |
 //! |---|---|
@@ -25,17 +25,17 @@
 //!
 //! # Method
 //!
-//! Discrete choices (which face, which vertex, which end) are made on primal values in `f64`, one lane at a time,
-//! and are constants of the differentiation. The geometry at these features is then evaluated on `T`. Where a
-//! feature point solves an equation, one Newton step from its primal value, with the derivative matrix held
-//! constant, gives the exact first derivative by the implicit function theorem; second derivatives through such
-//! steps are not exact.
+//! Discrete choices (which face, which vertex, which end) are made on primal values in `f64`, one lane at a
+//! time, and are constants of the differentiation. The geometry at these features is then evaluated on `T`.
+//! Where a feature point solves an equation, one Newton step from its primal value, with the derivative
+//! matrix held constant, gives the exact first derivative by the implicit function theorem; second
+//! derivatives through such steps are not exact.
 //!
 //! # Limits
 //!
-//! Planes and heightfields do not collide with each other, and tori only with spheres. Switching features keeps distances
-//! continuous, except that a capsule whose axis pierces a box is measured by its deepest point; normals and
-//! positions may jump.
+//! Planes and heightfields do not collide with each other, and tori only with spheres. Switching features
+//! keeps distances continuous, except that a capsule whose axis pierces a box is measured by its deepest
+//! point; normals and positions may jump.
 
 pub mod box_box;
 pub mod broad_phase;

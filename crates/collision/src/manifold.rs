@@ -1,20 +1,22 @@
-//! Several contacts where a flat face of a convex shape meets another: cylinders, boxes, meshes and capsules that rest on
-//! each other do so on a polygon, not on one wandering point.
+//! Several contacts where a flat face of a convex shape meets another: cylinders, boxes, meshes and capsules
+//! that rest on each other do so on a polygon, not on one wandering point.
 //!
-//! 1. GJK and EPA give the normal. The face nearest to it, of the shape whose face separates the pair better, is the
-//!    reference.
-//! 2. The face of the other shape that looks at it is clipped to its sides (Sutherland and Hodgman 1974). Each corner of
-//!    the result is a slot: gap along the reference normal. Of more corners than slots, evenly many are left out.
-//! 3. It must separate the pair as the normal of EPA does or nearly be that normal, and the smallest gap must be that
-//!    along the normal of EPA, to [`CARRIES`]; else no face carries the pair, and it has the
-//!    one contact of [`convex`](super::convex).
+//! 1. GJK and EPA give the normal. The face nearest to it, of the shape whose face separates the pair better,
+//!    is the reference.
+//! 2. The face of the other shape that looks at it is clipped to its sides (Sutherland and Hodgman 1974).
+//!    Each corner of the result is a slot: gap along the reference normal. Of more corners than slots, evenly
+//!    many are left out.
+//! 3. It must separate the pair as the normal of EPA does or nearly be that normal, and the smallest gap must
+//!    be that along the normal of EPA, to [`CARRIES`]; else no face carries the pair, and it has the one
+//!    contact of [`convex`](super::convex).
 //!
-//! A corner is a point of the other shape, moved by how far it is off the sides that hold it (none, one or two), with the
-//! inverse of their equations held constant: one Newton step, so exact first derivatives, as in
-//! [`box_box`](super::box_box). The cap of a cylinder is an octagon fixed in the body while it leans less than 0.01 rad;
-//! beyond that the lowest points of both rims stand for it, and they follow the normal.
+//! A corner is a point of the other shape, moved by how far it is off the sides that hold it (none, one or
+//! two), with the inverse of their equations held constant: one Newton step, so exact first derivatives, as
+//! in [`box_box`](super::box_box). The cap of a cylinder is an octagon fixed in the body while it leans less
+//! than 0.01 rad; beyond that the lowest points of both rims stand for it, and they follow the normal.
 //!
-//! Limits: where the lean passes 0.01 rad, depths jump by up to 8·10⁻⁴ radii. Faces of meshes have 16 corners at most.
+//! Limits: where the lean passes 0.01 rad, depths jump by up to 8·10⁻⁴ radii. Faces of meshes have 16 corners
+//! at most.
 
 use pullback_math::{Cotangent, Real, Transform, Vec3, differentiable, select};
 
@@ -49,7 +51,8 @@ pub(super) fn manifold_slots(a: Kind, b: Kind) -> usize {
 /// One corner of the clipped face.
 #[derive(Clone, Copy, Debug)]
 struct Corner<T> {
-    /// On the other shape, in units of its extents, with its radius square to the axis (`rim`) or all around (`ball`).
+    /// On the other shape, in units of its extents, with its radius square to the axis (`rim`) or all around
+    /// (`ball`).
     unit: Vec3<T>,
     rim: T,
     ball: T,
@@ -113,7 +116,8 @@ fn features_of_pair(a: &Core, b: &Core, slots: usize) -> ManifoldFeatures<f64> {
         if chosen.as_ref().is_some_and(|c| separation <= c.2 + FACE_PREFERENCE * scale) {
             continue;
         }
-        // It separates them as EPA's normal does, or nearly is that normal: what hangs over leans against an edge.
+        // It separates them as EPA's normal does, or nearly is that normal: what hangs over leans against an
+        // edge.
         let separates = separation >= best - FACE_PREFERENCE * scale;
         let parallel = (fixed.pose.direction(face) * sign - n).norm() < PARALLEL;
         if !separates && !parallel {
@@ -312,7 +316,8 @@ pub fn manifold<T: Real>(
     out.copy_from_slice(&contacts[..slots]);
 }
 
-/// Pullback of [`manifold`], the features held constant: cotangents of both sizes and poses, (size, pose) each.
+/// Pullback of [`manifold`], the features held constant: cotangents of both sizes and poses, (size, pose)
+/// each.
 pub fn manifold_vjp<T: Real>(
     a: &Collider<T>,
     pose_a: Transform<T>,

@@ -1,5 +1,6 @@
-//! The part of one shape's face that lies over a face of another, in one environment: Sutherland and Hodgman's clipping
-//! (1974) with names for the lines, so that [`manifold`](super::manifold) knows which sides hold a corner.
+//! The part of one shape's face that lies over a face of another, in one environment: Sutherland and
+//! Hodgman's clipping (1974) with names for the lines, so that [`manifold`](super::manifold) knows which
+//! sides hold a corner.
 
 use pullback_math::Vec3;
 

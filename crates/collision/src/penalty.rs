@@ -1,20 +1,20 @@
 //! The penalty law: the force of one compliant contact, with relaxed Coulomb friction.
 //!
-//! A contact of depth d pushes with ke·d along its normal and resists approach with damping; friction opposes the
-//! sliding velocity with kf·|v| up to a bound. [`ContactDamping`] chooses between two forms. One law serves robots,
-//! particles of soft bodies and point masses.
+//! A contact of depth d pushes with ke·d along its normal and resists approach with damping; friction opposes
+//! the sliding velocity with kf·|v| up to a bound. [`ContactDamping`] chooses between two forms. One law
+//! serves robots, particles of soft bodies and point masses.
 
 use pullback_math::{Cotangent, Real, Vec3, differentiable, select};
 
 /// How the damping of compliant contact sets in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContactDamping {
-    /// In proportion to depth, with friction bounded by μ·ke·depth (dFlex). The force is continuous, so gradients
-    /// converge as the step shrinks.
+    /// In proportion to depth, with friction bounded by μ·ke·depth (dFlex). The force is continuous, so
+    /// gradients converge as the step shrinks.
     #[default]
     ByDepth,
-    /// At once, with friction bounded by μ times the whole normal force (Warp). The force jumps by kd·v at touch, so
-    /// gradients of fixed steps miss how the instant of touch moves.
+    /// At once, with friction bounded by μ times the whole normal force (Warp). The force jumps by kd·v at
+    /// touch, so gradients of fixed steps miss how the instant of touch moves.
     Plain,
 }
 

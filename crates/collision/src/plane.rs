@@ -12,9 +12,9 @@
 //! | ellipsoid | 1 | the lowest, −A²n/|A n| in the body |
 //! | mesh | 8 | the lowest hull vertices, chosen on primal values and held fixed in the body |
 //!
-//! The cylinder's points are MuJoCo's (`mjc_PlaneCylinder`). They turn with the direction in which the axis leans;
-//! where it stands upright within 10⁻⁶ there is none, and the body's x axis takes its place: finite, not
-//! differentiable there.
+//! The cylinder's points are MuJoCo's (`mjc_PlaneCylinder`). They turn with the direction in which the axis
+//! leans; where it stands upright within 10⁻⁶ there is none, and the body's x axis takes its place: finite,
+//! not differentiable there.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
@@ -123,7 +123,8 @@ pub fn plane_ellipsoid<T: Real>(plane: Transform<T>, ellipsoid: Transform<T>, ra
     plane_point(plane, ellipsoid.point(-lowest))
 }
 
-/// The hull vertices nearest to the plane, lowest first, lane by lane; the second value is how many there are.
+/// The hull vertices nearest to the plane, lowest first, lane by lane; the second value is how many there
+/// are.
 pub(super) fn lowest_vertices<T: Real>(
     plane: Transform<T>,
     mesh: Transform<T>,

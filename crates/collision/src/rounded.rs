@@ -1,12 +1,12 @@
 //! Spheres and capsules among themselves: distances between points and segments.
 //!
-//! Two capsules have two slots. Slot 0 is the pair of closest points (Ericson, *Real-Time Collision Detection*,
-//! §5.1.9), which on parallel axes is not unique and near them jumps from one end of the overlap to the other. With
-//! sin² of the angle below [`PARALLEL`] it therefore moves, by a smooth step, to one end of the overlap, and slot
-//! 1, the other end, comes in: at exactly parallel axes the two ends carry the load, as in MuJoCo. Where it is not
-//! wanted, the distance of slot 1 is raised smoothly, by 2 (r₁ + r₂) or more when the axes cross, or when the
-//! overlap is a point. Inside the band the smallest distance is overestimated by at most about 10⁻⁴ L² / (8 gap)
-//! for a length L.
+//! Two capsules have two slots. Slot 0 is the pair of closest points (Ericson, *Real-Time Collision
+//! Detection*, §5.1.9), which on parallel axes is not unique and near them jumps from one end of the overlap
+//! to the other. With sin² of the angle below [`PARALLEL`] it therefore moves, by a smooth step, to one end
+//! of the overlap, and slot 1, the other end, comes in: at exactly parallel axes the two ends carry the load,
+//! as in MuJoCo. Where it is not wanted, the distance of slot 1 is raised smoothly, by 2 (r₁ + r₂) or more
+//! when the axes cross, or when the overlap is a point. Inside the band the smallest distance is
+//! overestimated by at most about 10⁻⁴ L² / (8 gap) for a length L.
 //!
 //! Coincident centres or crossing axes have no direction; the normal is then world z, with zero derivative.
 

@@ -1,9 +1,9 @@
 //! A sphere against a box and against a cylinder: signed distance of a point, exact inside and outside.
 //!
-//! In the frame of the solid the centre is clamped to it. Outside, the way to the clamped point is the normal;
-//! inside, the nearest face is. On the medial surface of the solid, where two faces are equally near, the first of
-//! x, y, z (or the side before the caps) is taken: the distance has a kink there, the normal jumps, both stay
-//! finite.
+//! In the frame of the solid the centre is clamped to it. Outside, the way to the clamped point is the
+//! normal; inside, the nearest face is. On the medial surface of the solid, where two faces are equally near,
+//! the first of x, y, z (or the side before the caps) is taken: the distance has a kink there, the normal
+//! jumps, both stay finite.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
@@ -11,8 +11,8 @@ use super::contact::{
     Contact, clamp, clamp_vjp, from_centre, from_centre_vjp, length, length_vjp, unit_or, unit_or_vjp,
 };
 
-/// From the point c to a box, in its frame: unit direction to the nearest point of the surface (outside) or away
-/// from it (inside), and the signed distance.
+/// From the point c to a box, in its frame: unit direction to the nearest point of the surface (outside) or
+/// away from it (inside), and the signed distance.
 #[differentiable]
 pub(super) fn box_gap<T: Real>(c: Vec3<T>, half: Vec3<T>) -> (Vec3<T>, T) {
     let (zero, one) = (T::zero(), T::one());

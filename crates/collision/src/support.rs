@@ -1,7 +1,7 @@
 //! Support points of convex cores in one environment: what GJK and EPA ask of a shape.
 //!
-//! Spheres and capsules are cores (a point, a segment) with a rounding radius that is added afterwards, so that
-//! they are exact and shallow overlaps never reach EPA.
+//! Spheres and capsules are cores (a point, a segment) with a rounding radius that is added afterwards, so
+//! that they are exact and shallow overlaps never reach EPA.
 
 use pullback_math::{Transform, Vec3};
 

@@ -1,7 +1,8 @@
 //! [`Batch`]: one rollout over many environments, SIMD lanes times threads.
 //!
-//! Environments are packed `T::LANES` at a time; each pack is stepped on its own, so results depend neither on
-//! the number of threads nor on the order in which packs finish. A last, partly filled pack repeats its last environment.
+//! Environments are packed `T::LANES` at a time; each pack is stepped on its own, so results depend neither
+//! on the number of threads nor on the order in which packs finish. A last, partly filled pack repeats its
+//! last environment.
 
 use pullback_math::Real;
 use rayon::prelude::*;
@@ -97,8 +98,8 @@ impl<S: System<T>, T: Real> Batch<S, T> {
         Ok(states)
     }
 
-    /// Losses and gradients of all environments into `out`. `loss` makes the loss of the pack whose first environment
-    /// it is given.
+    /// Losses and gradients of all environments into `out`. `loss` makes the loss of the pack whose first
+    /// environment it is given.
     pub fn gradients<L: Loss<T>>(
         &mut self,
         inputs: BatchInputs<'_>,
@@ -138,7 +139,8 @@ impl<S: System<T>, T: Real> Batch<S, T> {
         results.into_iter().collect()
     }
 
-    /// Checks the lengths: one state per environment; controls and parameters for all environments or one set each.
+    /// Checks the lengths: one state per environment; controls and parameters for all environments or one set
+    /// each.
     fn check(&self, inputs: &BatchInputs<'_>) -> Result<(), StepError> {
         let layout = self.rollout.system.layout();
         let shared = |name, found: usize, one: usize| {

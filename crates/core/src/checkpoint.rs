@@ -1,9 +1,10 @@
 //! Reversing a long chain x₍ᵢ₊₁₎ = Fᵢ(xᵢ) with little memory.
 //!
-//! The pullback of step i needs xᵢ. All schedules are one two-level scheme: the chain is cut into frames of `frame`
-//! steps; the states at frame starts are kept in at most `slots` places, chosen by Griewank and Walther's binomial
-//! rule (*revolve*, ACM TOMS 26, 2000), which needs the fewest recomputed steps possible for that many slots; inside
-//! a frame all states are recomputed once and kept. Storing everything is `frame = 1, slots = steps`.
+//! The pullback of step i needs xᵢ. All schedules are one two-level scheme: the chain is cut into frames of
+//! `frame` steps; the states at frame starts are kept in at most `slots` places, chosen by Griewank and
+//! Walther's binomial rule (*revolve*, ACM TOMS 26, 2000), which needs the fewest recomputed steps possible
+//! for that many slots; inside a frame all states are recomputed once and kept. Storing everything is
+//! `frame = 1, slots = steps`.
 //!
 //! Recomputed states are the same to the last bit, so the schedule never changes a gradient.
 
@@ -25,7 +26,8 @@ pub enum Schedule {
         /// States kept at a time.
         slots: usize,
     },
-    /// Frames of many substeps: frame starts by revolve, the substeps of one frame at a time recomputed and kept.
+    /// Frames of many substeps: frame starts by revolve, the substeps of one frame at a time recomputed and
+    /// kept.
     TwoLevel {
         /// Substeps per frame.
         frame: usize,
@@ -86,8 +88,8 @@ impl Plan {
         self.states() * state_len * size_of::<T>() + self.slots * size_of::<usize>()
     }
 
-    /// Forward steps for value and gradient together, first sweep included; over `steps`, the recompute factor.
-    /// Exact when the frames are equally long.
+    /// Forward steps for value and gradient together, first sweep included; over `steps`, the recompute
+    /// factor. Exact when the frames are equally long.
     pub fn forward_steps(&self) -> usize {
         let frames = self.frames();
         if frames == 0 {

@@ -1,8 +1,8 @@
 //! Gradients of systems too large to check entry by entry: along one random direction per named quantity.
 //!
-//! y(s) = f(x + Σₖ sₖ dₖ) has as many inputs as there are directions, so the one validator serves unchanged: its adjoint is
-//! dₖ·Jᵀȳ, its forward mode one run on dual numbers per direction. A direction that mixes all entries of a quantity misses an
-//! error only where the errors of its entries cancel.
+//! y(s) = f(x + Σₖ sₖ dₖ) has as many inputs as there are directions, so the one validator serves unchanged:
+//! its adjoint is dₖ·Jᵀȳ, its forward mode one run on dual numbers per direction. A direction that mixes all
+//! entries of a quantity misses an error only where the errors of its entries cancel.
 
 use crate::gradcheck::{Differentiable, Options, Report, gradcheck};
 use crate::layout::{Layout, Section};
@@ -22,9 +22,9 @@ const LONG: usize = 16;
 /// Short slices that share a direction.
 const SHARED: usize = 16;
 
-/// One direction per long slice of state, controls (over `steps` steps) and parameters, and one per run of short ones. Entries
-/// are random, up to the largest one of their slice in `x` (a tenth of it in the state, which reacts more strongly), or 0.01 where
-/// all vanish.
+/// One direction per long slice of state, controls (over `steps` steps) and parameters, and one per run of
+/// short ones. Entries are random, up to the largest one of their slice in `x` (a tenth of it in the state,
+/// which reacts more strongly), or 0.01 where all vanish.
 pub fn random_directions(layout: &Layout, steps: usize, x: &[f64], random: &mut Random) -> Vec<Direction> {
     let mut directions: Vec<Direction> = Vec::new();
     let mut add = |vector: &str, section: &Section, first: usize, repeats: usize, scale: f64| {

@@ -1,4 +1,5 @@
-//! [`VectorField`]: continuous dynamics ẋ = f(x, u, θ, t), which an integrator turns into a [`System`](crate::System).
+//! [`VectorField`]: continuous dynamics ẋ = f(x, u, θ, t), which an integrator turns into a
+//! [`System`](crate::System).
 
 use pullback_math::Real;
 
@@ -13,8 +14,8 @@ pub trait FieldShape: Described {
         self.layout().state.len()
     }
 
-    /// For second-order systems: the number n of velocities, when the state is (q, v), the rate is (q̇, v̇) with n
-    /// entries each, and q̇ = v. Semi-implicit Euler needs it.
+    /// For second-order systems: the number n of velocities, when the state is (q, v), the rate is (q̇, v̇)
+    /// with n entries each, and q̇ = v. Semi-implicit Euler needs it.
     fn velocities(&self) -> Option<usize> {
         None
     }
@@ -34,8 +35,9 @@ pub trait FieldShape: Described {
         true
     }
 
-    /// Whether [`eval_vjp`](VectorField::eval_vjp) reads what [`eval`](VectorField::eval) left in the workspace. Integrators
-    /// then evaluate the field at a point before they pull it back there; other fields are spared that evaluation.
+    /// Whether [`eval_vjp`](VectorField::eval_vjp) reads what [`eval`](VectorField::eval) left in the
+    /// workspace. Integrators then evaluate the field at a point before they pull it back there; other fields
+    /// are spared that evaluation.
     fn vjp_follows_eval(&self) -> bool {
         false
     }
@@ -43,8 +45,8 @@ pub trait FieldShape: Described {
 
 /// Continuous dynamics ẋ = f(x, u, θ, t) with a pullback.
 ///
-/// States on a manifold (unit quaternions) are supported by [`advance`](VectorField::advance): rates live in the tangent
-/// space, may be shorter than the state, and `advance` moves along them.
+/// States on a manifold (unit quaternions) are supported by [`advance`](VectorField::advance): rates live in
+/// the tangent space, may be shorter than the state, and `advance` moves along them.
 pub trait VectorField<T: Real>: FieldShape + Send + Sync {
     /// Scratch memory.
     type Workspace: Workspace;
@@ -54,8 +56,8 @@ pub trait VectorField<T: Real>: FieldShape + Send + Sync {
 
     /// g(x, u, θ, t), one value per guard; f is smooth as long as no guard changes sign.
     ///
-    /// Adaptive solves end a step where a guard changes sign, hold the side of every guard fixed inside a step, and carry
-    /// the gradient exactly across, even where f jumps. Fixed steps do not look at guards.
+    /// Adaptive solves end a step where a guard changes sign, hold the side of every guard fixed inside a
+    /// step, and carry the gradient exactly across, even where f jumps. Fixed steps do not look at guards.
     fn guard(&self, _at: Point<'_, T>, _time: T, _guards: &mut [T]) {}
 
     /// The pullback of [`guard`](VectorField::guard): *adds* to `bars` and returns the cotangent of the time.
@@ -72,7 +74,8 @@ pub trait VectorField<T: Real>: FieldShape + Send + Sync {
 
     /// The pullback of [`eval`](VectorField::eval): *adds* to `bars` and returns the cotangent of the time.
     ///
-    /// Where [`vjp_follows_eval`](FieldShape::vjp_follows_eval), the last evaluation with `ws` was at the same point.
+    /// Where [`vjp_follows_eval`](FieldShape::vjp_follows_eval), the last evaluation with `ws` was at the
+    /// same point.
     fn eval_vjp(
         &self,
         ws: &mut Self::Workspace,
@@ -107,14 +110,15 @@ pub trait VectorField<T: Real>: FieldShape + Send + Sync {
         }
     }
 
-    /// The inverse of dexp, on curved spaces: turns the rate at x ⊕ h·increment into the rate of the coordinates
-    /// h·increment, in place. With it Runge-Kutta methods keep their order (Munthe-Kaas, BIT 38, 1998); without it they
-    /// fall back to second order.
+    /// The inverse of dexp, on curved spaces: turns the rate at x ⊕ h·increment into the rate of the
+    /// coordinates h·increment, in place. With it Runge-Kutta methods keep their order (Munthe-Kaas, BIT 38,
+    /// 1998); without it they fall back to second order.
     #[inline(always)]
     fn dexp_inverse(&self, _increment: &[T], _h: T, _rate: &mut [T]) {}
 
-    /// The pullback of [`dexp_inverse`](VectorField::dexp_inverse) at the rate it was given: `rate_bar` comes in as the
-    /// cotangent of the result and goes out as that of `rate`; *adds* to the cotangent of the increment.
+    /// The pullback of [`dexp_inverse`](VectorField::dexp_inverse) at the rate it was given: `rate_bar` comes
+    /// in as the cotangent of the result and goes out as that of `rate`; *adds* to the cotangent of the
+    /// increment.
     #[inline(always)]
     fn dexp_inverse_vjp(
         &self,

@@ -5,8 +5,8 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Writes to a temporary name in the same folder and renames, so that no reader, and no reader after a crash, sees half
-/// a file.
+/// Writes to a temporary name in the same folder and renames, so that no reader, and no reader after a crash,
+/// sees half a file.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();

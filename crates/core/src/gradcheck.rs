@@ -2,11 +2,12 @@
 //!
 //! For random output cotangents ȳ, entry i of the adjoint Jᵀȳ is compared with ȳ·(J eᵢ), where J eᵢ comes
 //! once from [`Dual`](pullback_math::Dual) numbers and once from Ridders' extrapolated central differences.
-//! The three come from three code paths, and the validator refuses a comparison that proves nothing: paths that
-//! were not run, gradients that are all zero, values that differ between the paths.
+//! The three come from three code paths, and the validator refuses a comparison that proves nothing: paths
+//! that were not run, gradients that are all zero, values that differ between the paths.
 //!
-//! Error of an entry: |a − b| / max(|a|, |b|, 10⁻³ · largest entry of its group, 10⁻⁶ · largest entry), so that
-//! quantities of different units (groups) do not hide each other and round-off of a vanishing entry is not an error.
+//! Error of an entry: |a − b| / max(|a|, |b|, 10⁻³ · largest entry of its group, 10⁻⁶ · largest entry), so
+//! that quantities of different units (groups) do not hide each other and round-off of a vanishing entry is
+//! not an error.
 //!
 //! Limitation: a finite difference straddling a kink (contact switching on) has no limit. Ridders' error
 //! estimate shows that, or left and right slopes whose gap does not shrink with the step; such entries are

@@ -1,8 +1,9 @@
 //! [`InputMap`]: from the variables of a search to the inputs of a rollout, and cotangents back.
 //!
-//! A variable need not be an entry of the inputs. [`LinearMap`] makes entries weighted sums of variables, so that one
-//! stiffness holds for two thousand particles; [`Transformed`] puts a [`Transform`] before any map, so that a mass is
-//! searched by its logarithm. Objectives, planners and identification read inputs through such a map.
+//! A variable need not be an entry of the inputs. [`LinearMap`] makes entries weighted sums of variables, so
+//! that one stiffness holds for two thousand particles; [`Transformed`] puts a [`Transform`] before any map,
+//! so that a mass is searched by its logarithm. Objectives, planners and identification read inputs through
+//! such a map.
 
 use std::borrow::Cow;
 
@@ -109,8 +110,8 @@ impl LinearMap {
         map
     }
 
-    /// One variable per entry matched by `pattern`, such as `state.angle[0], params.*.mass, control.torque`, with the
-    /// layout's bounds; variables start at `base`, which spans `steps` steps.
+    /// One variable per entry matched by `pattern`, such as `state.angle[0], params.*.mass, control.torque`,
+    /// with the layout's bounds; variables start at `base`, which spans `steps` steps.
     pub fn select(
         layout: &Layout,
         steps: usize,
@@ -243,7 +244,8 @@ pub struct Transformed<M> {
 }
 
 impl<M: InputMap> Transformed<M> {
-    /// Puts one transform before each variable of `map`; bounds and starts are those of `map` seen through them.
+    /// Puts one transform before each variable of `map`; bounds and starts are those of `map` seen through
+    /// them.
     pub fn new(map: M, transforms: Vec<Transform>) -> Result<Self, ConfigError> {
         if transforms.len() != map.variables().len() {
             let (given, wanted) = (transforms.len(), map.variables().len());

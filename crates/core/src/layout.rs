@@ -147,8 +147,9 @@ impl Section {
         Ok(())
     }
 
-    /// Indices of all entries whose slice name or entry name matches a pattern of names, `*` (any run of characters)
-    /// and `?` (one character); several patterns are separated by commas. A pattern that matches nothing is an error.
+    /// Indices of all entries whose slice name or entry name matches a pattern of names, `*` (any run of
+    /// characters) and `?` (one character); several patterns are separated by commas. A pattern that matches
+    /// nothing is an error.
     ///
     /// ```
     /// use pullback_core::layout::{Layout, Slice};
@@ -250,7 +251,8 @@ impl LayoutBuilder {
         let result = self.layout.params.push(slice);
         self.keep(result)
     }
-    /// Appends a block to the parameters and returns its place; its slices must have as many entries as the block.
+    /// Appends a block to the parameters and returns its place; its slices must have as many entries as the
+    /// block.
     pub fn param_block<B: Rescale>(&mut self, slices: impl IntoIterator<Item = Slice>) -> Block<B> {
         let Range { start, end } = self.param_ranges(slices);
         let found = end - start;

@@ -1,7 +1,8 @@
 //! Systems, integrators, adjoints, rollouts, batches, and the gradient validator.
 //!
-//! Three traits carry everything: [`System`] (a discrete step with its pullback), [`VectorField`] (continuous dynamics,
-//! which [`Integrated`] turns into a system) and [`Loss`](rollout::Loss) (read along a [`Rollout`]).
+//! Three traits carry everything: [`System`] (a discrete step with its pullback), [`VectorField`] (continuous
+//! dynamics, which [`Integrated`] turns into a system) and [`Loss`](rollout::Loss) (read along a
+//! [`Rollout`]).
 
 extern crate self as pullback_core;
 

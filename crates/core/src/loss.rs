@@ -58,10 +58,11 @@ impl<T: Real> Loss<T> for FinalState {
     }
 }
 
-/// A loss over frames of `times` steps each, read along a rollout of single steps: it sees the starts of frames and the end.
+/// A loss over frames of `times` steps each, read along a rollout of single steps: it sees the starts of
+/// frames and the end.
 ///
-/// With [`Repeated`](crate::Repeated) a rollout keeps the states of frames; without it, and with this, its schedule decides what
-/// is kept.
+/// With [`Repeated`](crate::Repeated) a rollout keeps the states of frames; without it, and with this, its
+/// schedule decides what is kept.
 #[derive(Clone, Debug)]
 pub struct Framed<L> {
     /// The loss over frames.

@@ -87,8 +87,8 @@ impl<S> Rollout<S> {
         self.plan
     }
 
-    /// Peak heap bytes of [`Rollout::gradient`], known before it runs; an adaptive integrator keeps its accepted inner
-    /// steps on top of that, whose number only the run can tell.
+    /// Peak heap bytes of [`Rollout::gradient`], known before it runs; an adaptive integrator keeps its
+    /// accepted inner steps on top of that, whose number only the run can tell.
     pub fn predict_bytes<T: Real>(&self) -> usize
     where
         S: System<T>,

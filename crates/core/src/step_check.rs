@@ -63,7 +63,8 @@ where
     gradcheck(&map, &[at.state, at.control, at.params].concat(), options)
 }
 
-/// Checks one step at a point along one random direction per slice of the layout, for systems too large for [`check_step`].
+/// Checks one step at a point along one random direction per slice of the layout, for systems too large for
+/// [`check_step`].
 pub fn check_step_along<S>(system: &S, at: Point<'_, f64>, options: &Options) -> Report
 where
     S: System<f64> + System<Dual<f64>>,
@@ -120,7 +121,8 @@ impl<S: System<f64> + System<Dual<f64>>> Differentiable for StepMap<'_, S> {
     }
 }
 
-/// Checks the gradient of a loss over a whole rollout, with respect to initial state, all controls and every parameter.
+/// Checks the gradient of a loss over a whole rollout, with respect to initial state, all controls and every
+/// parameter.
 pub fn check_rollout<S, L>(rollout: &Rollout<S>, inputs: &Inputs<f64>, loss: &L, options: &Options) -> Report
 where
     S: System<f64> + System<Dual<f64>>,
@@ -130,8 +132,8 @@ where
     gradcheck(&map, &joined(inputs), options)
 }
 
-/// Checks the gradient of a loss over a rollout along one random direction per slice of the layout, for systems too large for
-/// [`check_rollout`].
+/// Checks the gradient of a loss over a rollout along one random direction per slice of the layout, for
+/// systems too large for [`check_rollout`].
 pub fn check_rollout_along<S, L>(
     rollout: &Rollout<S>,
     inputs: &Inputs<f64>,

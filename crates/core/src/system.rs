@@ -35,8 +35,8 @@ impl Info {
 
 /// A discrete-time differentiable system.
 ///
-/// The state is complete: a step depends on its arguments alone, never on what the workspace saw before. `next` must
-/// come out the same to the last bit whether or not gradients are asked for afterwards.
+/// The state is complete: a step depends on its arguments alone, never on what the workspace saw before.
+/// `next` must come out the same to the last bit whether or not gradients are asked for afterwards.
 pub trait System<T: Real>: Described + Send + Sync {
     /// Scratch memory.
     type Workspace: Workspace;

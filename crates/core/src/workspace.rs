@@ -1,7 +1,7 @@
 //! [`Workspace`]: scratch memory that knows its size.
 //!
-//! `#[derive(Workspace)]` sums over fields. The elements of a `Vec` and plain fields must be `Copy`: such a type owns no
-//! heap memory, so what is counted is all there is.
+//! `#[derive(Workspace)]` sums over fields. The elements of a `Vec` and plain fields must be `Copy`: such a
+//! type owns no heap memory, so what is counted is all there is.
 
 /// Scratch memory of a system, allocated once so that a step allocates nothing.
 #[diagnostic::on_unimplemented(

@@ -1,4 +1,5 @@
-//! How far the generated pullbacks are from hand-written ones: `cargo run --release -p pullback-macros --example ratio`.
+//! How far the generated pullbacks are from hand-written ones:
+//! `cargo run --release -p pullback-macros --example ratio`.
 //!
 //! Both pull the same cotangent back through the same function; the ratio of their times should be near one.
 

@@ -1,8 +1,8 @@
 //! Lowering, part 5: branches and loops.
 //!
-//! A branch is lowered twice from the same state; every variable that then stands for different values gets a merge.
-//! A loop body is lowered until what it carries is stable: a variable is carried if an iteration changes it, and a
-//! carried variable is active if it starts or ends active.
+//! A branch is lowered twice from the same state; every variable that then stands for different values gets a
+//! merge. A loop body is lowered until what it carries is stable: a variable is carried if an iteration
+//! changes it, and a carried variable is active if it starts or ends active.
 
 use std::collections::BTreeMap;
 
@@ -126,7 +126,8 @@ impl Lower {
             let inits = self.present();
             let start = self.values.len();
 
-            // The loop variable and the carried variables have values of their own at the start of an iteration.
+            // The loop variable and the carried variables have values of their own at the start of an
+            // iteration.
             self.scopes.push(Vec::new());
             let index_name = match index {
                 Some(ident) => self.names.version(ident),

@@ -1,7 +1,8 @@
 //! The cotangents during the reverse sweep: which exist, what they are called, which parts are still zero.
 //!
-//! The first contribution to a cotangent is its value, later ones are added: `0 + x` is not free in floating point.
-//! A contribution to a part of a value (`a.x`, `a[0]`) starts from zeros, and overwrites parts known to be zero.
+//! The first contribution to a cotangent is its value, later ones are added: `0 + x` is not free in floating
+//! point. A contribution to a part of a value (`a.x`, `a[0]`) starts from zeros, and overwrites parts known
+//! to be zero.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -88,8 +89,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a first contribution here may bind the cotangent. If not, because it must outlive iterations of a loop,
-    /// the outermost such loop is told to declare it before.
+    /// Whether a first contribution here may bind the cotangent. If not, because it must outlive iterations
+    /// of a loop, the outermost such loop is told to declare it before.
     pub fn may_start(&mut self, value: ValueId) -> bool {
         if self.touched(value) {
             return false;

@@ -95,7 +95,8 @@ pub fn cotangent(input: TokenStream, math: &TokenStream) -> Result<TokenStream, 
     })
 }
 
-/// The scalar of `Flat`: `#[cotangent(scalar = f64)]`, or the first type parameter that is unbounded or `Real`.
+/// The scalar of `Flat`: `#[cotangent(scalar = f64)]`, or the first type parameter that is unbounded or
+/// `Real`.
 fn scalar(input: &DeriveInput) -> Result<Option<Type>, Error> {
     let mut named = None;
     for attribute in input.attrs.iter().filter(|a| a.path().is_ident("cotangent")) {

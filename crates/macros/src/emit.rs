@@ -33,8 +33,8 @@ pub fn differentiable(args: TokenStream, item: TokenStream, math: &TokenStream) 
     quote!(#function #generated)
 }
 
-/// A `macro_rules!` argument arrives in an invisible group, which the compiler drops when it takes the function back:
-/// `$a * b` with `x + y` for `$a` would become `x + y * b`. Parentheses hold it together.
+/// A `macro_rules!` argument arrives in an invisible group, which the compiler drops when it takes the
+/// function back: `$a * b` with `x + y` for `$a` would become `x + y * b`. Parentheses hold it together.
 struct Regroup;
 
 impl VisitMut for Regroup {

@@ -1,5 +1,6 @@
-//! Golden expansions: each `tests/expansions/NAME.rs` holds a function, `NAME.expanded.rs` the pullback written for
-//! it. `UPDATE_EXPANSIONS=1 cargo test -p pullback-macros` rewrites the latter; read the difference before committing.
+//! Golden expansions: each `tests/expansions/NAME.rs` holds a function, `NAME.expanded.rs` the pullback
+//! written for it. `UPDATE_EXPANSIONS=1 cargo test -p pullback-macros` rewrites the latter; read the
+//! difference before committing.
 
 use std::path::Path;
 

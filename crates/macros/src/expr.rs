@@ -1,5 +1,5 @@
-//! Lowering, part 3: expressions. An expression without active operands is kept as the user wrote it; an active one
-//! becomes one instruction per operation, each with the [`Rule`] that pulls its cotangent back.
+//! Lowering, part 3: expressions. An expression without active operands is kept as the user wrote it; an
+//! active one becomes one instruction per operation, each with the [`Rule`] that pulls its cotangent back.
 
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;

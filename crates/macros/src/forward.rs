@@ -1,7 +1,8 @@
-//! The forward sweep: the user's computation as single assignments, without what the reverse sweep never reads.
+//! The forward sweep: the user's computation as single assignments, without what the reverse sweep never
+//! reads.
 //!
-//! Blocks are written from the end, with the set of names needed after each point, so that an unused result costs
-//! nothing: for `g(x) * y` the product itself is not computed again, only its operands.
+//! Blocks are written from the end, with the set of names needed after each point, so that an unused result
+//! costs nothing: for `g(x) * y` the product itself is not computed again, only its operands.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,8 +24,8 @@ pub struct Forward<'a> {
 }
 
 impl Forward<'_> {
-    /// The instructions whose results are needed; adds what they read to `needed`. With `record`, loops keep the
-    /// carried values of each iteration for the reverse sweep in the same scope.
+    /// The instructions whose results are needed; adds what they read to `needed`. With `record`, loops keep
+    /// the carried values of each iteration for the reverse sweep in the same scope.
     pub fn block(&self, instrs: &[Instr], needed: &mut Needed, record: bool) -> TokenStream {
         let mut written: Vec<TokenStream> =
             instrs.iter().rev().filter_map(|instr| self.instr(instr, needed, record)).collect();

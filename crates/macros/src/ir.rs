@@ -1,8 +1,9 @@
 //! The intermediate form: single-assignment values in structured blocks.
 //!
-//! Lowering turns the user's function into a list of [`Instr`]uctions. Each defines a [`Value`] once; an assignment
-//! to a `let mut` variable defines a new value, so whatever the reverse sweep needs is still there. Control flow stays
-//! nested: an [`IfNode`] merges what its branches changed, a [`ForNode`] carries what its body changed.
+//! Lowering turns the user's function into a list of [`Instr`]uctions. Each defines a [`Value`] once; an
+//! assignment to a `let mut` variable defines a new value, so whatever the reverse sweep needs is still
+//! there. Control flow stays nested: an [`IfNode`] merges what its branches changed, a [`ForNode`] carries
+//! what its body changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -1,5 +1,6 @@
-//! Lowering, part 1: scopes and statements. Turns the user's body into single-assignment instructions and, as it
-//! goes, decides what is active: a value is active if an active operand reaches it through a differentiable operation.
+//! Lowering, part 1: scopes and statements. Turns the user's body into single-assignment instructions and, as
+//! it goes, decides what is active: a value is active if an active operand reaches it through a
+//! differentiable operation.
 
 use proc_macro2::Ident;
 use quote::{ToTokens, quote};
@@ -83,8 +84,8 @@ impl Lower {
         out
     }
 
-    /// An operand that may be written twice, in the forward and in the reverse sweep, without computing it twice.
-    /// Places stay as they are: they may be behind a reference and not `Copy`.
+    /// An operand that may be written twice, in the forward and in the reverse sweep, without computing it
+    /// twice. Places stay as they are: they may be behind a reference and not `Copy`.
     pub fn reusable(&mut self, operand: Operand) -> Operand {
         match operand {
             Operand::Inactive(expr) if !is_place(&expr) => {

@@ -14,8 +14,8 @@ pub fn core() -> TokenStream {
     path("pullback-core", &["pullback"], "core")
 }
 
-/// The crate called `name` if the caller depends on it; else the module that the first of `facades` among the caller's
-/// dependencies re-exports it as.
+/// The crate called `name` if the caller depends on it; else the module that the first of `facades` among the
+/// caller's dependencies re-exports it as.
 fn path(name: &str, facades: &[&str], module: &str) -> TokenStream {
     let ident = |name: &str| Ident::new(&name.replace('-', "_"), Span::call_site());
     let (own, module) = (ident(name), ident(module));

@@ -1,5 +1,5 @@
-//! Lowering, part 4: expressions that no cotangent passes (conditions, indices, bounds, `constant(...)`). They are
-//! kept as the user wrote them, with each variable replaced by the name of its present value.
+//! Lowering, part 4: expressions that no cotangent passes (conditions, indices, bounds, `constant(...)`).
+//! They are kept as the user wrote them, with each variable replaced by the name of its present value.
 
 use syn::visit_mut::{self, VisitMut};
 use syn::{Error, Expr, FieldValue, Stmt};

@@ -1,5 +1,5 @@
-//! The reverse sweep: instructions from last to first, each pulling the cotangent of its result back to its operands.
-//! An instruction whose result nothing flowed to writes nothing.
+//! The reverse sweep: instructions from last to first, each pulling the cotangent of its result back to its
+//! operands. An instruction whose result nothing flowed to writes nothing.
 
 use std::collections::BTreeSet;
 
@@ -153,7 +153,8 @@ impl<'a> Reverse<'a> {
         quote!(let (#(#pattern),*) = #call; #after)
     }
 
-    /// Reverses the branch that was taken. Cotangents that first appear inside are yielded, not added to zeros.
+    /// Reverses the branch that was taken. Cotangents that first appear inside are yielded, not added to
+    /// zeros.
     fn branch(&mut self, node: &IfNode) -> TokenStream {
         let flowing: Vec<_> = node.merges.iter().filter(|m| self.writer.touched(m.out)).collect();
         if flowing.is_empty() {

@@ -11,8 +11,8 @@ pub trait Cotangent: Copy {
     fn accumulate(&mut self, other: Self);
 }
 
-/// How a cotangent takes what a `_vjp` returns in one of its slots: a value of its own type, or `()` where the
-/// callee holds that argument constant. The code that `#[differentiable]` writes goes through this trait.
+/// How a cotangent takes what a `_vjp` returns in one of its slots: a value of its own type, or `()` where
+/// the callee holds that argument constant. The code that `#[differentiable]` writes goes through this trait.
 pub trait Accumulate<Slot>: Cotangent {
     /// The first contribution to the cotangent of primal `self`.
     fn start(&self, slot: Slot) -> Self;

@@ -3,8 +3,8 @@
 
 use crate::{Cotangent, Dual, Real};
 
-/// A value made of `LEN` scalars of type `T`. Implementations check the slice once, not entry by entry: each check is a
-/// branch in the middle of a kernel.
+/// A value made of `LEN` scalars of type `T`. Implementations check the slice once, not entry by entry: each
+/// check is a branch in the middle of a kernel.
 pub trait Flat<T>: Copy {
     /// How many scalars.
     const LEN: usize;
@@ -24,8 +24,8 @@ pub trait Flat<T>: Copy {
     }
 }
 
-/// A block of scalars for every scalar type: `Vec3<f64>` names the block that is a `Vec3<T>` in vectors of `T`.
-/// `#[derive(Cotangent)]` implements it for structs with one type parameter.
+/// A block of scalars for every scalar type: `Vec3<f64>` names the block that is a `Vec3<T>` in vectors of
+/// `T`. `#[derive(Cotangent)]` implements it for structs with one type parameter.
 pub trait Rescale: Flat<f64> {
     /// The same block made of `T`s.
     type With<T: Real>: Flat<T> + Cotangent;

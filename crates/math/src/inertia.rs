@@ -1,10 +1,10 @@
 //! Spatial inertia of a rigid body, from motion to momentum.
 //!
-//! Stored as the ten numbers (m, h, I): mass, first moment h = m c, and rotational inertia about the *origin of
-//! the frame*. In this form the inertia is linear in its parameters: the inertia of a composite body is a plain
-//! sum, the momentum I v is linear in the ten numbers (so their cotangents are those of system identification),
-//! and a massless body needs no division. Articulated-body sweeps add and transform inertias in every step and
-//! ask for the centre of mass almost never; [`com`](SpatialInertia::com) and
+//! Stored as the ten numbers (m, h, I): mass, first moment h = m c, and rotational inertia about the *origin
+//! of the frame*. In this form the inertia is linear in its parameters: the inertia of a composite body is a
+//! plain sum, the momentum I v is linear in the ten numbers (so their cotangents are those of system
+//! identification), and a massless body needs no division. Articulated-body sweeps add and transform inertias
+//! in every step and ask for the centre of mass almost never; [`com`](SpatialInertia::com) and
 //! [`inertia_about_com`](SpatialInertia::inertia_about_com) recover it.
 //!
 //! Singular point: a mass of exactly zero has its centre of mass at the origin, with zero pullback.

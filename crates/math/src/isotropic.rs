@@ -1,19 +1,19 @@
 //! Isotropic functions of a symmetric matrix: f(A) = V diag(f(λ)) Vᵀ, for a scalar function f.
 //!
-//! Square roots, logarithms and exponentials of strains are of this kind. With P = Vᵀ dA V, the differential is
-//! df(A) = V (D ∘ P) Vᵀ (Daleckii and Krein, 1965), Dᵢⱼ = (f(λᵢ) − f(λⱼ)) / (λᵢ − λⱼ), Dᵢᵢ = f′(λᵢ). Nothing in it
-//! depends on the choice of eigenvectors, and unlike the derivative of the eigenvectors it is finite and exact
-//! where eigenvalues coincide.
+//! Square roots, logarithms and exponentials of strains are of this kind. With P = Vᵀ dA V, the differential
+//! is df(A) = V (D ∘ P) Vᵀ (Daleckii and Krein, 1965), Dᵢⱼ = (f(λᵢ) − f(λⱼ)) / (λᵢ − λⱼ), Dᵢᵢ = f′(λᵢ).
+//! Nothing in it depends on the choice of eigenvectors, and unlike the derivative of the eigenvectors it is
+//! finite and exact where eigenvalues coincide.
 //!
-//! The quotient loses digits before its eigenvalues meet. Where they are close, either relative to their own size
-//! (|λᵢ − λⱼ| ≤ ε^¼ max(|λᵢ|, |λⱼ|)) or for f (it changes by so little that the difference is mostly round-off, while
-//! f′ is nearly straight in between), the divided difference is the mean of f′ by Gauss's three-point rule: exact
-//! to the sixth order of the gap, and f′ of the common value when they coincide. The pullback of the logarithm
-//! undoes that of the exponential to 10⁻¹¹ at any gap.
+//! The quotient loses digits before its eigenvalues meet. Where they are close, either relative to their own
+//! size (|λᵢ − λⱼ| ≤ ε^¼ max(|λᵢ|, |λⱼ|)) or for f (it changes by so little that the difference is mostly
+//! round-off, while f′ is nearly straight in between), the divided difference is the mean of f′ by Gauss's
+//! three-point rule: exact to the sixth order of the gap, and f′ of the common value when they coincide. The
+//! pullback of the logarithm undoes that of the exponential to 10⁻¹¹ at any gap.
 //!
-//! Limits: f and f′ must be finite at the eigenvalues, and f′ between close ones. f is taken as two closures, f and
-//! f′; they carry no cotangent. Dual numbers take the differential above, so forward mode is exact as well.
-//! Second derivatives (dual numbers through the pullback) are exact except where eigenvalues coincide.
+//! Limits: f and f′ must be finite at the eigenvalues, and f′ between close ones. f is taken as two closures,
+//! f and f′; they carry no cotangent. Dual numbers take the differential above, so forward mode is exact as
+//! well. Second derivatives (dual numbers through the pullback) are exact except where eigenvalues coincide.
 
 use crate::symmetric_eigen::symmetric_eigen;
 use crate::{Mat3, Real, SymMat3, Vec3};

@@ -1,7 +1,8 @@
 //! [`Real`] for SIMD lanes: one value carries 4 to 16 environments.
 //!
 //! The types are `wide`'s; its elementary functions are polynomials over the whole register. They differ from
-//! the standard library's by a few units in the last place, which is how far a lane may be from the scalar run.
+//! the standard library's by a few units in the last place, which is how far a lane may be from the scalar
+//! run.
 
 use std::ops::{BitAnd, BitOr, Not};
 

@@ -1,7 +1,7 @@
 //! 3×3 matrices, stored by columns.
 //!
-//! Columns, because M v = v.x c₀ + v.y c₁ + v.z c₂ needs no shuffles and because the columns of a rotation are
-//! the axes of the child frame seen from the parent. The flat order is column-major.
+//! Columns, because M v = v.x c₀ + v.y c₁ + v.z c₂ needs no shuffles and because the columns of a rotation
+//! are the axes of the child frame seen from the parent. The flat order is column-major.
 //!
 //! Singular point: a matrix whose determinant is below the smallest normal number has the zero matrix for its
 //! [`inverse`](Mat3::inverse), with zero pullback, so that nothing infinite leaves. Close to singular the

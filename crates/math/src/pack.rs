@@ -1,9 +1,9 @@
 //! [`Packing`]: the other use of SIMD lanes, across alike elements of one environment.
 //!
-//! Lanes of environments make a value wide from outside: `T` is then a register already. A loop over thousands of alike
-//! elements (tetrahedra, particles) of one environment can fill registers by itself: it gathers `T::WIDTH` scalars into a
-//! `T::Pack`, runs the same kernel on that, and takes the lanes out again. For a `T` that is a register already the pack
-//! is `T` itself, of width 1, so one loop serves both.
+//! Lanes of environments make a value wide from outside: `T` is then a register already. A loop over
+//! thousands of alike elements (tetrahedra, particles) of one environment can fill registers by itself: it
+//! gathers `T::WIDTH` scalars into a `T::Pack`, runs the same kernel on that, and takes the lanes out again.
+//! For a `T` that is a register already the pack is `T` itself, of width 1, so one loop serves both.
 //!
 //! ```
 //! use pullback_math::{Packing, Real};
@@ -30,8 +30,8 @@ pub trait Packing: Sized + Copy {
     fn pack_vectors(value: impl FnMut(usize) -> Vec3<Self>) -> Vec3<Self::Pack>;
     /// What place `i` holds.
     fn unpack(pack: &Self::Pack, i: usize) -> Self;
-    /// Registers of records: register r holds number r of `record(i)` at place `i`. Eight numbers at a time, because that is what
-    /// registers can transpose among themselves.
+    /// Registers of records: register r holds number r of `record(i)` at place `i`. Eight numbers at a time,
+    /// because that is what registers can transpose among themselves.
     #[inline(always)]
     fn gather<'a>(mut record: impl FnMut(usize) -> &'a [Self; RECORD]) -> [Self::Pack; RECORD]
     where

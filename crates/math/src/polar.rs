@@ -1,12 +1,12 @@
 //! Polar decomposition F = R S: the rotation nearest to F, and a symmetric stretch.
 //!
-//! R = U Vᵀ and S = V diag(σ) Vᵀ of the [singular value decomposition](crate::svd3) with rotations on both sides: R is
-//! always a rotation, and S is indefinite for an inverted F (σ₃ < 0).
+//! R = U Vᵀ and S = V diag(σ) Vᵀ of the [singular value decomposition](crate::svd3) with rotations on both
+//! sides: R is always a rotation, and S is indefinite for an inverted F (σ₃ < 0).
 //!
 //! Derivative: with P = Uᵀ dF V, dR = U X Vᵀ with the skew Xᵢⱼ = (Pᵢⱼ − Pⱼᵢ) / (σᵢ + σⱼ), and S = Rᵀ F gives
-//! dS = sym(dRᵀ F + Rᵀ dF). The differences σᵢ − σⱼ do not occur: equal singular values, the identity among them, are
-//! ordinary points. R has no derivative where σᵢ + σⱼ = 0 (rank at most one, or inverted with σ₂ = −σ₃); that Xᵢⱼ
-//! is set to 0 there, within 16 ε σ₁. At F = 0 all are, so R̄ gives nothing and S̄ gives R S̄.
+//! dS = sym(dRᵀ F + Rᵀ dF). The differences σᵢ − σⱼ do not occur: equal singular values, the identity among
+//! them, are ordinary points. R has no derivative where σᵢ + σⱼ = 0 (rank at most one, or inverted with σ₂ =
+//! −σ₃); that Xᵢⱼ is set to 0 there, within 16 ε σ₁. At F = 0 all are, so R̄ gives nothing and S̄ gives R S̄.
 
 use crate::linear::linear_space;
 use crate::svd3::{Svd3, svd};

@@ -1,8 +1,9 @@
 //! [`Scalar`]: one number per value, and four of them side by side.
 //!
-//! Grids hold a momentum and a mass per node: four numbers that are always added and scaled together. [`Scalar::Quad`] keeps
-//! them in one register, and [`Scalar::Row`] those of four nodes in a line. Code that picks memory by the value of a number (which
-//! cell is this particle in?) cannot run on lanes of environments; it asks for a `Scalar` instead of a [`Real`].
+//! Grids hold a momentum and a mass per node: four numbers that are always added and scaled together.
+//! [`Scalar::Quad`] keeps them in one register, and [`Scalar::Row`] those of four nodes in a line. Code that
+//! picks memory by the value of a number (which cell is this particle in?) cannot run on lanes of
+//! environments; it asks for a `Scalar` instead of a [`Real`].
 
 use crate::lanes::{f32x4, f32x16, f64x4, f64x8};
 use crate::{Dual, Real, RegisterPair, Vec3};
@@ -95,7 +96,8 @@ macro_rules! scalar {
 scalar!(f64, f64x4, RegisterPair<f64x8>, RegisterPair::<f64x8>::lit, join_f64, part_f64, repeated_f64);
 scalar!(f32, f32x4, f32x16, f32x16::splat, join_f32, bytemuck::cast, repeated_f32);
 
-/// Read where they are: a copy would pass through memory quad by quad, and reading the row would wait for all four.
+/// Read where they are: a copy would pass through memory quad by quad, and reading the row would wait for all
+/// four.
 #[inline(always)]
 fn join_f32(quads: &[f32x4; 4]) -> f32x16 {
     bytemuck::pod_read_unaligned(bytemuck::bytes_of(quads))

@@ -1,8 +1,9 @@
 //! Quaternions (w, x, y, z), Hamilton's product: rotations without singular orientations.
 //!
 //! A unit quaternion is a rotation; q and −q are the same one. Cotangents are those of the four components,
-//! unconstrained: they are exact for each function as it is written, on and off the unit sphere. [`rotate`] and
-//! [`to_mat3`] are the same polynomial, v + 2w u×v + 2u×(u×v) with u the vector part, and equal q v q* for unit q.
+//! unconstrained: they are exact for each function as it is written, on and off the unit sphere. [`rotate`]
+//! and [`to_mat3`] are the same polynomial, v + 2w u×v + 2u×(u×v) with u the vector part, and equal q v q*
+//! for unit q.
 //!
 //! | function | where | value and derivative used |
 //! |---|---|---|

@@ -1,9 +1,9 @@
 //! Exponential and logarithm of quaternions: rotation vectors, integration on the manifold, interpolation.
 //!
-//! Both are smooth functions of squares, so their series in those squares have no square root to fail at zero:
-//! with s = |r|², exp(r) = (C(s), K(s) r), C = cos(√s/2), K = sin(√s/2)/√s, and C′ = −K/4, K′ = (C/2 − K)/(2s).
-//! For s < 1 all are power series truncated below round-off, elsewhere closed forms; with y = (|u|/w)² the
-//! logarithm is (2/w) A(y) u, A = atan(√y)/√y, A′ = (1/(1+y) − A)/(2y), a series for y < 10⁻².
+//! Both are smooth functions of squares, so their series in those squares have no square root to fail at
+//! zero: with s = |r|², exp(r) = (C(s), K(s) r), C = cos(√s/2), K = sin(√s/2)/√s, and C′ = −K/4, K′ = (C/2 −
+//! K)/(2s). For s < 1 all are power series truncated below round-off, elsewhere closed forms; with y =
+//! (|u|/w)² the logarithm is (2/w) A(y) u, A = atan(√y)/√y, A′ = (1/(1+y) − A)/(2y), a series for y < 10⁻².
 //!
 //! Limits: the logarithm takes the shorter way, angle in [0, π]. At angle π it jumps (see the table in
 //! [`quat`](crate::quat)); its derivative there is that of the side w ≥ 0 and is finite.

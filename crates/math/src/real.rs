@@ -13,8 +13,8 @@
 //! | `powf` | x ≤ 0 | 0 |
 //! | `ln` | x ≤ 0 | 0 |
 //!
-//! `recip`, `tan`, `powi` with a negative exponent and division have no finite value at their poles; there, and
-//! only there, the derivative is infinite with the value.
+//! `recip`, `tan`, `powi` with a negative exponent and division have no finite value at their poles; there,
+//! and only there, the derivative is infinite with the value.
 
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign};

@@ -1,8 +1,8 @@
 //! [`RegisterPair`]: two registers side by side, treated alike.
 //!
-//! Long chains of dependent operations (the rotations of a Jacobi sweep) leave a processor waiting for one result at a time. On
-//! a `RegisterPair` every operation is done on two independent registers, so that each chain fills the other's waiting. It is also what
-//! holds eight numbers where a register holds four.
+//! Long chains of dependent operations (the rotations of a Jacobi sweep) leave a processor waiting for one
+//! result at a time. On a `RegisterPair` every operation is done on two independent registers, so that each
+//! chain fills the other's waiting. It is also what holds eight numbers where a register holds four.
 
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign};
 

@@ -1,10 +1,10 @@
 //! Spatial vectors: motions and forces of rigid bodies as six numbers each.
 //!
-//! A [`Motion`] is (ω, v): angular velocity, and linear velocity of the point that passes through the origin of
-//! the frame. A [`Force`] is (n, f): moment about that origin, and force. They are dual spaces: their pairing
-//! m·f is a power and does not depend on the frame, so the two types do not mix. The operations follow
-//! Featherstone, *Rigid Body Dynamics Algorithms* (2008), chapter 2, with his cross products (2.31) and (2.32).
-//! Everything is polynomial: there are no singular points.
+//! A [`Motion`] is (ω, v): angular velocity, and linear velocity of the point that passes through the origin
+//! of the frame. A [`Force`] is (n, f): moment about that origin, and force. They are dual spaces: their
+//! pairing m·f is a power and does not depend on the frame, so the two types do not mix. The operations
+//! follow Featherstone, *Rigid Body Dynamics Algorithms* (2008), chapter 2, with his cross products (2.31)
+//! and (2.32). Everything is polynomial: there are no singular points.
 
 use crate::linear::linear_space;
 use crate::{Real, Vec3};

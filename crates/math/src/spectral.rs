@@ -5,24 +5,24 @@
 //! τ(F) = U diag(t(σ)) Uᵀ         a stress
 //! ```
 //!
-//! Return maps and stresses of isotropic materials are of this kind. h and t must treat the three alike (a permutation
-//! of σ permutes h and t). With P = Uᵀ dF V, S and A its symmetric and antisymmetric part, the differentials
-//! dG = dF + U Q Vᵀ and dτ = U W Uᵀ are
+//! Return maps and stresses of isotropic materials are of this kind. h and t must treat the three alike (a
+//! permutation of σ permutes h and t). With P = Uᵀ dF V, S and A its symmetric and antisymmetric part, the
+//! differentials dG = dF + U Q Vᵀ and dτ = U W Uᵀ are
 //!
 //! ```text
 //! Qᵢᵢ = Σⱼ ∂hᵢ/∂σⱼ Pⱼⱼ        Qᵢⱼ = (hᵢ − hⱼ)/(σᵢ − σⱼ) Sᵢⱼ + (hᵢ + hⱼ)/(σᵢ + σⱼ) Aᵢⱼ
 //! Wᵢᵢ = Σⱼ ∂tᵢ/∂σⱼ Pⱼⱼ        Wᵢⱼ = (tᵢ − tⱼ)/(σᵢ − σⱼ) (Sᵢⱼ − (σᵢ − σⱼ)/(σᵢ + σⱼ) Aᵢⱼ)
 //! ```
 //!
-//! which follow from dU and dV of [`svd`](mod@crate::svd3) after their poles at σᵢ = σⱼ have cancelled. The map itself
-//! gives the divided differences by σᵢ − σⱼ ([`SpectralMap::slopes`]), because only it can without cancellation: as
-//! the chain rule does for derivatives, the divided difference of f∘g is that of f at (gᵢ, gⱼ) times that of g.
-//! [`log_slope`] and [`exp_slope`] are two to build from.
+//! which follow from dU and dV of [`svd`](mod@crate::svd3) after their poles at σᵢ = σⱼ have cancelled. The
+//! map itself gives the divided differences by σᵢ − σⱼ ([`SpectralMap::slopes`]), because only it can without
+//! cancellation: as the chain rule does for derivatives, the divided difference of f∘g is that of f at (gᵢ,
+//! gⱼ) times that of g. [`log_slope`] and [`exp_slope`] are two to build from.
 //!
-//! Singular points: equal singular values, the identity among them, are ordinary points. Where σᵢ + σⱼ = 0 (rank at
-//! most one, or inverted with σ₂ = −σ₃) the rotation U Vᵀ is not unique and the terms with that quotient are set to 0,
-//! within 16 ε σ₁. Dual numbers take the differential above at any depth; second derivatives (dual numbers through
-//! the pullback) are exact except where singular values coincide.
+//! Singular points: equal singular values, the identity among them, are ordinary points. Where σᵢ + σⱼ = 0
+//! (rank at most one, or inverted with σ₂ = −σ₃) the rotation U Vᵀ is not unique and the terms with that
+//! quotient are set to 0, within 16 ε σ₁. Dual numbers take the differential above at any depth; second
+//! derivatives (dual numbers through the pullback) are exact except where singular values coincide.
 
 use crate::linear::linear_space;
 use crate::svd3::{Svd3, svd};
@@ -146,7 +146,8 @@ pub fn spectral_map_at_vjp<M: SpectralMap<P>, T: Real, const P: usize>(
     (g_bar + u * p_bar * v.transpose(), params_bar)
 }
 
-/// Value and tangent apart: the diagonal by dual numbers through `principal`, the rest by divided differences.
+/// Value and tangent apart: the diagonal by dual numbers through `principal`, the rest by divided
+/// differences.
 fn with_tangent<M: SpectralMap<P>, T: Real, const P: usize>(
     f: Mat3<T>,
     decomposed: Svd3<T>,
@@ -222,7 +223,8 @@ fn scaled_columns<T: Real>(m: Mat3<T>, d: Vec3<T>) -> Mat3<T> {
     Mat3::from_cols(m.c0 * d.x, m.c1 * d.y, m.c2 * d.z)
 }
 
-/// (ln a − ln b)/(a − b) for a, b > 0, exact to round-off at any distance. `log_a` and `log_b` are ln a and ln b.
+/// (ln a − ln b)/(a − b) for a, b > 0, exact to round-off at any distance. `log_a` and `log_b` are ln a and
+/// ln b.
 #[inline(always)]
 pub fn log_slope<T: Real>(a: T, b: T, log_a: T, log_b: T) -> T {
     // ln a − ln b = 2 artanh r with r = (a − b)/(a + b); artanh r / r = 1 + r²/3 + r⁴/5 + …

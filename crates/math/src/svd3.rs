@@ -1,13 +1,13 @@
 //! Singular values of a 3×3 matrix with rotations on both sides: F = U diag(σ) Vᵀ, det U = det V = +1.
 //!
-//! Convention for deformation gradients: σ₁ ≥ σ₂ ≥ |σ₃|, and the last one carries the sign of det F, so an inverted
-//! element has σ₃ < 0 and U Vᵀ is always a rotation.
+//! Convention for deformation gradients: σ₁ ≥ σ₂ ≥ |σ₃|, and the last one carries the sign of det F, so an
+//! inverted element has σ₃ < 0 and U Vᵀ is always a rotation.
 //!
-//! Method: one-sided Jacobi (Hestenes; Demmel and Veselić 1992) turns the columns of F, without forming FᵀF whose
-//! condition is squared, until they are orthogonal; a fixed number of sweeps without branches. Then
-//! F V = U diag(σ), and U is completed as (u₁, u₂, u₁ × u₂), with an arbitrary perpendicular where a column vanishes,
-//! so it is orthonormal for any F, zero included. 6 sweeps in `f64` and 4 in `f32` leave a residual of 4·10⁻¹⁵ and
-//! 1.4·10⁻⁶ of the largest entry, the worst of two million random and degenerate matrices.
+//! Method: one-sided Jacobi (Hestenes; Demmel and Veselić 1992) turns the columns of F, without forming FᵀF
+//! whose condition is squared, until they are orthogonal; a fixed number of sweeps without branches. Then F V
+//! = U diag(σ), and U is completed as (u₁, u₂, u₁ × u₂), with an arbitrary perpendicular where a column
+//! vanishes, so it is orthonormal for any F, zero included. 6 sweeps in `f64` and 4 in `f32` leave a residual
+//! of 4·10⁻¹⁵ and 1.4·10⁻⁶ of the largest entry, the worst of two million random and degenerate matrices.
 //!
 //! Derivative: with P = Uᵀ dF V, dσᵢ = Pᵢᵢ, dU = U Ω, dV = V Ψ, where for i < j
 //!
@@ -16,11 +16,12 @@
 //! (Ω − Ψ)ᵢⱼ = (Pᵢⱼ − Pⱼᵢ) / (σᵢ + σⱼ)     turning the rotation U Vᵀ
 //! ```
 //!
-//! The first has no limit where σᵢ = σⱼ (the singular vectors are not unique), the second where σᵢ = −σⱼ (rank at most
-//! one, or inverted with equal lengths: the rotation is not unique). Each is set to 0 there, within 16 ε σ₁. The two
-//! are kept apart, so what depends on U Vᵀ alone stays exact at equal singular values; for other functions of F
-//! see [`isotropic`](mod@crate::isotropic) and [`polar`](mod@crate::polar). Each of two coinciding singular values has the
-//! derivative that belongs to the computed U and V; their sum is exact.
+//! The first has no limit where σᵢ = σⱼ (the singular vectors are not unique), the second where σᵢ = −σⱼ
+//! (rank at most one, or inverted with equal lengths: the rotation is not unique). Each is set to 0 there,
+//! within 16 ε σ₁. The two are kept apart, so what depends on U Vᵀ alone stays exact at equal singular
+//! values; for other functions of F see [`isotropic`](mod@crate::isotropic) and [`polar`](mod@crate::polar).
+//! Each of two coinciding singular values has the derivative that belongs to the computed U and V; their sum
+//! is exact.
 //!
 //! Dual numbers do not pass through the iteration: the tangent is that of the converged decomposition, by the
 //! formula above, at any depth of nesting.

@@ -1,7 +1,7 @@
 //! Symmetric 3×3 matrices: six numbers instead of nine.
 //!
-//! The off-diagonal numbers each stand for two entries, so the cotangent of `xy` is the sum of the cotangents of
-//! both. [`from_mat3`](SymMat3::from_mat3) and [`to_mat3`](SymMat3::to_mat3) are each other's inverse on
+//! The off-diagonal numbers each stand for two entries, so the cotangent of `xy` is the sum of the cotangents
+//! of both. [`from_mat3`](SymMat3::from_mat3) and [`to_mat3`](SymMat3::to_mat3) are each other's inverse on
 //! symmetric matrices, and their pullbacks do that book-keeping for everything built on them.
 
 use std::ops::Mul;

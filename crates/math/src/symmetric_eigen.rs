@@ -1,19 +1,20 @@
 //! Eigenvalues and eigenvectors of a symmetric 3×3 matrix: A = V diag(λ) Vᵀ.
 //!
-//! Method: cyclic Jacobi rotations (Golub and Van Loan, §8.5), a fixed number of sweeps without branches, so that
-//! lanes converge together; then a sorting network. Convergence is quadratic: 5 sweeps in `f64` and 4 in `f32`
-//! leave a residual of 2·10⁻¹⁵ and 1.1·10⁻⁶ of the largest entry, the worst of two million random and degenerate
-//! matrices.
+//! Method: cyclic Jacobi rotations (Golub and Van Loan, §8.5), a fixed number of sweeps without branches, so
+//! that lanes converge together; then a sorting network. Convergence is quadratic: 5 sweeps in `f64` and 4 in
+//! `f32` leave a residual of 2·10⁻¹⁵ and 1.1·10⁻⁶ of the largest entry, the worst of two million random and
+//! degenerate matrices.
 //!
 //! Conventions: λ descending; the columns of V are unit eigenvectors with det V = +1, their signs otherwise
 //! arbitrary but the same in every run.
 //!
 //! Derivative: with P = Vᵀ dA V, dλᵢ = Pᵢᵢ and dV = V Ω, Ωᵢⱼ = Pᵢⱼ / (λⱼ − λᵢ).
 //!
-//! Singular points: eigenvectors have no derivative where their eigenvalues coincide, and Ωᵢⱼ is set to 0 where
+//! Singular points: eigenvectors have no derivative where their eigenvalues coincide, and Ωᵢⱼ is set to 0
+//! where
 //! |λᵢ − λⱼ| ≤ 16 ε max|λ|. The derivative of the sum of coinciding eigenvalues is exact; that of each alone belongs
-//! to the computed V. A function of the matrix is smooth there although its eigenvectors are not: differentiate it by
-//! [`isotropic`](fn@crate::isotropic), which drops nothing.
+//! to the computed V. A function of the matrix is smooth there although its eigenvectors are not:
+//! differentiate it by [`isotropic`](fn@crate::isotropic), which drops nothing.
 //!
 //! Dual numbers do not pass through the iteration: the tangent is that of the converged decomposition, by the
 //! formula above, at any depth of nesting.

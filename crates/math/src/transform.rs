@@ -11,9 +11,10 @@
 //! inertia  h' = R h + m p    I' = R I Rᵀ + (2 (p·Rh) 1 − p (Rh)ᵀ − (Rh) pᵀ) + m (p·p 1 − p pᵀ)
 //! ```
 //!
-//! R is taken to be a rotation: the inverse is its transpose. Cotangents are those of its nine entries as each
-//! formula is written; they are exact through [`Quat::to_mat3`](crate::Quat::to_mat3), which stays on the
-//! manifold. `+` and `*` by a scalar exist so that cotangents can be added up; they make no rigid transforms.
+//! R is taken to be a rotation: the inverse is its transpose. Cotangents are those of its nine entries as
+//! each formula is written; they are exact through [`Quat::to_mat3`](crate::Quat::to_mat3), which stays on
+//! the manifold. `+` and `*` by a scalar exist so that cotangents can be added up; they make no rigid
+//! transforms.
 
 use std::ops::Mul;
 

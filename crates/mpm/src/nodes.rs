@@ -1,7 +1,8 @@
-//! The grid operation of a substep and its pullback: packs of nodes under gravity, colliders, floor and walls.
+//! The grid operation of a substep and its pullback: packs of nodes under gravity, colliders, floor and
+//! walls.
 //!
-//! A block of nodes visits only the colliders near it, and floor and walls only where it is at the edge of the grid. The others
-//! leave velocities as they are.
+//! A block of nodes visits only the colliders near it, and floor and walls only where it is at the edge of
+//! the grid. The others leave velocities as they are.
 
 use pullback_articulated::geom_lanes::{GeomLanes, GeomLanesBar};
 use pullback_math::{Force, Mask, Real, Scalar, Select, Vec3, select};
@@ -16,7 +17,8 @@ use super::system::Mpm;
 use super::workspace::MpmWorkspace;
 
 impl Mpm {
-    /// The grid operation: velocities of the nodes from their momenta, and the reactions on coupled colliders.
+    /// The grid operation: velocities of the nodes from their momenta, and the reactions on coupled
+    /// colliders.
     pub(super) fn grid_op<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
         let MpmWorkspace { blocks, node_momenta, node_velocities, node_offsets, .. } = ws;
         let MpmWorkspace { colliders, bounds, nearby, impulse_fractions, reactions, .. } = ws;
@@ -78,7 +80,8 @@ impl Mpm {
         }
     }
 
-    /// The pullback of [`Mpm::place_geoms`]: cotangents of bodies into the workspace, *adds* to those of the parameters.
+    /// The pullback of [`Mpm::place_geoms`]: cotangents of bodies into the workspace, *adds* to those of the
+    /// parameters.
     pub(super) fn place_geoms_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
@@ -105,8 +108,9 @@ impl Mpm {
         nearby.extend((0..bounds.len()).filter(|i| bounds[*i].distance(centre) - radius <= range));
     }
 
-    /// The pullback of [`Mpm::grid_op`]: replaces the cotangents of the nodes' velocities by those of their momenta and masses,
-    /// writes those of colliders and impulse fractions into the workspace, and *adds* to those of the parameters.
+    /// The pullback of [`Mpm::grid_op`]: replaces the cotangents of the nodes' velocities by those of their
+    /// momenta and masses, writes those of colliders and impulse fractions into the workspace, and *adds* to
+    /// those of the parameters.
     pub(super) fn grid_op_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
@@ -253,8 +257,8 @@ impl<'a, T: Scalar> BlockBoundary<'a, T> {
         }
     }
 
-    /// Velocities of the nodes at `offset` after all boundary conditions, for nodes of mass m. *Adds* the reactions on coupled
-    /// colliders.
+    /// Velocities of the nodes at `offset` after all boundary conditions, for nodes of mass m. *Adds* the
+    /// reactions on coupled colliders.
     fn apply(
         &self,
         offset: Vec3<T::Pack>,
@@ -286,7 +290,8 @@ impl<'a, T: Scalar> BlockBoundary<'a, T> {
         apply_walls(v, self.friction, low, high, self.sticky)
     }
 
-    /// The pullback of [`BlockBoundary::apply`]: returns the cotangents of velocities and masses, *adds* to the others.
+    /// The pullback of [`BlockBoundary::apply`]: returns the cotangents of velocities and masses, *adds* to
+    /// the others.
     fn apply_vjp(
         &self,
         offset: Vec3<T::Pack>,
@@ -301,8 +306,8 @@ impl<'a, T: Scalar> BlockBoundary<'a, T> {
         (v_bar, m_bar)
     }
 
-    /// The pullback of the colliders `nearby`, floor and walls, by recursion to the last of them: returns the cotangent of the
-    /// velocity before the first.
+    /// The pullback of the colliders `nearby`, floor and walls, by recursion to the last of them: returns the
+    /// cotangent of the velocity before the first.
     fn remaining_vjp(
         &self,
         nearby: &[usize],

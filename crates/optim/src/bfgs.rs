@@ -1,7 +1,7 @@
 //! Quasi-Newton descent with the BFGS update (Nocedal and Wright, chapter 6), for a few dozen variables.
 //!
-//! A halving line search asks for sufficient decrease; variables are kept inside the objective's bounds by clamping. Where
-//! the curvature along a step is not positive the inverse Hessian starts anew.
+//! A halving line search asks for sufficient decrease; variables are kept inside the objective's bounds by
+//! clamping. Where the curvature along a step is not positive the inverse Hessian starts anew.
 
 use pullback_core::StepError;
 

@@ -1,12 +1,12 @@
 //! [`examine`]: what a practitioner must know about an objective before choosing a method.
 //!
-//! Points are drawn uniformly from the box, scaled to [−1, 1] along every variable. At each one the adjoint gradient g is
-//! held against what the loss does along d = −g/|g| over steps of several lengths h: the slope (L(z + hd) − L(z − hd))/2h is −|g|
-//! where the gradient tells the truth, and L(z + hd) < L(z) where following it by h goes down at all.
-//! Straight lines across the box show hills, plateaus and jumps.
+//! Points are drawn uniformly from the box, scaled to [−1, 1] along every variable. At each one the adjoint
+//! gradient g is held against what the loss does along d = −g/|g| over steps of several lengths h: the slope
+//! (L(z + hd) − L(z − hd))/2h is −|g| where the gradient tells the truth, and L(z + hd) < L(z) where
+//! following it by h goes down at all. Straight lines across the box show hills, plateaus and jumps.
 //!
-//! Limits: lines see the loss along random directions only; a thin valley is missed by them. Where simulations fail, points
-//! are left out and counted.
+//! Limits: lines see the loss along random directions only; a thin valley is missed by them. Where
+//! simulations fail, points are left out and counted.
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
@@ -205,7 +205,8 @@ fn diagnose(
 }
 
 impl Examination {
-    /// The share of points whose gradient leads down over a step of a hundredth of the box or the nearest length to it.
+    /// The share of points whose gradient leads down over a step of a hundredth of the box or the nearest
+    /// length to it.
     fn downhill_usefully(&self) -> f64 {
         let off = |s: &&AtScale| (s.scale / 0.02).ln().abs();
         self.scales.iter().min_by(|a, b| off(a).total_cmp(&off(b))).map_or(0.0, |s| s.downhill)

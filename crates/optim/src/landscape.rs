@@ -110,8 +110,8 @@ impl Landscape {
         })
     }
 
-    /// Cosine between adjoint and finite difference at each point where both are nonzero, both scaled to the grid's
-    /// box so that units do not matter.
+    /// Cosine between adjoint and finite difference at each point where both are nonzero, both scaled to the
+    /// grid's box so that units do not matter.
     pub fn cosines(&self) -> Vec<f64> {
         let range = |v: &[f64]| v[v.len() - 1] - v[0];
         let (sx, sy) = (range(&self.xs), range(&self.ys));

@@ -20,7 +20,8 @@ pub trait Objective: Sync {
     fn bounds(&self) -> Vec<(f64, f64)>;
     /// The variables' values when nothing else is said.
     fn start(&self) -> Vec<f64>;
-    /// A value that none is below, if one is known: zero for distances. Descents take no steps that promise less.
+    /// A value that none is below, if one is known: zero for distances. Descents take no steps that promise
+    /// less.
     fn floor(&self) -> Option<f64> {
         None
     }
@@ -49,8 +50,8 @@ pub struct RolloutObjective<S: System<T>, L, M = LinearMap, T: Real = f64> {
 }
 
 impl<S: System<f64>, L: Loss<f64>> RolloutObjective<S, L> {
-    /// Frees every entry matched by `pattern`, such as `state.angle[0], params.*.mass, control.torque`; the rest stays at
-    /// `base`.
+    /// Frees every entry matched by `pattern`, such as `state.angle[0], params.*.mass, control.torque`; the
+    /// rest stays at `base`.
     pub fn select(
         rollout: Rollout<S>,
         loss: L,

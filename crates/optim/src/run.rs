@@ -116,8 +116,8 @@ impl<'a> Run<'a> {
         Ok(self.values(std::slice::from_ref(&z.to_vec()))?[0])
     }
 
-    /// The losses at several points, simulated in parallel. If the budget does not reach for all, the first ones are run and the
-    /// rest is [`Stop::Budget`].
+    /// The losses at several points, simulated in parallel. If the budget does not reach for all, the first
+    /// ones are run and the rest is [`Stop::Budget`].
     pub fn values(&mut self, points: &[Vec<f64>]) -> Result<Vec<f64>, Stop> {
         let affordable = points.len().min(self.left());
         let mut losses = Vec::with_capacity(points.len());

@@ -1,8 +1,9 @@
 //! [`RunLog`]: every episode of a run, line after line, and what a run that starts again reads back.
 //!
-//! The first line says what the run is; each further line is an [`Episode`] as JSON. A line is written in one piece after its
-//! episode; a last line that a killed process left half written is dropped. Searches are deterministic, so a run resumes
-//! by searching anew and taking the logged episodes instead of simulating them (`run.rs`): no state of a method is saved.
+//! The first line says what the run is; each further line is an [`Episode`] as JSON. A line is written in one
+//! piece after its episode; a last line that a killed process left half written is dropped. Searches are
+//! deterministic, so a run resumes by searching anew and taking the logged episodes instead of simulating
+//! them (`run.rs`): no state of a method is saved.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};

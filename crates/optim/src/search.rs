@@ -34,7 +34,8 @@ pub struct Searched {
     pub settings: String,
 }
 
-/// Runs one search, or what an interrupted one left of it; `watch` sees the number of episodes and the lowest loss.
+/// Runs one search, or what an interrupted one left of it; `watch` sees the number of episodes and the lowest
+/// loss.
 pub fn search(
     objective: &dyn Objective,
     (task, method): (&str, &dyn SearchMethod),
@@ -105,8 +106,8 @@ impl Spread {
     }
 }
 
-/// 97.5 % quantile of Student's t, by Hill's expansion about the normal quantile; exact to 1 % from two degrees on, and tabled
-/// below.
+/// 97.5 % quantile of Student's t, by Hill's expansion about the normal quantile; exact to 1 % from two
+/// degrees on, and tabled below.
 fn t_quantile(freedom: f64) -> f64 {
     if freedom < 1.0 {
         return f64::INFINITY;

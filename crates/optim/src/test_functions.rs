@@ -1,9 +1,9 @@
 //! [`TestFunction`]: known functions of any dimension on which methods of search are tried and compared.
 //!
-//! Each is the textbook function of u = x − o, so that its lowest value is 0 at u = 0, or at u = 1 for Levy's and Rosenbrock's.
-//! The shift is oᵢ = 0.3 h sin(1 + 2.4 i), i from 0, with half the box's width h: it moves the lowest point off the centre of the
-//! box by another amount along every axis, and off the diagonal. Ackley's function has a cusp at its lowest point; the gradient there
-//! is taken as zero.
+//! Each is the textbook function of u = x − o, so that its lowest value is 0 at u = 0, or at u = 1 for Levy's
+//! and Rosenbrock's. The shift is oᵢ = 0.3 h sin(1 + 2.4 i), i from 0, with half the box's width h: it moves
+//! the lowest point off the centre of the box by another amount along every axis, and off the diagonal.
+//! Ackley's function has a cusp at its lowest point; the gradient there is taken as zero.
 
 use std::f64::consts::{E, PI};
 
@@ -143,7 +143,8 @@ impl TestFunction {
                 }
             }
             Shape::Griewank => {
-                // Products of all other cosines, from the left and from the right, so that none is divided by.
+                // Products of all other cosines, from the left and from the right, so that none is divided
+                // by.
                 let cosine = |i: usize| (u(i) * root(i)).cos();
                 let mut left = 1.0;
                 for i in 0..n {

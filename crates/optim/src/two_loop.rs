@@ -1,7 +1,8 @@
-//! What past steps say of a function's curvature: the two loops of limited-memory BFGS (Nocedal and Wright, algorithm 7.4).
+//! What past steps say of a function's curvature: the two loops of limited-memory BFGS (Nocedal and Wright,
+//! algorithm 7.4).
 //!
-//! Pairs of a step s and the change y of the gradient along it stand for the inverse Hessian H. Variables that are held at a wall have
-//! a zero in the clipped gradient; the loops work in the others.
+//! Pairs of a step s and the change y of the gradient along it stand for the inverse Hessian H. Variables
+//! that are held at a wall have a zero in the clipped gradient; the loops work in the others.
 
 use std::collections::VecDeque;
 

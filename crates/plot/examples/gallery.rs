@@ -1,4 +1,5 @@
-//! Renders one of everything into a folder, to be looked at: `cargo run -p pullback-plot --example gallery -- DIR`.
+//! Renders one of everything into a folder, to be looked at:
+//! `cargo run -p pullback-plot --example gallery -- DIR`.
 
 use std::path::{Path, PathBuf};
 

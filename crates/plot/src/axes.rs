@@ -1,7 +1,8 @@
 //! The frame around a panel: limits, margins, grid, spines, ticks and labels.
 //!
-//! Layout runs in two passes so that panels of a grid line up. First every panel says how much room its labels
-//! need; each row then shares the largest heights and each column the largest widths; only then is it drawn.
+//! Layout runs in two passes so that panels of a grid line up. First every panel says how much room its
+//! labels need; each row then shares the largest heights and each column the largest widths; only then is it
+//! drawn.
 
 use crate::canvas::{Canvas, Point, Rect};
 use crate::color::{GRID, GRID_MINOR, INK, MUTED};
@@ -228,7 +229,8 @@ impl Axes {
                 for (value, label) in ticks.values.iter().zip(&ticks.labels) {
                     let x = plot.x0 + scale.unit(*value).unwrap_or(0.0) * plot.width();
                     canvas.rule((x, plot.y1), (x, plot.y1 + 0.28 * style.tick), style.pt(0.8), MUTED);
-                    // The top edge of a raised exponent is higher than that of a digit: keep the digits aligned.
+                    // The top edge of a raised exponent is higher than that of a digit: keep the digits
+                    // aligned.
                     text::draw(canvas, std::slice::from_ref(label), (x, top), (0.5, 0.0), 0.0, small);
                 }
                 1.15 * style.tick

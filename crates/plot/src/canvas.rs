@@ -1,8 +1,9 @@
 //! An RGB picture and the few marks a figure is made of, all antialiased at fractional positions.
 //!
-//! A stroke first gathers its coverage in a mask, by the distance of each pixel to the nearest segment, and is
-//! blended once: joints are round, a sharp sawtooth has no spikes, and a translucent line does not darken where
-//! it meets itself. Coordinates are pixels, x to the right, y down; a pixel's centre is at its index plus one half.
+//! A stroke first gathers its coverage in a mask, by the distance of each pixel to the nearest segment, and
+//! is blended once: joints are round, a sharp sawtooth has no spikes, and a translucent line does not darken
+//! where it meets itself. Coordinates are pixels, x to the right, y down; a pixel's centre is at its index
+//! plus one half.
 
 use ab_glyph::point;
 use ab_glyph_rasterizer::Rasterizer;
@@ -195,7 +196,8 @@ impl Canvas {
         });
     }
 
-    /// Fills closed outlines that `draw` adds to a rasteriser covering `bounds`; `boldness` > 1 thickens thin stems.
+    /// Fills closed outlines that `draw` adds to a rasteriser covering `bounds`; `boldness` > 1 thickens thin
+    /// stems.
     pub fn fill_outline(
         &mut self,
         bounds: Rect,
@@ -206,7 +208,8 @@ impl Canvas {
         let page = Rect::new(0.0, 0.0, self.width as f64, self.height as f64);
         let (x0, y0) = (bounds.x0.floor() - 1.0, bounds.y0.floor() - 1.0);
         let (w, h) = (bounds.x1.ceil() + 1.0 - x0, bounds.y1.ceil() + 1.0 - y0);
-        // Outlines are glyphs and arrow heads: anything larger than the page comes from a meaningless coordinate.
+        // Outlines are glyphs and arrow heads: anything larger than the page comes from a meaningless
+        // coordinate.
         if !(w <= page.width() && h <= page.height() && w > 0.0 && h > 0.0) {
             return;
         }

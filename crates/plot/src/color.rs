@@ -1,14 +1,16 @@
 //! Colours: a categorical palette that survives colour blindness, and colormaps with even lightness.
 //!
-//! The palette holds the hues of Okabe and Ito (2008), ordered so that the first few differ most on white; their
-//! pure yellow, invisible on paper, is darkened. The colormaps are drawn in Oklch (Ottosson 2020): lightness is
-//! linear in the value, which is what makes equal steps look equal, and hue and chroma follow control points.
+//! The palette holds the hues of Okabe and Ito (2008), ordered so that the first few differ most on white;
+//! their pure yellow, invisible on paper, is darkened. The colormaps are drawn in Oklch (Ottosson 2020):
+//! lightness is linear in the value, which is what makes equal steps look equal, and hue and chroma follow
+//! control points.
 
 use crate::data::Colormap;
 
 pub(crate) type Rgb = [u8; 3];
 
-/// The colours that series choose from by index: blue, vermilion, green, purple, orange, sky, olive, charcoal.
+/// The colours that series choose from by index: blue, vermilion, green, purple, orange, sky, olive,
+/// charcoal.
 pub const PALETTE: [[u8; 3]; 8] = [
     [0, 114, 178],
     [213, 94, 0],

@@ -1,8 +1,8 @@
 //! Plain data that describes a figure. Nothing here draws.
 //!
-//! A [`Figure`] is a grid of [`Panel`]s. Every struct has a `Default`, so that a caller names only what matters:
-//! `LinePanel { title: "…".into(), series, ..Default::default() }`. Values that are not finite are gaps, never
-//! errors. Labels understand `^{…}` and `_{…}`, as in `"m s^{-2}"`.
+//! A [`Figure`] is a grid of [`Panel`]s. Every struct has a `Default`, so that a caller names only what
+//! matters: `LinePanel { title: "…".into(), series, ..Default::default() }`. Values that are not finite are
+//! gaps, never errors. Labels understand `^{…}` and `_{…}`, as in `"m s^{-2}"`.
 
 /// A page of panels, drawn row by row.
 #[derive(Clone, Debug)]
@@ -202,7 +202,8 @@ pub struct HeatmapPanel {
     pub x_range: (f64, f64),
     /// y of the first and of the last row of samples.
     pub y_range: (f64, f64),
-    /// Samples, `values[row][col]`; row 0 is at `y_range.0`, the bottom. Samples that are not finite are grey.
+    /// Samples, `values[row][col]`; row 0 is at `y_range.0`, the bottom. Samples that are not finite are
+    /// grey.
     pub values: Vec<Vec<f64>>,
     /// Name and unit of the colour bar.
     pub value_label: String,
@@ -216,7 +217,8 @@ pub struct HeatmapPanel {
     pub smooth: bool,
     /// How many contour lines to draw; 0 for none.
     pub contours: usize,
-    /// `(x, y, dx, dy)`: arrows of one common length centred on (x, y) that point along the displacement (dx, dy).
+    /// `(x, y, dx, dy)`: arrows of one common length centred on (x, y) that point along the displacement (dx,
+    /// dy).
     pub arrows: Vec<(f64, f64, f64, f64)>,
     /// `(x, y, label)`: ringed points with a label beside them.
     pub markers: Vec<(f64, f64, String)>,

@@ -1,9 +1,9 @@
 //! A scalar field in colour, with contours, arrows, markers and curves on top.
 //!
-//! Samples stand at the grid points from `x_range.0` to `x_range.1`. Without `smooth` each fills a cell centred on
-//! it, so the picture reaches half a cell past the ranges; with `smooth` colours are bilinear between samples and
-//! the picture ends at them. Contours are traced in four triangles around each cell's mean, which has no ambiguous
-//! case.
+//! Samples stand at the grid points from `x_range.0` to `x_range.1`. Without `smooth` each fills a cell
+//! centred on it, so the picture reaches half a cell past the ranges; with `smooth` colours are bilinear
+//! between samples and the picture ends at them. Contours are traced in four triangles around each cell's
+//! mean, which has no ambiguous case.
 
 use crate::axes::{Axes, XAxis};
 use crate::canvas::{Canvas, Point, Rect};

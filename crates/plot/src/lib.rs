@@ -13,11 +13,11 @@
 //! ```
 //!
 //! Everything is drawn by this crate: an antialiased canvas with fractional positions, two embedded fonts, no
-//! system libraries. Charting libraries that place marks on whole pixels and mitre thick lines turn a sawtooth
-//! into spikes, and a sawtooth is what gradients through contact look like.
+//! system libraries. Charting libraries that place marks on whole pixels and mitre thick lines turn a
+//! sawtooth into spikes, and a sawtooth is what gradients through contact look like.
 //!
-//! Limitations: PNG only; text is left to right; a label is shortened with an ellipsis when two lines do not hold
-//! it.
+//! Limitations: PNG only; text is left to right; a label is shortened with an ellipsis when two lines do not
+//! hold it.
 
 mod axes;
 mod bars;

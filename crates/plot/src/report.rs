@@ -1,7 +1,8 @@
 //! A report: one HTML file with text, figures, tables and key figures, and no outside resources.
 //!
-//! Pictures are embedded as data URIs, the style sheet is inline, fonts are the reader's own. The page follows the
-//! reader's light or dark setting, narrows to a phone and prints in black on white. All text is escaped.
+//! Pictures are embedded as data URIs, the style sheet is inline, fonts are the reader's own. The page
+//! follows the reader's light or dark setting, narrows to a phone and prints in black on white. All text is
+//! escaped.
 
 use std::fmt::Write as _;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! From numbers to axes: limits that fit the data, ticks at round values, labels without noise.
 //!
-//! Linear ticks step by 1, 2 or 5 times a power of ten; logarithmic ticks stand at powers of ten, joined by 2 and
-//! 5 when the range is short. Labels of one axis share their number of decimals and, outside 10^{-3} to 10^{6},
-//! their power of ten, so that they can be compared at a glance.
+//! Linear ticks step by 1, 2 or 5 times a power of ten; logarithmic ticks stand at powers of ten, joined by 2
+//! and 5 when the range is short. Labels of one axis share their number of decimals and, outside 10^{-3} to
+//! 10^{6}, their power of ten, so that they can be compared at a glance.
 
 /// Magnitudes past this are treated as missing: differences of larger ones overflow.
 const LARGEST: f64 = 1e300;

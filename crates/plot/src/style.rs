@@ -1,7 +1,7 @@
 //! Sizes that follow from the page: one place decides how large text and lines are.
 //!
-//! Text is at least 2.3 % of a panel's width, and ten points where the panel has room, so that a figure is still
-//! readable at half size. Line widths are given in points and grow with the text.
+//! Text is at least 2.3 % of a panel's width, and ten points where the panel has room, so that a figure is
+//! still readable at half size. Line widths are given in points and grow with the text.
 
 /// Text sizes and the pixel length of a point for one figure.
 #[derive(Clone, Copy, Debug)]

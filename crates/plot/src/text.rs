@@ -1,8 +1,8 @@
 //! Text from two embedded fonts, at any angle, with superscripts, subscripts and line breaking.
 //!
-//! Ubuntu Light sets everything; Hack lends the signs it lacks. Glyph outlines are placed at fractional positions
-//! and rasterised with exact coverage; stems are thickened a little, since a light face fades at half size.
-//! Sizes are pixels per em.
+//! Ubuntu Light sets everything; Hack lends the signs it lacks. Glyph outlines are placed at fractional
+//! positions and rasterised with exact coverage; stems are thickened a little, since a light face fades at
+//! half size. Sizes are pixels per em.
 
 use std::sync::OnceLock;
 
@@ -138,8 +138,8 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
     load().as_ref().map_or(0.0, |fonts| layout(fonts, text, size, 0.0).1)
 }
 
-/// Breaks `text` at spaces (else after `_`, `-`, `/`) into at most `max_lines` lines of at most `limit` pixels,
-/// of about equal length; what still does not fit ends in an ellipsis.
+/// Breaks `text` at spaces (else after `_`, `-`, `/`) into at most `max_lines` lines of at most `limit`
+/// pixels, of about equal length; what still does not fit ends in an ellipsis.
 pub(crate) fn wrap(text: &str, size: f64, limit: f64, max_lines: usize) -> Vec<String> {
     let full = fill(text, size, limit, max_lines);
     // The narrowest setting that needs no more lines leaves no lonely last word.

@@ -2,8 +2,8 @@
 //!
 //! # The layers
 //!
-//! [`math`]: scalars, lanes, dual numbers, small algebra · [`core`]: systems, integrators, rollouts, the validator ·
-//! [`physics`]: what moves · [`optim`]: objectives and the way down.
+//! [`math`]: scalars, lanes, dual numbers, small algebra · [`core`]: systems, integrators, rollouts, the
+//! validator · [`physics`]: what moves · [`optim`]: objectives and the way down.
 
 pub use pullback_core as core;
 pub use pullback_math as math;

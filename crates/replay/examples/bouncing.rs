@@ -1,4 +1,5 @@
-//! A stage on which every shape moves by formula: a trotting robot, a bouncing ball, a swinging chain, a turning knot.
+//! A stage on which every shape moves by formula: a trotting robot, a bouncing ball, a swinging chain, a
+//! turning knot.
 //!
 //! `cargo run -p pullback-replay --example bouncing -- bouncing.html`
 

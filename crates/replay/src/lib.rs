@@ -1,8 +1,9 @@
 //! Recorded motions as one HTML file.
 //!
-//! A [`Replay`] is plain data: shapes fixed to bodies, and the pose of every body in every frame; shapes that deform, and
-//! their vertices in every frame ([`ReplaySoft`]). [`Replay::to_html`] checks it and stitches it together with a viewer written by hand in WebGL 1: one file with no external resource,
-//! which opens from disk in any browser. Poses travel as base64 of binary arrays, 27 bytes per body and frame; soft vertices
+//! A [`Replay`] is plain data: shapes fixed to bodies, and the pose of every body in every frame; shapes that
+//! deform, and their vertices in every frame ([`ReplaySoft`]). [`Replay::to_html`] checks it and stitches it
+//! together with a viewer written by hand in WebGL 1: one file with no external resource, which opens from
+//! disk in any browser. Poses travel as base64 of binary arrays, 27 bytes per body and frame; soft vertices
 //! take 8 bytes each.
 //!
 //! Limits: positions are rounded to `f32` and quaternions to 16 bits per component, soft

@@ -20,8 +20,8 @@ pub enum Up {
 pub struct Replay {
     /// Heading of the page.
     pub title: String,
-    /// Nominal frames per second; the last frame is held for `1 / fps` before the motion repeats. Between frames the
-    /// clock follows [`Frame::time`].
+    /// Nominal frames per second; the last frame is held for `1 / fps` before the motion repeats. Between
+    /// frames the clock follows [`Frame::time`].
     pub fps: f64,
     /// The axis that points up.
     #[serde(default)]

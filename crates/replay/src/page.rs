@@ -82,8 +82,8 @@ fn escape_html(text: &str) -> String {
     escaped
 }
 
-/// JSON for the inside of a script element. `<` stands only in strings, where its escape means the same, so neither
-/// `</script>` nor `<!--` can end or change the element.
+/// JSON for the inside of a script element. `<` stands only in strings, where its escape means the same, so
+/// neither `</script>` nor `<!--` can end or change the element.
 fn escape_json(json: &str) -> String {
     json.replace('<', "\\u003c")
 }

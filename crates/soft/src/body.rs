@@ -1,7 +1,7 @@
 //! [`SoftBody`]: what soft things a world holds, as a builder writes it down.
 //!
-//! Particles come in named parts. A part may hold solids, membranes, hinges, air and springs, each with its own material
-//! constants per element; every one of them becomes a named parameter.
+//! Particles come in named parts. A part may hold solids, membranes, hinges, air and springs, each with its
+//! own material constants per element; every one of them becomes a named parameter.
 
 use pullback_core::ConfigError;
 use pullback_math::{Quat, Vec3};
@@ -47,8 +47,8 @@ impl Default for Solid {
 impl Solid {
     /// Constants of the law that give a small strain this Young's modulus (Pa) and Poisson's ratio.
     ///
-    /// With Lamé's μ_L and λ_L, the stable neo-Hookean law needs μ = 4/3 μ_L and λ = λ_L + 5/6 μ_L: its logarithm softens shear
-    /// and volume at rest (Smith et al. 2018, section 3.4).
+    /// With Lamé's μ_L and λ_L, the stable neo-Hookean law needs μ = 4/3 μ_L and λ = λ_L + 5/6 μ_L: its
+    /// logarithm softens shear and volume at rest (Smith et al. 2018, section 3.4).
     pub fn young(mut self, modulus: f64, poisson: f64) -> Self {
         self.mu = modulus / (2.0 * (1.0 + poisson));
         self.lambda = modulus * poisson / ((1.0 + poisson) * (1.0 - 2.0 * poisson));
@@ -96,8 +96,9 @@ impl Default for Cloth {
 }
 
 impl Cloth {
-    /// Constants that give a small strain in the plane this Young's modulus times thickness (N/m) and Poisson's ratio: with
-    /// Lamé's constants of plane stress μ = 3/2 μ_L and λ = λ_L + 2/3 μ_L, for the reason told at [`Solid::young`].
+    /// Constants that give a small strain in the plane this Young's modulus times thickness (N/m) and
+    /// Poisson's ratio: with Lamé's constants of plane stress μ = 3/2 μ_L and λ = λ_L + 2/3 μ_L, for the
+    /// reason told at [`Solid::young`].
     pub fn young(mut self, modulus: f64, poisson: f64) -> Self {
         let mu = modulus / (2.0 * (1.0 + poisson));
         let lambda = modulus * poisson / (1.0 - poisson * poisson);
@@ -241,7 +242,8 @@ pub struct SoftContact {
 }
 
 impl Default for SoftContact {
-    /// gradSim's deformable scenes; damping is scaled by depth and equals theirs, 1 N s/m, at a depth of 1 cm.
+    /// gradSim's deformable scenes; damping is scaled by depth and equals theirs, 1 N s/m, at a depth of 1
+    /// cm.
     fn default() -> Self {
         SoftContact { stiffness: 1e4, damping: 100.0, friction_slope: 10.0, radius: 0.05 }
     }
@@ -386,7 +388,8 @@ impl SoftBody {
         Ok(part)
     }
 
-    /// Adds springs between particles of a part, given by their places in it; rest lengths are the initial ones.
+    /// Adds springs between particles of a part, given by their places in it; rest lengths are the initial
+    /// ones.
     pub fn add_springs(
         &mut self,
         part: usize,
@@ -421,8 +424,9 @@ impl SoftBody {
         held
     }
 
-    /// Gives every element of a part's solids or membranes a control: `control_of(k)` for its k-th element, counted from 0 in
-    /// this part. Returns how many controls the part adds; they are called `PART.activation`.
+    /// Gives every element of a part's solids or membranes a control: `control_of(k)` for its k-th element,
+    /// counted from 0 in this part. Returns how many controls the part adds; they are called
+    /// `PART.activation`.
     pub fn actuate(&mut self, part: usize, control_of: impl Fn(usize) -> usize) -> usize {
         let base = self.drives;
         let mut highest = 0;
@@ -438,8 +442,9 @@ impl SoftBody {
         highest
     }
 
-    /// The pullback of placing a part: from the cotangents of initial positions and velocities of all particles to that of where
-    /// the part stood, how it was turned and how it moved. A turn by δ moves a particle at x by δ × (x − position).
+    /// The pullback of placing a part: from the cotangents of initial positions and velocities of all
+    /// particles to that of where the part stood, how it was turned and how it moved. A turn by δ moves a
+    /// particle at x by δ × (x − position).
     pub fn placement_vjp(&self, part: usize, x_bar: &[[f64; 3]], v_bar: &[[f64; 3]]) -> PlacementBar {
         let Part { first, count, placement, .. } = self.parts[part].clone();
         let mut bar = PlacementBar::default();

@@ -1,13 +1,13 @@
 //! [`Element`]: a force between a few particles; [`Elements`]: thousands of one kind, evaluated in registers.
 //!
-//! Each element reads the positions and velocities of its N corners, P parameters that carry gradients and R constants of its
-//! rest shape. [`Elements::add_forces`] gathers `T::WIDTH` elements at a time into packs, evaluates them, and then every
-//! particle collects the forces of the elements it belongs to, in a fixed order. So the sum has the same bits for any number
-//! of threads. The pullback does the same with cotangents: it gathers those of the forces and collects those of positions and
-//! velocities.
+//! Each element reads the positions and velocities of its N corners, P parameters that carry gradients and R
+//! constants of its rest shape. [`Elements::add_forces`] gathers `T::WIDTH` elements at a time into packs,
+//! evaluates them, and then every particle collects the forces of the elements it belongs to, in a fixed
+//! order. So the sum has the same bits for any number of threads. The pullback does the same with cotangents:
+//! it gathers those of the forces and collects those of positions and velocities.
 //!
-//! Newton's law divides by the mass, so its cotangent wants f·f̄ of every particle; elements hand that out on the way back
-//! (`work`) and no second forward pass is needed.
+//! Newton's law divides by the mass, so its cotangent wants f·f̄ of every particle; elements hand that out on
+//! the way back (`work`) and no second forward pass is needed.
 
 use pullback_core::Workspace;
 use pullback_math::{Packing, RECORD, Real, Vec3};
@@ -16,7 +16,8 @@ use rayon::prelude::*;
 /// A vector at each corner of a pack of elements.
 type Corners<T, const N: usize> = [Vec3<<T as Packing>::Pack>; N];
 
-/// How many of `count` items a task of a parallel loop gets: eight tasks to a thread, so that one that wakes late still finds work.
+/// How many of `count` items a task of a parallel loop gets: eight tasks to a thread, so that one that wakes
+/// late still finds work.
 fn grain(count: usize) -> usize {
     count.div_ceil(8 * rayon::current_num_threads()).max(1)
 }
@@ -171,7 +172,8 @@ pub struct ParticleBars<'a, T> {
 }
 
 impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
-    /// Elements with the corners and rest shapes given among `particles` particles; parameters start at `params`.
+    /// Elements with the corners and rest shapes given among `particles` particles; parameters start at
+    /// `params`.
     pub fn new(corners: &[[usize; N]], rest: Vec<[f64; R]>, particles: usize, params: usize) -> Self {
         let len = corners.len();
         let mut corners: Vec<[u32; N]> = corners.iter().map(|c| c.map(|i| i as u32)).collect();

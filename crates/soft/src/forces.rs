@@ -93,7 +93,8 @@ const HINGE: [(&str, &str); 3] =
 const AIR: [(&str, &str); 2] = [("air.lift", "kg/m^3"), ("air.drag", "kg/m^3")];
 
 impl Soft {
-    /// Compiles a body. Its parameters are appended to `builder`, its controls to those of which `controls` are taken.
+    /// Compiles a body. Its parameters are appended to `builder`, its controls to those of which `controls`
+    /// are taken.
     pub fn new(body: SoftBody, builder: &mut LayoutBuilder, controls: usize) -> Self {
         let positive = |s: Slice| s.bounds(0.0, f64::INFINITY);
         let masses = body.parts.iter().map(|part| {

@@ -5,8 +5,8 @@
 //! |e|²/(|N₁| + |N₂|) so that stiffness does not depend on the mesh; we take that factor s at rest, which makes the force the
 //! gradient of an energy, −2 s kb cos((φ − φ₀)/2 + a), and keep it where the cloth is stretched.
 //!
-//! Corners: the two opposite ones, then start and end of the edge as the first triangle runs through it. A triangle
-//! that has folded to a line has no normal and feels nothing.
+//! Corners: the two opposite ones, then start and end of the edge as the first triangle runs through it. A
+//! triangle that has folded to a line has no normal and feels nothing.
 
 use pullback_math::{Real, Vec3, differentiable};
 

@@ -8,8 +8,8 @@
 //! | [`spring`], [`solid`], [`membrane`], [`hinge`], [`air`] | the kinds of elements |
 //! | [`forces`] | a body compiled to flat arrays: all forces and their pullback |
 //!
-//! Particles move by semi-implicit Euler with substeps; `World` of `pullback-physics` puts them beside robots, with contact
-//! and attachments between both.
+//! Particles move by semi-implicit Euler with substeps; `World` of `pullback-physics` puts them beside
+//! robots, with contact and attachments between both.
 
 pub mod air;
 pub mod body;

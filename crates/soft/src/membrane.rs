@@ -1,7 +1,8 @@
 //! Triangles of constant strain in space: F = D_s D_m⁻¹ with two columns, stable neo-Hookean in the plane.
 //!
-//! Ψ = μ/2 (I_C − 2) + λ/2 (J − α + a)² − μ/2 ln(I_C + 1) per area, with I_C = |F₀|² + |F₁|², J = |F₀ × F₁|: the paper's energy
-//! with two stretches instead of three. At rest I_C = 2, so λ (1 − α) = −⅔ μ. Damping is that of the solids, kd Ḟ + kd J̇ ∂J/∂F.
+//! Ψ = μ/2 (I_C − 2) + λ/2 (J − α + a)² − μ/2 ln(I_C + 1) per area, with I_C = |F₀|² + |F₁|², J = |F₀ × F₁|:
+//! the paper's energy with two stretches instead of three. At rest I_C = 2, so λ (1 − α) = −⅔ μ. Damping is
+//! that of the solids, kd Ḟ + kd J̇ ∂J/∂F.
 //!
 //! A triangle folded to a line has no normal; J then resists nothing, the rest of the stress stays.
 
@@ -9,7 +10,8 @@ use pullback_math::{Real, Vec3, differentiable};
 
 use super::element::{Element, ElementBars, work};
 
-/// A triangle; parameters μ (N/m), λ (N/m), damping (N s/m), activation (1); rest: D_m⁻¹ row by row, then the area.
+/// A triangle; parameters μ (N/m), λ (N/m), damping (N s/m), activation (1); rest: D_m⁻¹ row by row, then the
+/// area.
 #[derive(Clone, Copy, Debug)]
 pub struct Membrane;
 

@@ -1,8 +1,9 @@
 //! Tetrahedra of constant strain: F = D_s D_m⁻¹, forces (f₁ f₂ f₃) = −V P(F) D_m⁻ᵀ, f₀ = −f₁ − f₂ − f₃.
 //!
-//! Three laws for the first Piola-Kirchhoff stress P. Each adds the same damping, kd Ḟ + kd J̇ ∂J/∂F (that of dFlex; the second
-//! part resists changes of volume; the first resists turning too, so it takes away angular momentum), and each has an activation a per element, which enters as a change of volume: a > 0
-//! lets the element shrink until J = 1 − a costs no volumetric energy.
+//! Three laws for the first Piola-Kirchhoff stress P. Each adds the same damping, kd Ḟ + kd J̇ ∂J/∂F (that of
+//! dFlex; the second part resists changes of volume; the first resists turning too, so it takes away angular
+//! momentum), and each has an activation a per element, which enters as a change of volume: a > 0 lets the
+//! element shrink until J = 1 − a costs no volumetric energy.
 //!
 //! | law | energy density Ψ |
 //! |---|---|
@@ -10,9 +11,9 @@
 //! | [`StVenantKirchhoff`] | μ E:E + λ/2 (tr E + a)², E = ½ (FᵀF − 1) |
 //! | [`Corotated`] | μ ‖F − R‖² + λ/2 (J − 1 + a)², F = R S |
 //!
-//! I_C = tr(FᵀF): gradSim's own code takes the diagonal of F only, a slip that its successors mended. Inverted elements (J < 0) keep
-//! finite forces that push them back, except with St. Venant-Kirchhoff, which resists compression less and less below
-//! J ≈ 0.58 and cannot be recommended there.
+//! I_C = tr(FᵀF): gradSim's own code takes the diagonal of F only, a slip that its successors mended.
+//! Inverted elements (J < 0) keep finite forces that push them back, except with St. Venant-Kirchhoff, which
+//! resists compression less and less below J ≈ 0.58 and cannot be recommended there.
 
 use pullback_math::{Mat3, Real, Vec3, differentiable, polar, polar_vjp};
 
@@ -154,7 +155,8 @@ law!(NeoHookean, neo_hookean_energy, neo_hookean, neo_hookean_vjp);
 law!(StVenantKirchhoff, st_venant_kirchhoff_energy, st_venant_kirchhoff, st_venant_kirchhoff_vjp);
 law!(Corotated, corotated_energy, corotated, corotated_vjp);
 
-/// A tetrahedron; parameters μ (Pa), λ (Pa), damping (Pa s), activation (1); rest: D_m⁻¹ column by column, then V.
+/// A tetrahedron; parameters μ (Pa), λ (Pa), damping (Pa s), activation (1); rest: D_m⁻¹ column by column,
+/// then V.
 #[derive(Clone, Copy, Debug)]
 pub struct Tetrahedron<L>(std::marker::PhantomData<L>);
 

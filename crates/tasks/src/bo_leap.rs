@@ -1,8 +1,8 @@
 //! BO-Leap, Figs. 2 to 7: six search methods on the suite, the lowest loss after a budget of simulations,
 //! mean and 95 % interval over seeds.
 //!
-//! Runs are independent and logged one by one in a folder; what is there already is read back, so that an interrupted
-//! comparison goes on, and a larger one reuses a smaller one's runs of the same budget.
+//! Runs are independent and logged one by one in a folder; what is there already is read back, so that an
+//! interrupted comparison goes on, and a larger one reuses a smaller one's runs of the same budget.
 
 use std::path::{Path, PathBuf};
 

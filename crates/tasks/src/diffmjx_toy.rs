@@ -1,18 +1,19 @@
 //! DiffMJX, Fig. 4: which contact models give right gradients of a bouncing point?
 //!
-//! A point falls from q₀ ∈ [0, 3] m at v₀ = −1 m/s without gravity for 2 s; L = |q_N − 1|. For each contact model and
-//! time step, dL/dq₀ by the adjoint is compared with the true one at 2000 heights.
+//! A point falls from q₀ ∈ [0, 3] m at v₀ = −1 m/s without gravity for 2 s; L = |q_N − 1|. For each contact
+//! model and time step, dL/dq₀ by the adjoint is compared with the true one at 2000 heights.
 //!
 //! *The true gradient.* The laws do not depend on time, so a higher start is the same motion later and
-//! dq_N/dq₀ = v_N / v₀. v_N comes in closed form for elastic contact and for the law of Fig. S4, and from a forward solve
-//! at tolerance 1e-12 for damping with depth. No adjoint is involved.
+//! dq_N/dq₀ = v_N / v₀. v_N comes in closed form for elastic contact and for the law of Fig. S4, and from a
+//! forward solve at tolerance 1e-12 for damping with depth. No adjoint is involved.
 //!
-//! *Two penalty laws.* Fig. S4 as printed, a = −50 q − v below the surface, jumps when the point touches it. Fixed steps
-//! lose the derivative of the touch time, whatever their size: the velocity's sensitivity should change by (Δa/v) δq at
-//! the jump and does not. Where the motion leaves the contact again the two lost jumps cancel; for the heights
-//! that end inside the contact (15 % of them) the gradient stays wrong as dt → 0. With damping in proportion to depth the
-//! force is continuous and gradients converge. The six cases of the paper use that law; the printed one is shown beside
-//! it. Our adaptive solver ends a step at the touch and carries the gradient across, so it is right under both.
+//! *Two penalty laws.* Fig. S4 as printed, a = −50 q − v below the surface, jumps when the point touches it.
+//! Fixed steps lose the derivative of the touch time, whatever their size: the velocity's sensitivity should
+//! change by (Δa/v) δq at the jump and does not. Where the motion leaves the contact again the two lost jumps
+//! cancel; for the heights that end inside the contact (15 % of them) the gradient stays wrong as dt → 0.
+//! With damping in proportion to depth the force is continuous and gradients converge. The six cases of the
+//! paper use that law; the printed one is shown beside it. Our adaptive solver ends a step at the touch and
+//! carries the gradient across, so it is right under both.
 
 use pullback_core::batch::{Batch, BatchGradients, BatchInputs};
 use pullback_core::integrator::{Integrated, Integrator, Method, PidController};
@@ -262,8 +263,8 @@ mod tests {
             assert!(goal.met, "{goal:?}");
         }
         assert_eq!(results.goals.len(), 6);
-        // The printed law: with fixed steps right for most heights but wrong inside the contact, however small the
-        // step; adaptive steps end at the touch and are right everywhere.
+        // The printed law: with fixed steps right for most heights but wrong inside the contact, however
+        // small the step; adaptive steps end at the touch and are right everywhere.
         let printed: Vec<f64> =
             toy.cases.iter().filter(|c| c.paper_says_right.is_none()).map(Case::fraction_right).collect();
         assert!((0.8..0.95).contains(&printed[1]) && printed[2] > 0.99, "{printed:?}");

@@ -25,7 +25,8 @@ pub fn read_model(file: &str) -> Result<Model, ConfigError> {
     read_model_ignoring(file, &[])
 }
 
-/// Reads a model file, overlooking the elements (`equality`) and attributes (`joint.frictionloss`) in `allowed`.
+/// Reads a model file, overlooking the elements (`equality`) and attributes (`joint.frictionloss`) in
+/// `allowed`.
 pub fn read_model_ignoring(file: &str, allowed: &[String]) -> Result<Model, ConfigError> {
     let path = Path::new(file);
     let allow = allowed.to_vec();

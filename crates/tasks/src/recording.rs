@@ -37,8 +37,8 @@ pub fn world_replay(world: &World, title: &str, rows: &[(f64, Vec<f64>)]) -> Rep
     page
 }
 
-/// The page of times and states of particles and the tools among them. Actions take milliseconds: frames are kept as long as
-/// there is room for them.
+/// The page of times and states of particles and the tools among them. Actions take milliseconds: frames are
+/// kept as long as there is room for them.
 pub fn mpm_replay(mpm: &Mpm, title: &str, rows: &[(f64, Vec<f64>)]) -> Replay {
     let particles = mpm.particles().len().max(1);
     let keep = rows.len().div_ceil((MOST_PARTICLES / particles).max(2)).max(1);

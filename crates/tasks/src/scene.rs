@@ -37,7 +37,8 @@ pub trait Scene: Sync {
         steps: usize,
         visit: &mut dyn FnMut(Sample<'_, f64>),
     ) -> Result<Info, StepError>;
-    /// The motion as a page that plays in a browser, for scenes that have bodies to show; `rows` are times and states.
+    /// The motion as a page that plays in a browser, for scenes that have bodies to show; `rows` are times
+    /// and states.
     fn replay(&self, rows: &[(f64, Vec<f64>)]) -> Option<Replay>;
     /// Checks the gradients of one step at each state worth looking at, and of a rollout.
     fn gradcheck(&self, seed: u64, tolerance: f64) -> Result<Vec<(String, Report)>, ConfigError>;
@@ -73,13 +74,13 @@ pub struct BuiltIn<S> {
     pub keyframes: Vec<Keyframe>,
     /// Steps taken from there before the rollout is checked.
     pub settle: usize,
-    /// A version with few entries from the same builder. Where there is one, it is checked entry by entry and the scene itself
-    /// along random directions.
+    /// A version with few entries from the same builder. Where there is one, it is checked entry by entry and
+    /// the scene itself along random directions.
     pub small: Option<Box<dyn Scene>>,
     /// Turns recorded states into a page, where there are bodies to show.
     pub recorder: Option<Recorder>,
-    /// Largest accepted error against finite differences: an adaptive solve changes its steps with its inputs, and
-    /// differences see that to within its tolerance.
+    /// Largest accepted error against finite differences: an adaptive solve changes its steps with its
+    /// inputs, and differences see that to within its tolerance.
     pub difference_tolerance: f64,
 }
 

@@ -1,7 +1,7 @@
 //! Finding contacts: the narrow phase over all pairs that may touch, and its pullback.
 //!
-//! Geoms are placed once. With [`MANY_PAIRS`] or more, sort and sweep lists the pairs to look at, in the same order;
-//! those left out have no contact, so that forces and gradients keep every bit.
+//! Geoms are placed once. With [`MANY_PAIRS`] or more, sort and sweep lists the pairs to look at, in the same
+//! order; those left out have no contact, so that forces and gradients keep every bit.
 
 use std::ops::Range;
 
@@ -75,7 +75,8 @@ impl<T: Real> ContactSet<T> {
         &self.pairs
     }
 
-    /// Contacts of all pairs; an empty slot has a distance of [`INACTIVE`](pullback_collision::INACTIVE) or more.
+    /// Contacts of all pairs; an empty slot has a distance of [`INACTIVE`](pullback_collision::INACTIVE) or
+    /// more.
     pub fn contacts(&self) -> &[Contact<T>] {
         &self.contacts
     }
@@ -125,8 +126,8 @@ impl<T: Real> ContactSet<T> {
         self.friction_bars.fill(T::zero());
     }
 
-    /// The pullback of [`ContactSet::find`] with the cotangents of contacts and friction at hand: *adds* to the wrenches
-    /// on displacements of the bodies and to the parameters.
+    /// The pullback of [`ContactSet::find`] with the cotangents of contacts and friction at hand: *adds* to
+    /// the wrenches on displacements of the bodies and to the parameters.
     pub fn find_vjp(&mut self, geoms: &GeomView<'_, T>, wrenches: &mut [Force<T>], params_bar: &mut [T]) {
         let ContactSet { poses, pairs, near, contact_bars, friction_bars, shape_bars, .. } = self;
         shape_bars.fill(no_shape_bar());

@@ -1,4 +1,5 @@
-//! Geoms of a model at a configuration: [`GeomView`] places them, and carries cotangents of their placement back.
+//! Geoms of a model at a configuration: [`GeomView`] places them, and carries cotangents of their placement
+//! back.
 
 use pullback_collision::{Collider, ShapeBar};
 use pullback_math::{Force, MulVjp, Real, Transform, Vec3};

@@ -1,10 +1,10 @@
 //! Contact between geoms, in three stages with an interface between each two.
 //!
-//! 1. *Find* ([`find`]): the narrow phase fills a [`ContactSet`] with the contacts of every near pair, from poses
-//!    and sizes of the geoms ([`GeomView`]). It knows no forces.
-//! 2. *Resolve* ([`Resolve`]): a contact model turns the set into forces. It may act before the dynamics, by pushes
-//!    on bodies that depend on positions and velocities, or after them, on the smooth acceleration, with the
-//!    factorised mass matrix, all contacts at once and the time step ([`Smooth`]).
+//! 1. *Find* ([`find`]): the narrow phase fills a [`ContactSet`] with the contacts of every near pair, from
+//!    poses and sizes of the geoms ([`GeomView`]). It knows no forces.
+//! 2. *Resolve* ([`Resolve`]): a contact model turns the set into forces. It may act before the dynamics, by
+//!    pushes on bodies that depend on positions and velocities, or after them, on the smooth acceleration,
+//!    with the factorised mass matrix, all contacts at once and the time step ([`Smooth`]).
 //! 3. *Integrate*: the sweeps and the integrator see pushes and accelerations, and know nothing of contacts.
 //!
 //! The pullback walks the stages backwards: the contact model gives the cotangents of the contacts, and
@@ -75,14 +75,14 @@ pub trait Resolve<T: Real> {
         bars: &mut MotionBars<'_, T>,
     );
 
-    /// After the dynamics: turns the smooth acceleration into the constrained one. Nothing to do for a model whose
-    /// forces are pushes.
+    /// After the dynamics: turns the smooth acceleration into the constrained one. Nothing to do for a model
+    /// whose forces are pushes.
     fn constrain(&self, _smooth: &Smooth<'_, T>, _contacts: &mut ContactSet<T>, _acceleration: &mut [T]) {}
 
-    /// The pullback of the solve and of [`Resolve::constrain`]: `lambda` comes in as the cotangent of the constrained
-    /// acceleration and goes out as that of the smooth generalised force; *adds* to the cotangents of the contacts and
-    /// to `bars`. Without constraints λ = M⁻¹ v̇_bar. The mass matrix needs no cotangent of its own: inverse dynamics
-    /// is pulled back at the constrained acceleration.
+    /// The pullback of the solve and of [`Resolve::constrain`]: `lambda` comes in as the cotangent of the
+    /// constrained acceleration and goes out as that of the smooth generalised force; *adds* to the
+    /// cotangents of the contacts and to `bars`. Without constraints λ = M⁻¹ v̇_bar. The mass matrix needs no
+    /// cotangent of its own: inverse dynamics is pulled back at the constrained acceleration.
     fn constrain_vjp(
         &self,
         smooth: &Smooth<'_, T>,

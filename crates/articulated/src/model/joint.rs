@@ -66,8 +66,8 @@ pub struct Joint {
 }
 
 impl Joint {
-    /// A joint at the origin of `body` and along a unit `axis` (unused by free and ball joints), without limits, spring, damping or
-    /// armature; its coordinate is 0 where the bodies stand as described.
+    /// A joint at the origin of `body` and along a unit `axis` (unused by free and ball joints), without
+    /// limits, spring, damping or armature; its coordinate is 0 where the bodies stand as described.
     ///
     /// ```
     /// use pullback_math::Vec3;
@@ -101,8 +101,8 @@ pub enum ActuatorTarget {
     Joint(usize),
 }
 
-/// Generalised force gear·(gain·u + bias₀ + bias₁·length + bias₂·velocity), with length = gear·coordinate. A motor has gain
-/// 1; a position servo gain kp, bias₁ −kp, bias₂ −kv; a velocity servo gain kv, bias₂ −kv.
+/// Generalised force gear·(gain·u + bias₀ + bias₁·length + bias₂·velocity), with length = gear·coordinate. A
+/// motor has gain 1; a position servo gain kp, bias₁ −kp, bias₂ −kv; a velocity servo gain kv, bias₂ −kv.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Actuator {
     /// Unique name.

@@ -27,7 +27,8 @@ pub enum FrictionCone {
     Elliptic,
 }
 
-/// Who owns stiffness, damping and friction slope of compliant contact. Friction coefficients are the geoms' in any case.
+/// Who owns stiffness, damping and friction slope of compliant contact. Friction coefficients are the geoms'
+/// in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContactMaterials {
     /// All contacts share them: `contact.stiffness` and so on.

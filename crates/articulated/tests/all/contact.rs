@@ -333,7 +333,8 @@ fn the_broad_phase_changes_no_bit_and_allocates_nothing() {
 
 #[test]
 fn a_pair_brings_its_own_friction() {
-    // On a slope of 45° the geoms' own μ = 0.6 slides; a pair of μ = 1.2 sticks, and one of 0.1 slides faster.
+    // On a slope of 45° the geoms' own μ = 0.6 slides; a pair of μ = 1.2 sticks, and one of 0.1 slides
+    // faster.
     let slope = std::f64::consts::FRAC_PI_4;
     let tilt = Quat::from_axis_angle(Vec3::new(0.0, 1.0, 0.0), slope);
     let block = Shape::Box { half: Vec3::new(0.2, 0.2, 0.02) };

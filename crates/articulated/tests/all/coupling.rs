@@ -1,4 +1,5 @@
-//! Joints that follow others: the same motion as a constraint force would make, exact pullbacks, multipliers included.
+//! Joints that follow others: the same motion as a constraint force would make, exact pullbacks, multipliers
+//! included.
 
 use crate::robots::{branching, touching};
 use pullback_articulated::model::Mimic;

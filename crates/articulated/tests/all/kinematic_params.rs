@@ -1,4 +1,5 @@
-//! Every physical quantity is a parameter, and its pullback is exact: poses, axes, anchors, ranges, both contact laws.
+//! Every physical quantity is a parameter, and its pullback is exact: poses, axes, anchors, ranges, both
+//! contact laws.
 
 use crate::robots::{branching, random_state, touching};
 use pullback_articulated::contact::pair_law;

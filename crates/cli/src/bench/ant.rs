@@ -1,10 +1,11 @@
-//! The ant on the ground: environment steps per second, forward and with gradients, beside MuJoCo on the same file in the
-//! same run.
+//! The ant on the ground: environment steps per second, forward and with gradients, beside MuJoCo on the same
+//! file in the same run.
 //!
-//! All environments fall from a little above the ground and settle before anything is measured, in each simulator under
-//! its own contact law, so that the feet touch. The gradient is that of a rollout's final torso position with respect to
-//! initial state, all controls and all parameters. MuJoCo has no adjoint; its derivative is `mjd_transitionFD`, the
-//! Jacobians of a step in state and control by one-sided differences, whose products along the rollout are not counted.
+//! All environments fall from a little above the ground and settle before anything is measured, in each
+//! simulator under its own contact law, so that the feet touch. The gradient is that of a rollout's final
+//! torso position with respect to initial state, all controls and all parameters. MuJoCo has no adjoint; its
+//! derivative is `mjd_transitionFD`, the Jacobians of a step in state and control by one-sided differences,
+//! whose products along the rollout are not counted.
 
 use std::hint::black_box;
 

@@ -1,6 +1,6 @@
-//! A trial of Bayesian optimisation among 500 and 1,000 points of ten variables, beside BoTorch on the same points with the same
-//! model in the same run: likelihood with gradient, fit of hyperparameters, proposal, and trials with fits every
-//! time and on the schedule.
+//! A trial of Bayesian optimisation among 500 and 1,000 points of ten variables, beside BoTorch on the same
+//! points with the same model in the same run: likelihood with gradient, fit of hyperparameters, proposal,
+//! and trials with fits every time and on the schedule.
 
 use std::time::Instant;
 
@@ -22,7 +22,8 @@ const SIZES: [usize; 2] = [500, 1000];
 const DIM: usize = 10;
 /// Rounds of each measurement, of which the best counts.
 const ROUNDS: usize = 3;
-/// Seconds of work in a round, over which the mean is taken: the system counts a thread's time in ticks of milliseconds.
+/// Seconds of work in a round, over which the mean is taken: the system counts a thread's time in ticks of
+/// milliseconds.
 const LONG_ENOUGH: f64 = 0.2;
 
 /// Ackley's function of ten variables in [−1, 1] with its minimum off the centre, and noise of 0.05.

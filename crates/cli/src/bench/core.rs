@@ -1,5 +1,5 @@
-//! What a gradient costs: `step_vjp` over `step` on the double pendulum, the adjoint written by `#[differentiable]`
-//! beside the one written by hand, and lanes beside scalars.
+//! What a gradient costs: `step_vjp` over `step` on the double pendulum, the adjoint written by
+//! `#[differentiable]` beside the one written by hand, and lanes beside scalars.
 
 use std::hint::black_box;
 

@@ -27,8 +27,8 @@ const ROUNDS: usize = 15;
 /// Edge of a cell, m.
 const CELL: f64 = 0.1;
 
-/// Cells along each axis of each block, five tetrahedra to a cell, with the paper's steps per second on its GPU: forward and
-/// backward without rendering.
+/// Cells along each axis of each block, five tetrahedra to a cell, with the paper's steps per second on its
+/// GPU: forward and backward without rendering.
 const BLOCKS: [([usize; 3], f64, f64); 7] = [
     ([5, 2, 2], 9057.0, 3721.0),
     ([10, 2, 2], 9057.0, 3780.0),

@@ -1,4 +1,5 @@
-//! Peers measured in the same run: Python scripts under `bench/` that make their own environment and print one JSON object.
+//! Peers measured in the same run: Python scripts under `bench/` that make their own environment and print
+//! one JSON object.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,8 +9,8 @@ use serde_json::Value;
 use crate::output::Output;
 use crate::progress;
 
-/// Runs `bench/NAME/run.py INPUT BUILD_FOLDER ARGUMENTS`; the input is a file with this name and content, written with the
-/// build folder into the folder of `bench`.
+/// Runs `bench/NAME/run.py INPUT BUILD_FOLDER ARGUMENTS`; the input is a file with this name and content,
+/// written with the build folder into the folder of `bench`.
 pub fn run(
     output: &Output,
     (bench, name): (&str, &str),

@@ -1,8 +1,8 @@
-//! Methods of search on known functions beside the packages `cmaes` and BoTorch: the same functions, boxes, starts, budgets and
-//! number of seeds.
+//! Methods of search on known functions beside the packages `cmaes` and BoTorch: the same functions, boxes,
+//! starts, budgets and number of seeds.
 //!
-//! Ends of two methods on a case are compared by the chance that one of ours is lower than one of theirs, drawn at random from both,
-//! ties counting half: 0.5 where they are on par. Losses below 10⁻¹⁰ are ties.
+//! Ends of two methods on a case are compared by the chance that one of ours is lower than one of theirs,
+//! drawn at random from both, ties counting half: 0.5 where they are on par. Losses below 10⁻¹⁰ are ties.
 
 use pullback_core::ConfigError;
 use pullback_optim::methods::build;

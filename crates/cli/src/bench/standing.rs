@@ -1,8 +1,9 @@
 //! Rollouts of standing quadrupeds, as in Qiao et al. (ICML 2021): one and ten robots, 50 to 5000 steps,
 //! forward and backward.
 //!
-//! The robots hold their home pose by servos; without contact they do so in free fall. A single robot is a [`Rollout`];
-//! ten are a [`Batch`] of scalars or of lanes, two packs of f64x8 of which the second is a quarter full.
+//! The robots hold their home pose by servos; without contact they do so in free fall. A single robot is a
+//! [`Rollout`]; ten are a [`Batch`] of scalars or of lanes, two packs of f64x8 of which the second is a
+//! quarter full.
 
 use std::time::Instant;
 
@@ -52,7 +53,8 @@ pub fn run(model: &Model, results: &mut Results) -> Result<(), CliError> {
             for (name, schedule) in SCHEDULES {
                 let rollout = Rollout::new(&robot, steps, schedule)?;
                 let mut add = |who: &str, robots: usize, m: Measured| {
-                    // The gradients of initial states, controls and parameters are the result, whatever the schedule.
+                    // The gradients of initial states, controls and parameters are the result, whatever the
+                    // schedule.
                     let returned = robots * (start.state.len() + start.controls.len() + start.params.len());
                     let megabytes = (m.bytes - returned * size_of::<f64>()) as f64 / 1e6;
                     let case = format!("{who} {surroundings}, {steps} steps, {name}");

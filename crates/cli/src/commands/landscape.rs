@@ -14,7 +14,8 @@ use crate::progress;
 struct Summary {
     task: String,
     config: LandscapeConfig,
-    /// Share of points where adjoint and finite difference point the same way within 26 degrees (cosine above 0.9).
+    /// Share of points where adjoint and finite difference point the same way within 26 degrees (cosine above
+    /// 0.9).
     share_agreeing: f64,
     lowest: Lowest,
     landscape: Landscape,

@@ -1,5 +1,5 @@
-//! `pullback optimize`: a search with a budget of simulations, logged as it goes; the same command goes on after an
-//! interruption and ends as if there had been none.
+//! `pullback optimize`: a search with a budget of simulations, logged as it goes; the same command goes on
+//! after an interruption and ends as if there had been none.
 
 use std::path::PathBuf;
 

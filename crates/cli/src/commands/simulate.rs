@@ -38,8 +38,8 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     let steps = steps(options.time.unwrap_or(scene.horizon()), scene.dt())?;
     let inputs = inputs(scene.as_ref(), steps, options)?;
 
-    // At most about 5000 rows and two million numbers: enough for any picture, small enough for any spreadsheet. A page that
-    // plays may have twenty million.
+    // At most about 5000 rows and two million numbers: enough for any picture, small enough for any
+    // spreadsheet. A page that plays may have twenty million.
     let stride_of = |numbers: usize| {
         let most_rows = (numbers / scene.layout().state.len().max(1)).clamp(2, 5000);
         steps.div_ceil(most_rows).max(1)
@@ -129,8 +129,8 @@ fn steps(time: f64, dt: f64) -> Result<usize, ConfigError> {
     Ok(steps as usize)
 }
 
-/// The recorded rows as arrays: `time` (T), `state` (T × n), `control` (T × m, of the step that begins there), `names` of the
-/// states and `control_names`.
+/// The recorded rows as arrays: `time` (T), `state` (T × n), `control` (T × m, of the step that begins
+/// there), `names` of the states and `control_names`.
 fn npz(scene: &dyn Scene, rows: &[(f64, Vec<f64>)], controls: &[f64]) -> io::Result<Vec<u8>> {
     let layout = scene.layout();
     let times: Vec<f64> = rows.iter().map(|(time, _)| *time).collect();

@@ -3,7 +3,8 @@
 use pullback_core::ConfigError;
 use pullback_math::Vec3;
 
-/// Elevations over a rectangle, in the frame of the geoms that use it. Between them the surface is flat on triangles.
+/// Elevations over a rectangle, in the frame of the geoms that use it. Between them the surface is flat on
+/// triangles.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heightfield {
     /// Unique name.

@@ -235,7 +235,8 @@ fn distance_bar<T: Real>(bar: T) -> Contact<T> {
     Contact { position: Vec3::zero(), normal: Vec3::zero(), distance: bar }
 }
 
-/// Pairs of the convex solver: the distance for all features, the normal and position too for ellipsoids and spheres.
+/// Pairs of the convex solver: the distance for all features, the normal and position too for ellipsoids and
+/// spheres.
 macro_rules! convex_pair_is_differentiable {
     ($name:ident, $ka:expr, $kb:expr, $out:ty, |$contact:ident| $see:expr, |$bar:ident| $seen_vjp:expr) => {
         #[test]

@@ -1,4 +1,5 @@
-//! Terrain: pullbacks of every pair, flat ground as a plane, ridges that hold, lanes as scalars, MuJoCo's contacts.
+//! Terrain: pullbacks of every pair, flat ground as a plane, ridges that hold, lanes as scalars, MuJoCo's
+//! contacts.
 
 use pullback_collision::{Collider, Contact, HeightGrid, Kind, MAX_CONTACTS, ShapeBar, collide, collide_vjp};
 use pullback_core::check_vjp;
@@ -85,7 +86,8 @@ fn configurations(seed: u64, kind: Kind) -> Vec<Vec<f64>> {
     found
 }
 
-/// Pokes are found by the convex solver, whose positions along edges are held: all of a face, the distance of a poke.
+/// Pokes are found by the convex solver, whose positions along edges are held: all of a face, the distance of
+/// a poke.
 fn exact<T: Real>(kind: Kind, contacts: [Contact<T>; MAX_CONTACTS]) -> [Contact<T>; MAX_CONTACTS] {
     let faces = match kind {
         Kind::Sphere | Kind::Ellipsoid => 2,
@@ -261,9 +263,9 @@ fn lanes_agree_with_scalars() {
 
 /// The deepest contact against MuJoCo's, made by `reference/collision.py`.
 ///
-/// Round shapes agree in every case. MuJoCo measures each prism alone: the corner of a box or mesh finds a shorter way out
-/// of one prism into its neighbour or over an edge than out of the ground. There ours must be the deeper; the test counts
-/// these.
+/// Round shapes agree in every case. MuJoCo measures each prism alone: the corner of a box or mesh finds a
+/// shorter way out of one prism into its neighbour or over an edge than out of the ground. There ours must be
+/// the deeper; the test counts these.
 #[test]
 fn the_deepest_contact_is_that_of_mujoco() {
     let golden: serde_json::Value = serde_json::from_str(include_str!("../golden/heightfield.json")).unwrap();

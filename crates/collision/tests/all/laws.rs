@@ -70,7 +70,8 @@ fn lowest(shape: &Collider<f64>, at: Transform<f64>, n: Vec3<f64>) -> f64 {
     deepest(contacts(&Collider::plane(), plane, shape, at)).distance
 }
 
-/// Whether the axis of a capsule pierces a box: its depth is then that of its deepest point, and its normal may jump.
+/// Whether the axis of a capsule pierces a box: its depth is then that of its deepest point, and its normal
+/// may jump.
 fn pierced(a: &Collider<f64>, b: &Collider<f64>, distance: f64) -> bool {
     match (a.kind, b.kind) {
         (Kind::Capsule, Kind::Box) => distance < -a.size.x,

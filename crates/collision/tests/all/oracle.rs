@@ -1,8 +1,9 @@
 //! Contacts against MuJoCo; `reference/collision.py` made the golden file.
 //!
-//! Where MuJoCo's contacts are unique (planes, spheres, capsules) each of them must be among our slots. Boxes, meshes and what
-//! goes through MuJoCo's convex solver are compared by the deepest contact: its distance and normal. In a few of these, MuJoCo stops at
-//! a normal that is not the best; the test then proves that ours separates the shapes with less.
+//! Where MuJoCo's contacts are unique (planes, spheres, capsules) each of them must be among our slots.
+//! Boxes, meshes and what goes through MuJoCo's convex solver are compared by the deepest contact: its
+//! distance and normal. In a few of these, MuJoCo stops at a normal that is not the best; the test then
+//! proves that ours separates the shapes with less.
 
 use pullback_collision::{Collider, Contact, Kind, MAX_CONTACTS, collide, tangent_frame};
 use pullback_math::{Mat3, Transform, Vec3};
@@ -104,7 +105,8 @@ fn contacts_are_those_of_mujoco() {
             }
         } else {
             let deepest = ours.iter().min_by(|x, y| x.distance.total_cmp(&y.distance)).unwrap();
-            // Where we disagree, parallel planes along both normals show who is right: theirs lie farther inside.
+            // Where we disagree, parallel planes along both normals show who is right: theirs lie farther
+            // inside.
             if (deepest.distance - theirs[0].distance).abs() > 1e-7 {
                 let gap = |n: Vec3<f64>| lowest(&b, pose_b, n) + lowest(&a, pose_a, -n);
                 let (our, their) = (gap(deepest.normal), gap(theirs[0].normal));

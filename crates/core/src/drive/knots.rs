@@ -1,12 +1,13 @@
-//! [`Knots`]: controls that go from one value to the next in straight lines, in segments of equal time. All lanes share one time.
+//! [`Knots`]: controls that go from one value to the next in straight lines, in segments of equal time. All
+//! lanes share one time.
 
 use pullback_math::Real;
 
 use super::Drive;
 use crate::layout::Slice;
 
-/// The value at the end of each segment is a parameter, `schedule`, segment after segment; the start is given, the last value
-/// is held.
+/// The value at the end of each segment is a parameter, `schedule`, segment after segment; the start is
+/// given, the last value is held.
 #[derive(Clone, Debug)]
 pub struct Knots {
     start: Vec<f64>,

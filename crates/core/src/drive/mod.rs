@@ -1,7 +1,8 @@
 //! [`Driven`]: a field some of whose controls are functions of time and of parameters of their own.
 //!
-//! u(t) = d(θ_d, t) takes the place of one slice of the field's controls; θ_d is appended to the parameters, so gradients reach
-//! it through every inner step of the integrator. Fields with guards are out of its scope: it reports none.
+//! u(t) = d(θ_d, t) takes the place of one slice of the field's controls; θ_d is appended to the parameters,
+//! so gradients reach it through every inner step of the integrator. Fields with guards are out of its scope:
+//! it reports none.
 
 mod knots;
 mod sine_network;

@@ -24,8 +24,8 @@ pub struct SineNetwork {
 }
 
 impl SineNetwork {
-    /// A wave: output i starts as about a·sin(ω t + `lags[i]`), by Wᵢₖ = (2/K) cos(lagᵢ − 2πk/K). At least 3 phases, at most
-    /// [`MOST_PHASES`]; others are clamped.
+    /// A wave: output i starts as about a·sin(ω t + `lags[i]`), by Wᵢₖ = (2/K) cos(lagᵢ − 2πk/K). At least 3
+    /// phases, at most [`MOST_PHASES`]; others are clamped.
     pub fn wave(amplitude: f64, frequency: f64, phases: usize, lags: &[f64]) -> Self {
         let phases = phases.clamp(3, MOST_PHASES);
         // Σₖ cos(lag − φₖ) sin(ωt + φₖ) = (K/2) sin(ωt + lag)

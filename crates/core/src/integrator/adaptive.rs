@@ -23,8 +23,8 @@ pub(super) struct InnerStep {
     pub event: bool,
 }
 
-/// Integrates `state` over `span` seconds in place, `next` being scratch. `accept` sees each accepted step before it is
-/// taken: its state, itself, and the sides of the guards during it.
+/// Integrates `state` over `span` seconds in place, `next` being scratch. `accept` sees each accepted step
+/// before it is taken: its state, itself, and the sides of the guards during it.
 pub(super) fn solve<T: Real>(
     tableau: &Tableau,
     controller: &PidController,

@@ -1,9 +1,9 @@
 //! The continuous adjoint (DiffMJX, Eqs. S6 and S7), solved with an error control of its own.
 //!
 //! With a = dL/dx(t): ȧ = −(∂f/∂x)ᵀ a, and the gradients with respect to control, parameters and time are the
-//! integrals of (∂f/∂u)ᵀ a, (∂f/∂θ)ᵀ a and (∂f/∂t)ᵀ a. The state is solved backwards along with a. Left alone it
-//! would drift (a damped system grows when run backwards), so it is set to the stored forward state at the end of every
-//! accepted step: memory is one state per accepted step.
+//! integrals of (∂f/∂u)ᵀ a, (∂f/∂θ)ᵀ a and (∂f/∂t)ᵀ a. The state is solved backwards along with a. Left alone
+//! it would drift (a damped system grows when run backwards), so it is set to the stored forward state at the
+//! end of every accepted step: memory is one state per accepted step.
 
 use pullback_math::Real;
 

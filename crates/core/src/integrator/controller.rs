@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::error::ConfigError;
 
-/// Accepts a step when its scaled error is at most 1, and proposes the next size
-/// h′ = h · safety · ε₀^(−β₁/k) ε₁^(−β₂/k) ε₂^(−β₃/k), with β = (p+i+d, −p−2d, d) and k the order of the error.
+/// Accepts a step when its scaled error is at most 1, and proposes the next size h′ = h · safety · ε₀^(−β₁/k)
+/// ε₁^(−β₂/k) ε₂^(−β₃/k), with β = (p+i+d, −p−2d, d) and k the order of the error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PidController {
     /// Relative tolerance (1).

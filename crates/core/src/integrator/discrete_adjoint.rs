@@ -49,7 +49,8 @@ pub(super) fn fixed<T: Real, F: VectorField<T>>(
     ws.stepper.step_vjp(&mut bound, time, h, at.state, &ws.next_bar, state_bar, bars);
 }
 
-/// Solves forward again and leaves the accepted steps and the first `limit` states in the workspace; returns the number of steps.
+/// Solves forward again and leaves the accepted steps and the first `limit` states in the workspace; returns
+/// the number of steps.
 pub(super) fn record<T: Real, F: VectorField<T>>(
     field: &F,
     ws: &mut IntegratedWorkspace<T, F::Workspace>,

@@ -1,18 +1,19 @@
 //! Where a guard changes sides: ending the step there, and carrying the gradient across.
 //!
-//! Inside a step the sides of all guards are frozen, so the solver sees a smooth field. When an accepted step has taken a
-//! guard to its other side, the crossing is located on that smooth motion and the step made again to end there. Then the
-//! sides flip, and the state is corrected by
+//! Inside a step the sides of all guards are frozen, so the solver sees a smooth field. When an accepted step
+//! has taken a guard to its other side, the crossing is located on that smooth motion and the step made again
+//! to end there. Then the sides flip, and the state is corrected by
 //!
 //! x⁺ = x + (f⁻ − f⁺) Δt,  Δt = −g(x) / ġ(x),  ġ = ∇g·f⁻.
 //!
-//! Its value is nothing, since g(x) is zero to round-off. Its derivative is everything: Δt is how much earlier or later
-//! the crossing comes, and dx⁺/dx = I + (f⁺ − f⁻) ∇gᵀ / ġ is the saltation matrix of hybrid dynamics. So the gradient of a
-//! motion through jumps of f is exact, by dual numbers and by the pullback below alike.
+//! Its value is nothing, since g(x) is zero to round-off. Its derivative is everything: Δt is how much
+//! earlier or later the crossing comes, and dx⁺/dx = I + (f⁺ − f⁻) ∇gᵀ / ġ is the saltation matrix of hybrid
+//! dynamics. So the gradient of a motion through jumps of f is exact, by dual numbers and by the pullback
+//! below alike.
 //!
-//! Limitations: a guard that touches zero without crossing (ġ = 0) has no derivative there, and its correction is left
-//! out; two guards that flip in the same instant are corrected one after the other; a motion that slides along a guard
-//! flips forever and ends in [`StepError::TooManySteps`](crate::StepError).
+//! Limitations: a guard that touches zero without crossing (ġ = 0) has no derivative there, and its
+//! correction is left out; two guards that flip in the same instant are corrected one after the other; a
+//! motion that slides along a guard flips forever and ends in [`StepError::TooManySteps`](crate::StepError).
 
 use pullback_math::{Mask, Real};
 
@@ -94,10 +95,11 @@ impl<T: Real> Events<T> {
         self.past.iter().any(|p| p.gt(T::zero()).any())
     }
 
-    /// The step size in [0, h] at which the first of the guards that crossed is at zero: regula falsi with the Illinois
-    /// rule. `trial` makes the step of a given size and writes the guards at its end.
+    /// The step size in [0, h] at which the first of the guards that crossed is at zero: regula falsi with
+    /// the Illinois rule. `trial` makes the step of a given size and writes the guards at its end.
     pub fn locate(&mut self, h: f64, span: f64, mut trial: impl FnMut(f64, &mut [T])) -> f64 {
-        // The largest −side·g among the guards that cross; negative before the first crossing, positive after.
+        // The largest −side·g among the guards that cross; negative before the first crossing, positive
+        // after.
         let mut at = |events: &mut Self, size: f64| {
             trial(size, &mut events.values);
             events.furthest()
@@ -188,8 +190,8 @@ impl<T: Real> Events<T> {
         }
     }
 
-    /// The pullback of [`Events::cross`] at the state before the correction: `state_bar` comes in as that of x⁺ and goes
-    /// out as that of x. `sides` are those before and after.
+    /// The pullback of [`Events::cross`] at the state before the correction: `state_bar` comes in as that of
+    /// x⁺ and goes out as that of x. `sides` are those before and after.
     pub fn cross_vjp<F: VectorField<T>>(
         &mut self,
         bound: &mut Bound<'_, T, F>,

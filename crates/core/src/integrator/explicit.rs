@@ -168,7 +168,8 @@ pub(super) fn error_norm<T: Real>(
     combine(weights, &stages.rates, error);
     let mut sum = T::zero();
     for k in 0..m {
-        // On a manifold the rate is shorter than the state; its scale is then the absolute tolerance's business.
+        // On a manifold the rate is shorter than the state; its scale is then the absolute tolerance's
+        // business.
         let size = if m == state.len() { state[k].abs().max(next[k].abs()) } else { T::one() };
         let ratio = error[k] * T::lit(h) / (T::lit(absolute) + T::lit(relative) * size);
         sum += ratio * ratio;

@@ -11,10 +11,11 @@
 //! # assert!(fixed.check().is_ok() && adaptive.check().is_ok());
 //! ```
 //!
-//! The *discrete* adjoint is the exact gradient of the numbers that the solver produced, step sizes held constant. The
-//! *continuous* adjoint solves the adjoint equation with error control of its own; its error is that tolerance. They
-//! agree as the tolerances go to zero. Adaptive solves of fields with [guards](crate::VectorField::guard) end a step at
-//! every kink and jump of the field and carry either gradient exactly across.
+//! The *discrete* adjoint is the exact gradient of the numbers that the solver produced, step sizes held
+//! constant. The *continuous* adjoint solves the adjoint equation with error control of its own; its error is
+//! that tolerance. They agree as the tolerances go to zero. Adaptive solves of fields with
+//! [guards](crate::VectorField::guard) end a step at every kink and jump of the field and carry either
+//! gradient exactly across.
 
 mod adaptive;
 mod continuous_adjoint;
@@ -104,8 +105,8 @@ pub enum Adjoint {
         /// Inner states kept at a time; more steps than that are reversed by revolve.
         checkpoints: usize,
     },
-    /// By the adjoint equation with its own error control (optimise, then discretise). The state is solved backwards
-    /// with it, anchored at every accepted step, so that it cannot drift.
+    /// By the adjoint equation with its own error control (optimise, then discretise). The state is solved
+    /// backwards with it, anchored at every accepted step, so that it cannot drift.
     Continuous(PidController),
 }
 

@@ -46,8 +46,8 @@ impl<'a, T: Real, F: VectorField<T>> Bound<'a, T, F> {
         Point { params: self.params, state, control: self.control }
     }
 
-    /// The pullback of [`Rhs::eval`]: *adds* to `state_bar` and `bars`. Where the field's pullback follows its
-    /// evaluation, the last one was at `time` and `state`.
+    /// The pullback of [`Rhs::eval`]: *adds* to `state_bar` and `bars`. Where the field's pullback follows
+    /// its evaluation, the last one was at `time` and `state`.
     #[inline(always)]
     pub fn eval_vjp(
         &mut self,

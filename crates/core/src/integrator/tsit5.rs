@@ -1,7 +1,7 @@
 //! Tsitouras' fifth-order pair (Comput. Math. Appl. 62, 2011).
 //!
-//! The published coefficients have about 16 digits; entries that the order conditions determine (row sums) are
-//! computed here from the others, so that the conditions hold to round-off.
+//! The published coefficients have about 16 digits; entries that the order conditions determine (row sums)
+//! are computed here from the others, so that the conditions hold to round-off.
 
 use super::tableau::Tableau;
 

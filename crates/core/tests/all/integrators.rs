@@ -97,7 +97,8 @@ fn every_integrator_has_the_exact_discrete_pullback() {
     ];
     for integrator in integrators {
         let system = system(0.8, integrator);
-        // With step sizes held constant, differences over adaptive steps see the sizes change: judge by forward mode.
+        // With step sizes held constant, differences over adaptive steps see the sizes change: judge by
+        // forward mode.
         let adaptive = matches!(integrator.control, StepControl::Adaptive(_));
         let difference_tolerance = if adaptive { 1e-2 } else { 1e-6 };
         let options = Options { difference_tolerance, ..Options::default() };

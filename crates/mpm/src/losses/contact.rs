@@ -1,9 +1,10 @@
-//! How far colliders are from the particles: the term that brings a tool to the matter (PlasticineLab, weight 1).
+//! How far colliders are from the particles: the term that brings a tool to the matter (PlasticineLab, weight
+//! 1).
 //!
-//! For each tool, a group of geoms, d(p) = max(0, smallest signed distance of its geoms to particle p). Hard: D = min d(p).
-//! Soft: D = Σ w d/Σ w with w = 1/(1 + 10⁴ d²). The loss is Σ D² over tools. Distances come from the narrow phase, with
-//! particles as points, a pack at a time, and pull back to particles, to sizes and places of geoms, and through
-//! the robot's kinematics to joint coordinates.
+//! For each tool, a group of geoms, d(p) = max(0, smallest signed distance of its geoms to particle p). Hard:
+//! D = min d(p). Soft: D = Σ w d/Σ w with w = 1/(1 + 10⁴ d²). The loss is Σ D² over tools. Distances come
+//! from the narrow phase, with particles as points, a pack at a time, and pull back to particles, to sizes
+//! and places of geoms, and through the robot's kinematics to joint coordinates.
 
 use pullback_articulated::geom_lanes::{GeomLanes, GeomLanesBar, PointContacts};
 use pullback_articulated::{ArticulatedWorkspace, Model};
@@ -235,7 +236,8 @@ pub fn contact_distance<T: Scalar>(
     sum
 }
 
-/// The pullback of [`contact_distance`]: *adds* to the cotangents of parameters, joint coordinates and positions.
+/// The pullback of [`contact_distance`]: *adds* to the cotangents of parameters, joint coordinates and
+/// positions.
 pub fn contact_distance_vjp<T: Scalar>(
     mpm: &Mpm,
     tools: &Tools,

@@ -1,7 +1,9 @@
-//! Overlap of particles and target: the soft intersection over union of their masses, and PlasticineLab's score.
+//! Overlap of particles and target: the soft intersection over union of their masses, and PlasticineLab's
+//! score.
 //!
-//! Masses are divided by their largest, a = m/max m and b = m*/max m*; then I = Σ a b, U = Σ a + Σ b, IoU = I/(U − I).
-//! A soft IoU of a target with itself is below 1, because nodes at its rim hold little; the score of a state divides by it.
+//! Masses are divided by their largest, a = m/max m and b = m*/max m*; then I = Σ a b, U = Σ a + Σ b, IoU =
+//! I/(U − I). A soft IoU of a target with itself is below 1, because nodes at its rim hold little; the score
+//! of a state divides by it.
 
 use pullback_math::{Mask, Scalar};
 
@@ -81,8 +83,9 @@ pub fn best_iou(target: &Target) -> f64 {
     Sums::new(entries, target.masses()).iou(target)
 }
 
-/// PlasticineLab's score: clamp((IoU − IoU₀)/(IoU* − IoU₀), 0, 1), with IoU₀ that of the initial state and IoU* the best one
-/// ([`best_iou`]; 1 as its paper prints it). Zero where the initial state is as good as the best.
+/// PlasticineLab's score: clamp((IoU − IoU₀)/(IoU* − IoU₀), 0, 1), with IoU₀ that of the initial state and
+/// IoU* the best one ([`best_iou`]; 1 as its paper prints it). Zero where the initial state is as good as the
+/// best.
 pub fn incremental_iou(iou: f64, initial: f64, best: f64) -> f64 {
     let room = best - initial;
     if room > 0.0 { ((iou - initial) / room).clamp(0.0, 1.0) } else { 0.0 }

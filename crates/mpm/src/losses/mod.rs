@@ -17,8 +17,8 @@
 //! | [`pool`] | scratch for losses that many threads share |
 //! | [`shape_loss`] | weighted terms as a loss over a rollout |
 //!
-//! Positions are `&[[T; 3]]`, as [`Mpm::split`](super::Mpm::split) hands them out. A pullback *adds* to the cotangents it is
-//! given. Nothing allocates once its scratch is made.
+//! Positions are `&[[T; 3]]`, as [`Mpm::split`](super::Mpm::split) hands them out. A pullback *adds* to the
+//! cotangents it is given. Nothing allocates once its scratch is made.
 
 pub mod centre;
 pub mod contact;

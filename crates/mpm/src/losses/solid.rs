@@ -1,7 +1,8 @@
 //! Solids to cut targets and particles from: primitives, moved, joined and carved.
 //!
-//! A solid answers one question, whether it holds a place. [`Solid::sample`] draws places from the box around it and keeps those
-//! inside, so combinations need no formula of their own; the cost grows as the solid fills less of its box.
+//! A solid answers one question, whether it holds a place. [`Solid::sample`] draws places from the box around
+//! it and keeps those inside, so combinations need no formula of their own; the cost grows as the solid fills
+//! less of its box.
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;

@@ -1,7 +1,7 @@
 //! A weakly compressible fluid: only the volume is remembered (Rewarped, Eqs. 33-34).
 //!
-//! F after each substep is J^⅓ 1, and τ = λJ(J − 1) 1; J − 1 is formed from F − 1. Limit: J is held at 10⁻⁶ from below, where
-//! it has no gradient; a fluid particle cannot turn inside out.
+//! F after each substep is J^⅓ 1, and τ = λJ(J − 1) 1; J − 1 is formed from F − 1. Limit: J is held at 10⁻⁶
+//! from below, where it has no gradient; a fluid particle cannot turn inside out.
 
 use pullback_math::spectral::{ln_1p, ln_1p_vjp};
 use pullback_math::{Mat3, Real, Svd3, SymMat3};

@@ -7,11 +7,12 @@
 //! ϵ′ = 0           where it separates (m > 0), for materials without cohesion
 //! ```
 //!
-//! At the tip of a cone (m = 0, d = 0) shear flows freely and pressure is elastic. Volume is kept along the first. Singular values are held at a floor before the logarithm; those under it (and inverted
-//! ones) have no gradient through ϵ. A strain that does not flow leaves F as it is, floor or not, as both sources do.
+//! At the tip of a cone (m = 0, d = 0) shear flows freely and pressure is elastic. Volume is kept along the
+//! first. Singular values are held at a floor before the logarithm; those under it (and inverted ones) have
+//! no gradient through ϵ. A strain that does not flow leaves F as it is, floor or not, as both sources do.
 //!
-//! Pairs: ϵ′ᵢ − ϵ′ⱼ = k (ϵᵢ − ϵⱼ) and exp ϵ′ is the remaining singular value, so the divided differences are products of
-//! those of the floor, the logarithm, k and the exponential.
+//! Pairs: ϵ′ᵢ − ϵ′ⱼ = k (ϵᵢ − ϵⱼ) and exp ϵ′ is the remaining singular value, so the divided differences are
+//! products of those of the floor, the logarithm, k and the exponential.
 
 use pullback_math::spectral::{exp_slope, log_slope};
 use pullback_math::{Linear, Mask, Real, Select, Vec3};

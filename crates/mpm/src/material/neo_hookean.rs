@@ -1,8 +1,9 @@
 //! Compressible neo-Hookean elasticity: τ = μ(FFᵀ − 1) + λ ln J 1 (Bonet and Wood, §6.4.3).
 //!
-//! The energy is μ/2 (tr FᵀF − 3) − μ ln J + λ/2 ln²J. No singular values are needed: FFᵀ − 1 and J − 1 are formed
-//! from F − 1, so that small strains keep their digits. Limit: ln J has no meaning for an inverted particle; J is held
-//! at 10⁻⁶ there, and the volume no longer pushes back by more than λ ln 10⁻⁶ nor has a gradient.
+//! The energy is μ/2 (tr FᵀF − 3) − μ ln J + λ/2 ln²J. No singular values are needed: FFᵀ − 1 and J − 1 are
+//! formed from F − 1, so that small strains keep their digits. Limit: ln J has no meaning for an inverted
+//! particle; J is held at 10⁻⁶ there, and the volume no longer pushes back by more than λ ln 10⁻⁶ nor has a
+//! gradient.
 
 use pullback_math::spectral::{ln_1p, ln_1p_vjp};
 use pullback_math::{Mat3, Real, Svd3, SymMat3};

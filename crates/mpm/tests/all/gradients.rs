@@ -1,5 +1,5 @@
-//! Exact gradients of the material point method: every stage by itself, then substeps, frames and rollouts that `mpm.rs`
-//! does not have: the plane, five frames of every material, several materials at once.
+//! Exact gradients of the material point method: every stage by itself, then substeps, frames and rollouts
+//! that `mpm.rs` does not have: the plane, five frames of every material, several materials at once.
 
 use pullback_articulated::Shape;
 use pullback_core::gradcheck::{Differentiable, Options, Report, gradcheck};

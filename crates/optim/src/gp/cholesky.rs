@@ -1,9 +1,10 @@
 //! The Cholesky factor of a covariance matrix, made at once or row by row.
 //!
-//! A fresh factor of n points costs n³/3, a further point n²: its row solves L l = k, and its pivot is λ² = κ − |l|². Where points
-//! coincide the matrix is singular to rounding; a fresh factor then takes the smallest of a ladder of jitters on the diagonal
-//! that succeeds, and a further point has its pivot kept above [`PIVOT_FLOOR`] of its variance, which is jitter for that point alone.
-//! The arithmetic runs on one thread, so that the same points give the same bits.
+//! A fresh factor of n points costs n³/3, a further point n²: its row solves L l = k, and its pivot is λ² = κ
+//! − |l|². Where points coincide the matrix is singular to rounding; a fresh factor then takes the smallest
+//! of a ladder of jitters on the diagonal that succeeds, and a further point has its pivot kept above
+//! [`PIVOT_FLOOR`] of its variance, which is jitter for that point alone. The arithmetic runs on one thread,
+//! so that the same points give the same bits.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{cholesky_in_place, cholesky_in_place_scratch};
@@ -56,7 +57,8 @@ pub fn invert(lower: MatRef<'_, f64>, inverse: MatMut<'_, f64>, mut scratch: Mat
 }
 
 impl Factor {
-    /// Factors the n × n matrix whose lower triangle `fill` writes; `None` if no jitter helps, as where an entry is not a number.
+    /// Factors the n × n matrix whose lower triangle `fill` writes; `None` if no jitter helps, as where an
+    /// entry is not a number.
     pub fn new(n: usize, mut fill: impl FnMut(&mut Mat<f64>)) -> Option<Self> {
         for jitter in JITTERS {
             let mut lower = Mat::zeros(n, n);

@@ -1,7 +1,7 @@
 //! A Gaussian process that has also seen gradients.
 //!
-//! Values at n points and gradients at m of them, in d variables, are n + m d joint normal numbers. With k = σ² κ(s), r = x − x' and
-//! Λ = diag(1/ℓ²) (Rasmussen and Williams, section 9.4)
+//! Values at n points and gradients at m of them, in d variables, are n + m d joint normal numbers. With k =
+//! σ² κ(s), r = x − x' and Λ = diag(1/ℓ²) (Rasmussen and Williams, section 9.4)
 //!   cov(∂f, f') = 2 σ² κ' Λ r,   cov(f, ∂f') = −2 σ² κ' Λ r,   cov(∂f, ∂f') = −2 σ² κ' Λ − 4 σ² κ'' Λ r rᵀ Λ.
 //! The cost is (n + m d)³/3 once, so it is for some thousand numbers, where each gradient is worth d values.
 
@@ -73,9 +73,9 @@ impl Pair {
 }
 
 impl GradientPosterior {
-    /// Conditions on values `y` at points and on gradients at some of them. The noise of a gradient's entry, relative to its
-    /// variance, is `doubt` or that of the values if this is more. `None` if the covariance cannot be factored, as where
-    /// an entry is not a number.
+    /// Conditions on values `y` at points and on gradients at some of them. The noise of a gradient's entry,
+    /// relative to its variance, is `doubt` or that of the values if this is more. `None` if the covariance
+    /// cannot be factored, as where an entry is not a number.
     pub fn new(
         kernel: Kernel,
         hyper: Hyper,
@@ -162,9 +162,10 @@ fn slope_variances(kernel: Kernel, hyper: &Hyper) -> impl Iterator<Item = f64> +
     hyper.scales.iter().map(move |scale| steepness / (scale * scale))
 }
 
-/// How much to doubt gradients, for [`GradientPosterior::new`]. A process whose length scales were fitted to values says how
-/// steep it should be. Gradients are that steep where they tell of the same landscape; where most of them are steeper, as
-/// among ripples that the values at hand cannot resolve, what is beyond is noise to it.
+/// How much to doubt gradients, for [`GradientPosterior::new`]. A process whose length scales were fitted to
+/// values says how steep it should be. Gradients are that steep where they tell of the same landscape; where
+/// most of them are steeper, as among ripples that the values at hand cannot resolve, what is beyond is noise
+/// to it.
 pub fn doubt(kernel: Kernel, hyper: &Hyper, slopes: &[Slope]) -> f64 {
     let steepness = |slope: &Slope| {
         let squares = slope.gradient.iter().zip(slope_variances(kernel, hyper)).map(|(g, v)| g * g / v);

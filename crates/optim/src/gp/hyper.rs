@@ -1,16 +1,17 @@
-//! Hyperparameters by maximum a posteriori: the marginal likelihood (Rasmussen and Williams, equations 5.8 and 5.9) with priors.
+//! Hyperparameters by maximum a posteriori: the marginal likelihood (Rasmussen and Williams, equations 5.8
+//! and 5.9) with priors.
 //!
 //!   log p(y) = −½ (y − m)ᵀα − ½ ln det K − ½ n ln 2π,   ∂/∂θ = ½ Σ (αα − K⁻¹)ᵢⱼ ∂Kᵢⱼ/∂θ
 //!
-//! The constant mean m is always the most likely one, so it adds nothing to the gradient. Variables are ln ℓ, ln σ² and ln σₙ².
-//! Priors are log-normal, as BoTorch's defaults: ℓ with location √2 + ½ ln d and scale √3 in the unit cube (Hvarfner and others,
-//! 2024; our box is twice as wide), σₙ² with −4 and 1; σ² has mode 1, for standardised values. Their densities are those of
-//! ℓ, σ², σₙ² themselves.
+//! The constant mean m is always the most likely one, so it adds nothing to the gradient. Variables are ln ℓ,
+//! ln σ² and ln σₙ². Priors are log-normal, as BoTorch's defaults: ℓ with location √2 + ½ ln d and scale √3
+//! in the unit cube (Hvarfner and others, 2024; our box is twice as wide), σₙ² with −4 and 1; σ² has mode 1,
+//! for standardised values. Their densities are those of ℓ, σ², σₙ² themselves.
 //!
-//! A fit ends when a step gains, or is expected to gain, less than 1e-7 of log density per point, 1e-4 in all for a thousand points.
-//! A cold fit starts on a few hundred of the points, where several starts cost little, and ends on all of them.
-//! Above [`FitConfig::shared_above`] variables all share one length scale: hundreds of length scales cannot be told
-//! apart by as many points, and distances are then computed once per fit.
+//! A fit ends when a step gains, or is expected to gain, less than 1e-7 of log density per point, 1e-4 in all
+//! for a thousand points. A cold fit starts on a few hundred of the points, where several starts cost little,
+//! and ends on all of them. Above [`FitConfig::shared_above`] variables all share one length scale: hundreds
+//! of length scales cannot be told apart by as many points, and distances are then computed once per fit.
 
 use faer::Mat;
 use pullback_core::random::Random;

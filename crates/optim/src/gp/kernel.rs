@@ -1,11 +1,12 @@
 //! Kernels of the Gaussian process, and the points they are taken between.
 //!
-//! Both kernels are functions k = σ² κ(s) of the scaled squared distance s = Σ ((x − x')/ℓ)², with a length scale ℓ for every
-//! variable. So one derivative, dκ/ds, gives those in the inputs, ∂k/∂x = σ² κ' 2 (x − x')/ℓ², and in the length scales,
-//! ∂k/∂ln ℓ = −σ² κ' 2 (x − x')²/ℓ². In s both kernels are smooth where the points meet, so there is nothing to divide by.
+//! Both kernels are functions k = σ² κ(s) of the scaled squared distance s = Σ ((x − x')/ℓ)², with a length
+//! scale ℓ for every variable. So one derivative, dκ/ds, gives those in the inputs, ∂k/∂x = σ² κ' 2 (x −
+//! x')/ℓ², and in the length scales, ∂k/∂ln ℓ = −σ² κ' 2 (x − x')²/ℓ². In s both kernels are smooth where the
+//! points meet, so there is nothing to divide by.
 //!
-//! Points are kept variable by variable, which lets every loop below run over contiguous lists; the exponential is a polynomial
-//! without branches for the same reason.
+//! Points are kept variable by variable, which lets every loop below run over contiguous lists; the
+//! exponential is a polynomial without branches for the same reason.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,9 +1,11 @@
-//! Limited-memory BFGS in a box (Nocedal and Wright, algorithm 7.4), for smooth functions that are dear to evaluate.
+//! Limited-memory BFGS in a box (Nocedal and Wright, algorithm 7.4), for smooth functions that are dear to
+//! evaluate.
 //!
-//! Variables at a wall that the gradient presses against are left out of the step; the others move along the two-loop direction
-//! and are taken back into the box. A step is shortened by interpolation until the decrease is sufficient. Where the
-//! function is not finite it counts as no decrease. The pairs of past steps that stand for the curvature can be handed from one descent
-//! to the next of a similar function, which then needs no steps to learn it.
+//! Variables at a wall that the gradient presses against are left out of the step; the others move along the
+//! two-loop direction and are taken back into the box. A step is shortened by interpolation until the
+//! decrease is sufficient. Where the function is not finite it counts as no decrease. The pairs of past steps
+//! that stand for the curvature can be handed from one descent to the next of a similar function, which then
+//! needs no steps to learn it.
 
 use super::kernel::dot;
 use crate::two_loop::Pairs;
@@ -35,8 +37,8 @@ pub struct Minimum {
     pub evaluations: usize,
 }
 
-/// Descends from `start`; `f` returns the value and writes the gradient; `pairs` are what is known of the curvature, now and in
-/// the end.
+/// Descends from `start`; `f` returns the value and writes the gradient; `pairs` are what is known of the
+/// curvature, now and in the end.
 pub fn minimise(
     mut f: impl FnMut(&[f64], &mut [f64]) -> f64,
     start: &[f64],

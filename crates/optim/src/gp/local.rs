@@ -1,9 +1,10 @@
 //! More points than one factor can hold: a coarse view of all, and sharp views of neighbourhoods.
 //!
-//! Above a limit the model keeps one posterior over a selection of the points, half of them the lowest and the rest
-//! drawn at random, to compare distant regions; what is said about a place in the end comes from a fresh posterior of its nearest
-//! neighbours in the scaled distance, with the same hyperparameters. Where the kernel has died out beyond the neighbours this is
-//! the exact answer; otherwise it knows less than the data, so its deviation is too wide rather than too narrow.
+//! Above a limit the model keeps one posterior over a selection of the points, half of them the lowest and
+//! the rest drawn at random, to compare distant regions; what is said about a place in the end comes from a
+//! fresh posterior of its nearest neighbours in the scaled distance, with the same hyperparameters. Where the
+//! kernel has died out beyond the neighbours this is the exact answer; otherwise it knows less than the data,
+//! so its deviation is too wide rather than too narrow.
 
 use pullback_core::random::Random;
 

@@ -14,10 +14,11 @@
 //! assert!((model.lowest().unwrap().0[0] - 0.3).abs() < 0.05);
 //! ```
 //!
-//! Each loss added costs n² (`cholesky.rs`); hyperparameters are fitted anew when the points have grown by a tenth, from where they
-//! were. Between fits the model is exact for the hyperparameters it has. Above [`ModelConfig::exact_limit`] points it
-//! is local (`local.rs`). Where [`ModelConfig::gradients`] asks for it, predictions are also conditioned on gradients
-//! (`derivative.rs`); hyperparameters are fitted to the losses alone.
+//! Each loss added costs n² (`cholesky.rs`); hyperparameters are fitted anew when the points have grown by a
+//! tenth, from where they were. Between fits the model is exact for the hyperparameters it has. Above
+//! [`ModelConfig::exact_limit`] points it is local (`local.rs`). Where [`ModelConfig::gradients`] asks for
+//! it, predictions are also conditioned on gradients (`derivative.rs`); hyperparameters are fitted to the
+//! losses alone.
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
@@ -317,7 +318,8 @@ impl LossModel {
                 candidates.push((0..dim).map(|_| random.uniform(-1.0, 1.0)).collect());
                 continue;
             }
-            // Some twenty variables move at most, by a fraction of the box that differs from candidate to candidate.
+            // Some twenty variables move at most, by a fraction of the box that differs from candidate to
+            // candidate.
             let spread = 0.5 * 10.0_f64.powf(-random.uniform(0.0, 2.0));
             let chance = (20.0 / dim as f64).min(1.0);
             let moved = lowest[(i / 4) % lowest.len()].iter().map(|z| {

@@ -2,7 +2,8 @@
 //!
 //! Left of −1 everything follows from the continued fraction of Mills' ratio (Abramowitz and Stegun 26.2.14),
 //!   Φ(−t)/φ(t) = 1/(t + C),  C = 1/(t + 2/(t + 3/(t + …))),
-//! which also gives h(−t) = φ(t) − t Φ(−t) = φ(t) C/(t + C) without a difference; elsewhere from the series 26.2.11.
+//! which also gives h(−t) = φ(t) − t Φ(−t) = φ(t) C/(t + C) without a difference; elsewhere from the series
+//! 26.2.11.
 
 use std::f64::consts::{PI, TAU};
 
@@ -29,7 +30,8 @@ pub fn cumulative(u: f64) -> f64 {
     }
 }
 
-/// ln h(u) and its derivative Φ/h, where h(u) = φ(u) + u Φ(u) is the expected improvement in units of the deviation.
+/// ln h(u) and its derivative Φ/h, where h(u) = φ(u) + u Φ(u) is the expected improvement in units of the
+/// deviation.
 pub fn log_improvement(u: f64) -> (f64, f64) {
     if u < -1.0 {
         let c = tail(-u);

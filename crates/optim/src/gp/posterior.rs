@@ -2,8 +2,9 @@
 //!
 //! With K = k(X, X) + σₙ² I = L Lᵀ and α = K⁻¹ (y − m) (Rasmussen and Williams, equations 2.25 and 2.26)
 //!   mean(x) = m + k(x, X) α,   variance(x) = k(x, x) − |v|²,  v = L⁻¹ k(X, x).
-//! Their gradients use ∂k/∂x = σ² κ' 2 (x − x')/ℓ² and w = L⁻ᵀ v: ∂variance = −2 Σ w ∂k. A batch of B points costs one triangular
-//! solve of B columns, and a second one for gradients. The variance is that of the loss without noise.
+//! Their gradients use ∂k/∂x = σ² κ' 2 (x − x')/ℓ² and w = L⁻ᵀ v: ∂variance = −2 Σ w ∂k. A batch of B points
+//! costs one triangular solve of B columns, and a second one for gradients. The variance is that of the loss
+//! without noise.
 
 use faer::Mat;
 
@@ -67,7 +68,8 @@ pub fn covariance(kernel: Kernel, hyper: &Hyper, points: &Points, matrix: &mut M
 }
 
 impl Posterior {
-    /// Conditions on values `y` at points; `None` if the covariance cannot be factored, which finite numbers do not bring about.
+    /// Conditions on values `y` at points; `None` if the covariance cannot be factored, which finite numbers
+    /// do not bring about.
     pub fn new(kernel: Kernel, hyper: Hyper, points: Points, y: &[f64]) -> Option<Self> {
         let factor = Factor::new(points.len(), |matrix| covariance(kernel, &hyper, &points, matrix))?;
         Some(Posterior::with_factor(kernel, hyper, points, y, factor))
@@ -167,8 +169,8 @@ impl Predict for Posterior {
     }
 }
 
-/// m = 1ᵀK⁻¹y / 1ᵀK⁻¹1 and α = K⁻¹ (y − m 1), where 1 has ones for the first `values` of the data: what comes after them are
-/// entries of gradients, whose mean is zero.
+/// m = 1ᵀK⁻¹y / 1ᵀK⁻¹1 and α = K⁻¹ (y − m 1), where 1 has ones for the first `values` of the data: what comes
+/// after them are entries of gradients, whose mean is zero.
 pub fn most_likely_mean(factor: &Factor, y: &[f64], values: usize) -> (f64, Vec<f64>) {
     let (mut alpha, mut ones) = (y.to_vec(), vec![0.0; y.len()]);
     ones[..values].fill(1.0);

@@ -1,7 +1,8 @@
 //! Adam (Kingma and Ba, 2015) in the box: each step is projected onto it.
 //!
-//! Steps have nearly the same length along every variable whatever the loss' unit, which suits the scaled box; the rate falls
-//! along half a cosine over the steps allowed, so that the end is not a dance around the minimum.
+//! Steps have nearly the same length along every variable whatever the loss' unit, which suits the scaled
+//! box; the rate falls along half a cosine over the steps allowed, so that the end is not a dance around the
+//! minimum.
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Bayesian optimisation: each trial is one episode, where the model of all losses so far proposes it; of their gradients too if
-//! the model is to be conditioned on them.
+//! Bayesian optimisation: each trial is one episode, where the model of all losses so far proposes it; of
+//! their gradients too if the model is to be conditioned on them.
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! Bayesian optimisation whose trials are descents: from each proposed point a gradient descent goes down, and all its points
-//! enter the model (BO-Leap's strategy without leaps).
+//! Bayesian optimisation whose trials are descents: from each proposed point a gradient descent goes down,
+//! and all its points enter the model (BO-Leap's strategy without leaps).
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};

@@ -1,18 +1,20 @@
 //! BO-Leap: Bayesian optimisation over semi-local searches that leap along gradients (Antonova et al., CoRL
 //! 2022, Algorithm 1; line numbers below).
 //!
-//! Three levels. Globally a Gaussian process models the loss and its lower confidence bound says where to search next. Semi-locally a
-//! population is sampled as in CMA-ES, and locally a gradient descent starts at the mean of its best; the end of the
-//! descent is the next mean. All points simulated on any level are data of the model.
+//! Three levels. Globally a Gaussian process models the loss and its lower confidence bound says where to
+//! search next. Semi-locally a population is sampled as in CMA-ES, and locally a gradient descent starts at
+//! the mean of its best; the end of the descent is the next mean. All points simulated on any level are data
+//! of the model.
 //!
-//! What the paper leaves open, and what we do: candidates outside the box are drawn again, and put on its wall after some tries. The
-//! step size α is the adaptive rule of `descent.rs`, which needs no unit of the loss and takes back steps that go up, each
-//! counted as an episode. σ₁ = 1 is in units that the paper does not name; in a box from −1 to 1 such a population covers all of
-//! it, and the mean of its best forgets where the search was. Ours is 0.3, ahead of 1, 0.5 and 0.15 over test functions and
-//! both carts. J is not given: 100, as long as a
-//! semi-local search, came out ahead of 20 and 40 where valleys are narrow and level elsewhere. Line 17's
-//! equations need the move of the mean: it is the whole move, descent included, in units of σ, its length limited as in
-//! `CmaState::tell_moved`. A step of a semi-local search is one episode, and a generation that has begun is finished.
+//! What the paper leaves open, and what we do: candidates outside the box are drawn again, and put on its
+//! wall after some tries. The step size α is the adaptive rule of `descent.rs`, which needs no unit of the
+//! loss and takes back steps that go up, each counted as an episode. σ₁ = 1 is in units that the paper does
+//! not name; in a box from −1 to 1 such a population covers all of it, and the mean of its best forgets where
+//! the search was. Ours is 0.3, ahead of 1, 0.5 and 0.15 over test functions and both carts. J is not given:
+//! 100, as long as a semi-local search, came out ahead of 20 and 40 where valleys are narrow and level
+//! elsewhere. Line 17's equations need the move of the mean: it is the whole move, descent included, in units
+//! of σ, its length limited as in `CmaState::tell_moved`. A step of a semi-local search is one episode, and a
+//! generation that has begun is finished.
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
@@ -31,7 +33,8 @@ pub struct BoLeapConfig {
     pub local_steps: usize,
     /// Candidates per generation, K (10, the paper's); half of them are Kbest.
     pub population: usize,
-    /// First step size of a semi-local search in the box scaled to [−1, 1] (0.3; the paper's 1.0 is of unknown units).
+    /// First step size of a semi-local search in the box scaled to [−1, 1] (0.3; the paper's 1.0 is of
+    /// unknown units).
     pub sigma: f64,
     /// Draws of a candidate before it is put on the wall (10).
     pub tries: usize,

@@ -1,8 +1,10 @@
-//! CMA-ES in the box, restarted with a doubled population (IPOP; Auger and Hansen, CEC 2005) when a run has converged.
+//! CMA-ES in the box, restarted with a doubled population (IPOP; Auger and Hansen, CEC 2005) when a run has
+//! converged.
 //!
-//! Boundary: a point outside the box is drawn again a few times, and then its coordinates are put on the wall; the distribution is told
-//! the repaired point, so that its mean never leaves the box. A run has converged when one of the usual criteria of the tutorial's appendix B.3 holds
-//! (losses flat, steps tiny, covariance degenerate, steps exploding).
+//! Boundary: a point outside the box is drawn again a few times, and then its coordinates are put on the
+//! wall; the distribution is told the repaired point, so that its mean never leaves the box. A run has
+//! converged when one of the usual criteria of the tutorial's appendix B.3 holds (losses flat, steps tiny,
+//! covariance degenerate, steps exploding).
 
 use std::collections::VecDeque;
 
@@ -27,7 +29,8 @@ pub struct CmaEsConfig {
     pub start: Start,
     /// Factor of the population at each restart; 0 ends the search when the first run has converged (2).
     pub restart_growth: usize,
-    /// Losses that differ by no more than this times the larger of 1 and the lowest one's size are flat (1e-12).
+    /// Losses that differ by no more than this times the larger of 1 and the lowest one's size are flat
+    /// (1e-12).
     pub loss_tolerance: f64,
     /// Steps below this part of the first are tiny (1e-12).
     pub step_tolerance: f64,

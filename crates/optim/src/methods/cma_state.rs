@@ -1,12 +1,14 @@
-//! [`CmaState`]: the distribution of CMA-ES, asked for points and told their losses (Hansen, "The CMA evolution strategy: a
-//! tutorial", 2016, arXiv:1604.00772; equation numbers below are of its Figure 6 and Table 1).
+//! [`CmaState`]: the distribution of CMA-ES, asked for points and told their losses (Hansen, "The CMA
+//! evolution strategy: a tutorial", 2016, arXiv:1604.00772; equation numbers below are of its Figure 6 and
+//! Table 1).
 //!
-//! Weighted recombination, cumulative step-size adaptation, and rank-one and rank-μ updates of the covariance with negative
-//! weights for the worst half ("active" CMA). Only the order of losses matters, so the search is the same for every increasing
-//! function of the loss. The covariance is decomposed lazily, about once in 1/(10 n (c₁ + cμ)) generations, so that a generation
-//! costs O(λ n²): up to some hundreds of variables.
+//! Weighted recombination, cumulative step-size adaptation, and rank-one and rank-μ updates of the covariance
+//! with negative weights for the worst half ("active" CMA). Only the order of losses matters, so the search
+//! is the same for every increasing function of the loss. The covariance is decomposed lazily, about once in
+//! 1/(10 n (c₁ + cμ)) generations, so that a generation costs O(λ n²): up to some hundreds of variables.
 //!
-//! Limits: the distribution knows no bounds. Who asks for points in a box is given repaired ones, and tells those.
+//! Limits: the distribution knows no bounds. Who asks for points in a box is given repaired ones, and tells
+//! those.
 
 use faer::{Mat, Side};
 use pullback_core::random::Random;
@@ -149,8 +151,8 @@ impl CmaState {
         (0..self.population()).map(|_| self.sample(random)).collect()
     }
 
-    /// The next generation in the box [−1, 1]: a point outside is drawn again, and after `tries` its coordinates are put
-    /// on the wall.
+    /// The next generation in the box [−1, 1]: a point outside is drawn again, and after `tries` its
+    /// coordinates are put on the wall.
     pub fn ask_inside(&mut self, tries: usize, random: &mut Random) -> Vec<Vec<f64>> {
         self.refresh();
         let one = |random: &mut Random| {
@@ -193,8 +195,9 @@ impl CmaState {
 
     /// Moves the mean to one found by other means, such as a descent, and adapts σ and C from that move.
     ///
-    /// The length that the paths see is limited as Hansen (2011, arXiv:1110.4181) limits injected points: to √n + 2n/(n + 2) times
-    /// what selection would move the mean at random. A leap of many σ would otherwise make σ explode.
+    /// The length that the paths see is limited as Hansen (2011, arXiv:1110.4181) limits injected points: to
+    /// √n + 2n/(n + 2) times what selection would move the mean at random. A leap of many σ would otherwise
+    /// make σ explode.
     pub fn tell_moved(&mut self, points: &[Vec<f64>], losses: &[f64], mean: Vec<f64>) {
         let n = mean.len() as f64;
         self.adapt(points, &ranking(losses), mean, n.sqrt() + 2.0 * n / (n + 2.0));
@@ -288,7 +291,8 @@ impl CmaState {
         out
     }
 
-    /// C = B D² Bᵀ. Axes are kept above 10⁻¹⁰ of the longest; a covariance that is no longer finite starts anew as a sphere.
+    /// C = B D² Bᵀ. Axes are kept above 10⁻¹⁰ of the longest; a covariance that is no longer finite starts
+    /// anew as a sphere.
     fn decompose(&mut self) {
         let n = self.mean.len();
         self.decomposed_at = self.generation;
@@ -403,7 +407,8 @@ mod tests {
             state.mean.iter().map(|x| x / unit).collect::<Vec<f64>>()
         };
         let plain = walk(1.0, &|l| l);
-        // An increasing function, and another unit of length (a power of two, so that rounding is the same), change no bit.
+        // An increasing function, and another unit of length (a power of two, so that rounding is the same),
+        // change no bit.
         assert_eq!(plain, walk(1.0, &|l| l.sqrt() * 7.0 - 3.0));
         assert_eq!(plain, walk(1024.0, &|l| l));
         assert!(plain.iter().all(|x| (x - 0.3).abs() < 1e-2), "{plain:?}");

@@ -1,4 +1,5 @@
-//! Gradient descent in the box: one episode per step, halted when the loss stagnates. The building block of RandDescents and BO-Leap.
+//! Gradient descent in the box: one episode per step, halted when the loss stagnates. The building block of
+//! RandDescents and BO-Leap.
 //!
 //! BO-Leap gives no step size α, and none serves both a loss in metres and one in thousands. Three rules are
 //! offered. The constant one is line 15 of its Algorithm 1 as printed. The adaptive one, ours and the
@@ -12,8 +13,8 @@
 //!
 //! The quasi-Newton rule, beyond the paper, turns the step by the curvature that the last steps saw.
 //!
-//! The gradient is clipped so as not to leave the box: entries that point out of a wall that the point is on are zero, and a step
-//! ends at the wall.
+//! The gradient is clipped so as not to leave the box: entries that point out of a wall that the point is on
+//! are zero, and a step ends at the wall.
 
 use std::collections::VecDeque;
 
@@ -30,9 +31,11 @@ use crate::two_loop::Pairs;
 pub enum StepRule {
     /// s ← s − α ∇L with α = `step`; steps that go up are kept.
     Constant,
-    /// Barzilai and Borwein's length within a trust length that begins at `step`; steps that go up are taken back.
+    /// Barzilai and Borwein's length within a trust length that begins at `step`; steps that go up are taken
+    /// back.
     Adaptive,
-    /// Along −H ∇L with H of limited-memory BFGS, in the same trust length: beyond the paper, for narrow valleys.
+    /// Along −H ∇L with H of limited-memory BFGS, in the same trust length: beyond the paper, for narrow
+    /// valleys.
     QuasiNewton,
 }
 
@@ -109,8 +112,8 @@ impl SearchMethod for Descent {
     }
 }
 
-/// A step is kept if it ends lower than the highest of this many before it: Barzilai and Borwein's steps are quick because they may
-/// climb out of the zigzag of a narrow valley.
+/// A step is kept if it ends lower than the highest of this many before it: Barzilai and Borwein's steps are
+/// quick because they may climb out of the zigzag of a narrow valley.
 const MEMORY: usize = 4;
 
 /// Steps that the quasi-Newton rule remembers.
@@ -192,7 +195,8 @@ pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Re
     Ok(Descended { path, end: end.z, loss: end.loss })
 }
 
-/// How much of a failed step to try next: up to where the slope along it, taken as linear between both ends, vanishes.
+/// How much of a failed step to try next: up to where the slope along it, taken as linear between both ends,
+/// vanishes.
 fn shrink(slope_here: f64, slope_there: f64) -> f64 {
     if slope_there > 0.0 && slope_here < 0.0 {
         (slope_here / (slope_here - slope_there)).clamp(0.1, 0.5)

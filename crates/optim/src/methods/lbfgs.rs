@@ -1,9 +1,9 @@
 //! L-BFGS in the box, for any number of variables.
 //!
-//! Variables on a wall whose descent leads outside are held for the step; the two loops (`two_loop.rs`) work in the others, and the trial
-//! is clamped to the box. The line search asks for sufficient decrease along the clamped step and shortens by the slopes at both
-//! ends; each trial is an episode. The search ends where no decrease is found
-//! along the steepest descent either.
+//! Variables on a wall whose descent leads outside are held for the step; the two loops (`two_loop.rs`) work
+//! in the others, and the trial is clamped to the box. The line search asks for sufficient decrease along the
+//! clamped step and shortens by the slopes at both ends; each trial is an episode. The search ends where no
+//! decrease is found along the steepest descent either.
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};

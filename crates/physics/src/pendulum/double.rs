@@ -54,8 +54,8 @@ pub fn acceleration<T: Real>(
     [(m22 * r1 - m12 * r2) * inverse, (m11 * r2 - m12 * r1) * inverse]
 }
 
-/// Two rods, the second hanging from the first. State: both angles from the downward vertical, and their rates;
-/// control: a torque at each joint; parameters: length, mass and damping of each rod, and gravity.
+/// Two rods, the second hanging from the first. State: both angles from the downward vertical, and their
+/// rates; control: a torque at each joint; parameters: length, mass and damping of each rod, and gravity.
 #[derive(Clone, Debug)]
 pub struct DoublePendulum {
     layout: Layout,

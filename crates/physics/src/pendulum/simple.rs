@@ -14,7 +14,8 @@ pub fn acceleration<T: Real>(angle: T, rate: T, torque: T, length: T, mass: T, d
     (torque - damping * rate - weight) / inertia
 }
 
-/// A point mass on a rod. State: angle and its rate; control: joint torque; parameters: length, mass, damping, gravity.
+/// A point mass on a rod. State: angle and its rate; control: joint torque; parameters: length, mass,
+/// damping, gravity.
 #[derive(Clone, Debug)]
 pub struct SimplePendulum {
     layout: Layout,

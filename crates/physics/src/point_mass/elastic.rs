@@ -1,4 +1,5 @@
-//! Ideal elastic contact: the velocity flips at the surface, with or without correcting for the time of impact.
+//! Ideal elastic contact: the velocity flips at the surface, with or without correcting for the time of
+//! impact.
 
 use pullback_core::error::StepError;
 use pullback_core::layout::{Layout, Slice};
@@ -7,9 +8,9 @@ use pullback_math::{Real, constant, differentiable, select};
 
 /// One step of (height, velocity). Where the point would end below the surface, the velocity flips.
 ///
-/// Without correction the point moves with the new velocity for the whole step, q′ = q + h v′, and dq′/dq = 1: the
-/// gradient never learns that a higher start now means a later bounce. With it, the step is split at the time of impact
-/// t* = −q/v, and q′ = (h − t*) v′.
+/// Without correction the point moves with the new velocity for the whole step, q′ = q + h v′, and dq′/dq =
+/// 1: the gradient never learns that a higher start now means a later bounce. With it, the step is split at
+/// the time of impact t* = −q/v, and q′ = (h − t*) v′.
 #[differentiable]
 #[inline(always)]
 pub fn elastic_step<T: Real>(

@@ -1,10 +1,11 @@
 //! Penalty contact of a point mass: the normal force of the shared law, per unit mass.
 //!
-//! [`ContactDamping::Plain`] is a = −k q − c v, as printed in Fig. S4 of DiffMJX. The force jumps by −c v at the instant
-//! of touch. Fixed steps do not see how that instant depends on the state, so gradients of motion that ends inside the
-//! contact stay wrong however small the step; adaptive steps end at the touch and carry the gradient across.
-//! [`ContactDamping::ByDepth`] is a = −k q + c q v; the force is continuous, and gradients converge as the step shrinks.
-//! Both damp the way out too, unlike contacts of robots and particles.
+//! [`ContactDamping::Plain`] is a = −k q − c v, as printed in Fig. S4 of DiffMJX. The force jumps by −c v at
+//! the instant of touch. Fixed steps do not see how that instant depends on the state, so gradients of motion
+//! that ends inside the contact stay wrong however small the step; adaptive steps end at the touch and carry
+//! the gradient across. [`ContactDamping::ByDepth`] is a = −k q + c q v; the force is continuous, and
+//! gradients converge as the step shrinks. Both damp the way out too, unlike contacts of robots and
+//! particles.
 
 use pullback_collision::{ContactDamping, normal_force, normal_force_vjp};
 use pullback_core::layout::{Layout, Slice};
@@ -27,7 +28,8 @@ pub fn penalty_acceleration<T: Real>(
     select(touching, push, T::zero()) - gravity
 }
 
-/// The side of the surface that an adaptive solve has fixed, as the sign of a height; none where it has fixed none.
+/// The side of the surface that an adaptive solve has fixed, as the sign of a height; none where it has fixed
+/// none.
 #[derive(Clone, Copy, Debug, Workspace)]
 pub struct FrozenSide<T>(#[workspace(plain)] Option<T>);
 

@@ -1,10 +1,12 @@
 //! [`World`]: robots and soft bodies in one vector field, each feeling the other.
 //!
-//! State: coordinates of the robots, positions of the particles, velocities of the robots, velocities of the particles. A
-//! world without robots still has a [`Model`]: its static geoms are the ground and the obstacles, its gravity pulls everything.
+//! State: coordinates of the robots, positions of the particles, velocities of the robots, velocities of the
+//! particles. A world without robots still has a [`Model`]: its static geoms are the ground and the
+//! obstacles, its gravity pulls everything.
 //!
-//! One evaluation reads: where the bodies are and how they move; forces inside the soft parts; contacts and attachments,
-//! which push particles and bodies against each other; accelerations of both. The pullback walks the same list backwards.
+//! One evaluation reads: where the bodies are and how they move; forces inside the soft parts; contacts and
+//! attachments, which push particles and bodies against each other; accelerations of both. The pullback walks
+//! the same list backwards.
 
 mod attach;
 mod touch;
@@ -122,8 +124,8 @@ impl World {
         Ok(self)
     }
 
-    /// Lets one evaluation use all threads of the pool it is called from. Worth it from a few thousand elements on; the
-    /// results have the same bits.
+    /// Lets one evaluation use all threads of the pool it is called from. Worth it from a few thousand
+    /// elements on; the results have the same bits.
     pub fn with_threads(mut self, parallel: bool) -> Self {
         self.parallel = parallel;
         self

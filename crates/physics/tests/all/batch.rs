@@ -184,7 +184,8 @@ fn the_loss_learns_which_environments_it_is_for() {
     assert!(gradients.loss.iter().enumerate().all(|(env, loss)| *loss == env as f64));
 }
 
-/// Simple pendula of which some have an absurd negative friction, overflowing in the step after its exponent says.
+/// Simple pendula of which some have an absurd negative friction, overflowing in the step after its exponent
+/// says.
 fn failing<T: Real>(threads: usize, envs: usize, absurd: &[(usize, f64)]) -> Result<Vec<f64>, StepError> {
     let integrator = Integrator::fixed(Method::SemiImplicitEuler);
     let system = Integrated::new(SimplePendulum::default(), 0.01, integrator).unwrap();

@@ -29,8 +29,8 @@ pub fn fixed<F: FieldShape + VectorField<f64>>(field: F, dt: f64, method: Method
     Integrated::new(field, dt, Integrator::fixed(method)).unwrap()
 }
 
-/// When entry `entry` of a trajectory first crosses zero, s. Between steps the motion is taken as straight, which
-/// errs by O(dt³) where the acceleration vanishes too.
+/// When entry `entry` of a trajectory first crosses zero, s. Between steps the motion is taken as straight,
+/// which errs by O(dt³) where the acceleration vanishes too.
 pub fn first_zero(states: &[Vec<f64>], entry: usize, dt: f64) -> f64 {
     let i = states.windows(2).position(|w| w[0][entry] * w[1][entry] <= 0.0).expect("never crosses zero");
     let (a, b) = (states[i][entry], states[i + 1][entry]);

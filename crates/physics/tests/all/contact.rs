@@ -93,8 +93,8 @@ fn a_linear_surface_pushes_for_half_a_period_and_returns_its_share() {
 
 #[test]
 fn damping_that_grows_with_depth_returns_the_share_its_integral_gives() {
-    // a = −k q + c q v along the depth x = −q: v dv/dx = −x (k + c v) downwards gives, with s(v) = v/c − k/c² ln(1 + cv/k),
-    // the same s for the speeds in (v > 0) and out (v < 0).
+    // a = −k q + c q v along the depth x = −q: v dv/dx = −x (k + c v) downwards gives, with s(v) = v/c − k/c²
+    // ln(1 + cv/k), the same s for the speeds in (v > 0) and out (v < 0).
     let (stiffness, damping): (f64, f64) = (50.0, 18.0);
     let s = |v: f64| v / damping - stiffness / damping.powi(2) * (1.0 + damping * v / stiffness).ln();
     let system = fixed(PenaltyPointMass::new(ContactDamping::ByDepth), 1e-4, Method::Rk4);

@@ -34,7 +34,8 @@ fn semi_implicit_euler_keeps_energy_within_a_band_of_order_h() {
     assert!((order - 1.0).abs() < 0.05, "order {order:.2}");
 }
 
-/// The double pendulum's inertia depends on its angles, so its rates are not momenta, and no band holds the energy.
+/// The double pendulum's inertia depends on its angles, so its rates are not momenta, and no band holds the
+/// energy.
 #[test]
 fn semi_implicit_euler_drifts_at_first_order_where_inertia_varies() {
     let at = |dt| drift(&double(dt, 2.0, Method::SemiImplicitEuler));

@@ -220,7 +220,8 @@ fn a_value_that_is_not_finite_is_void() {
 
 #[test]
 fn a_kink_between_evaluation_points_is_a_kink_wherever_it_lies() {
-    // The slope grows from 1 to 1 + jump at 1 + offset; central differences reach 2e-3 at most and 6e-5 at least.
+    // The slope grows from 1 to 1 + jump at 1 + offset; central differences reach 2e-3 at most and 6e-5 at
+    // least.
     for jump in [1.0, 0.1, -0.3] {
         for offset in [0.0, 1e-9, 1e-6, 1e-5, 3e-5, 5e-5, 6e-5, 6.5e-5, 9e-5, 1.2e-4, 2e-4, 5e-4, 1.5e-3] {
             let kink = 1.0 + offset;

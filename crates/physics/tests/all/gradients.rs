@@ -1,4 +1,5 @@
-//! Every pullback of the crate against forward mode and differences: functions, steps, rollouts through contact.
+//! Every pullback of the crate against forward mode and differences: functions, steps, rollouts through
+//! contact.
 
 use pullback_core::gradcheck::{Options, Verdict};
 use pullback_core::integrator::{Integrated, Integrator, Method, PidController, StepControl};
@@ -115,7 +116,8 @@ where
         (substeps(Method::Rk4), 1e-6),
         (Integrator::fixed(Method::Tsit5), 1e-6),
         (Integrator::fixed(Method::Dopri5), 1e-6),
-        // Differences over adaptive steps see the step sizes change, by about the tolerance over the difference step.
+        // Differences over adaptive steps see the step sizes change, by about the tolerance over the
+        // difference step.
         (adaptive(Method::Tsit5), 1e-3),
         (adaptive(Method::Dopri5), 1e-3),
     ];

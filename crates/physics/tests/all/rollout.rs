@@ -1,4 +1,5 @@
-//! Rollouts: the same bits with gradients on or off and under every schedule, memory known beforehand, divergence named.
+//! Rollouts: the same bits with gradients on or off and under every schedule, memory known beforehand,
+//! divergence named.
 
 use pullback_core::doc_example::falling;
 use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidController, StepControl};
@@ -288,7 +289,8 @@ impl Loss<f64> for Heights {
     }
 }
 
-/// Frames as steps of a rollout, and single steps with a loss that counts frames, are the same whatever is kept.
+/// Frames as steps of a rollout, and single steps with a loss that counts frames, are the same whatever is
+/// kept.
 #[test]
 fn a_loss_over_frames_is_the_same_along_single_steps() {
     let (frames, times, start) = (6, 4, [3.0, 0.2]);

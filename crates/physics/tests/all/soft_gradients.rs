@@ -1,4 +1,5 @@
-//! Gradients of soft bodies: every force, and rollouts with contact, against dual numbers and finite differences.
+//! Gradients of soft bodies: every force, and rollouts with contact, against dual numbers and finite
+//! differences.
 
 use crate::soft::{cloth, ground, paddle, shaken, solid};
 use pullback_core::gradcheck::{Options, Report};

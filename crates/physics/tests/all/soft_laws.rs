@@ -1,4 +1,5 @@
-//! Laws that soft bodies hold: forces from energies, momentum, energy, the patch test, the beam of Euler and Bernoulli.
+//! Laws that soft bodies hold: forces from energies, momentum, energy, the patch test, the beam of Euler and
+//! Bernoulli.
 
 use crate::soft::{cloth, shaken, small_box, small_cloth, solid};
 use pullback_core::integrator::{Integrated, Integrator, Method};
@@ -180,8 +181,8 @@ fn an_element_turned_inside_out_comes_back() {
     }
 }
 
-/// Tip deflection of a clamped beam under its weight, over Euler and Bernoulli's ρ g A L⁴/(8 E I), with `n` cells through its
-/// thickness.
+/// Tip deflection of a clamped beam under its weight, over Euler and Bernoulli's ρ g A L⁴/(8 E I), with `n`
+/// cells through its thickness.
 fn deflection_ratio(n: usize) -> f64 {
     let (length, side, modulus, density) = (1.0, 0.1, 1e6, 1000.0);
     let mesh = beam(10 * n, n, n, Vec3::new(length, side, side), Split::Five).unwrap();

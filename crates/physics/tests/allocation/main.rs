@@ -1,7 +1,7 @@
 //! What allocates memory and what does not. A program of its own, since a program has one global allocator.
 //!
-//! Counting allocations takes a global allocator, which only `unsafe` code can be; it forwards to the system's
-//! allocator and adds one to a counter of the calling thread.
+//! Counting allocations takes a global allocator, which only `unsafe` code can be; it forwards to the
+//! system's allocator and adds one to a counter of the calling thread.
 #![allow(unsafe_code)]
 
 mod mpm;

@@ -1,4 +1,5 @@
-//! The memory of the material point method is known before the first substep, however far the material spreads.
+//! The memory of the material point method is known before the first substep, however far the material
+//! spreads.
 
 use pullback_core::{Bars, Described, Point, System, Workspace};
 use pullback_math::{Flat, Quat, Scalar, SymMat3, Vec3};
@@ -29,7 +30,8 @@ fn bursts_within_its_memory<T: Scalar>() {
     let mpm = scene();
     let lift = |x: Vec<f64>| x.into_iter().map(T::lit).collect::<Vec<T>>();
     let (params, mut state) = (lift(mpm.layout().params.defaults()), lift(mpm.layout().state.defaults()));
-    // Every particle flies away from the centre, at 80 times its distance per second; the fluid is too weak to hold it.
+    // Every particle flies away from the centre, at 80 times its distance per second; the fluid is too weak
+    // to hold it.
     for (v, x) in mpm.split_mut(&mut state).v.iter_mut().zip(&mpm.particles().positions) {
         (*x - Vec3::new(0.5, 0.5, 0.5)).map(|d| T::lit(80.0 * d)).write(v);
     }

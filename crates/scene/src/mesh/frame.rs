@@ -1,13 +1,14 @@
 //! A mesh in its own inertial frame, as MuJoCo keeps its assets.
 //!
-//! MuJoCo moves every mesh so that its centre of mass is the origin and its principal axes, largest moment first, are x, y
-//! and z; a geom that uses the mesh is displaced by the inverse. [`to_inertial_frame`] does the same. With the returned
-//! placement, the frame of a geom written at (p, q) becomes (p + q·position, q·orientation).
+//! MuJoCo moves every mesh so that its centre of mass is the origin and its principal axes, largest moment
+//! first, are x, y and z; a geom that uses the mesh is displaced by the inverse. [`to_inertial_frame`] does
+//! the same. With the returned placement, the frame of a geom written at (p, q) becomes (p + q·position,
+//! q·orientation).
 //!
-//! Principal axes are unique only up to signs and, for equal moments, rotations. To name the same frame as MuJoCo, the
-//! eigenvectors are found the way it does: Jacobi rotations of the largest off-diagonal entry (Golub and Van Loan, §8.5.3),
-//! kept as a quaternion, then quarter turns that sort the moments. One difference remains: our threshold is relative to the
-//! inertia, so that small meshes are diagonalised too.
+//! Principal axes are unique only up to signs and, for equal moments, rotations. To name the same frame as
+//! MuJoCo, the eigenvectors are found the way it does: Jacobi rotations of the largest off-diagonal entry
+//! (Golub and Van Loan, §8.5.3), kept as a quaternion, then quarter turns that sort the moments. One
+//! difference remains: our threshold is relative to the inertia, so that small meshes are diagonalised too.
 
 use pullback_math::{Quat, SymMat3, Vec3};
 
@@ -41,7 +42,8 @@ pub fn to_inertial_frame(mesh: &TriangleMesh, kind: MeshInertia) -> Result<Inert
     })
 }
 
-/// Principal moments, descending, and the rotation from principal axes to the axes of `inertia`; MuJoCo's choice of signs.
+/// Principal moments, descending, and the rotation from principal axes to the axes of `inertia`; MuJoCo's
+/// choice of signs.
 pub fn principal_axes(inertia: SymMat3<f64>) -> (Vec3<f64>, Quat<f64>) {
     const RELATIVE: f64 = 1e-14;
     const SWEEPS: usize = 500;

@@ -1,12 +1,14 @@
 //! Gmsh's MSH format, versions 2.2 and 4.1, text and binary of either byte order.
 //!
-//! Read: `$Nodes` and `$Elements`; all other sections are skipped. A file with tetrahedra is a solid, and its triangles,
-//! which are the surface Gmsh meshed on the way, are ignored; a file with triangles and no tetrahedron is a sheet. Points and
-//! lines are always ignored, and so are nodes that only they use. Anything else (quadrangles, hexahedra, prisms, pyramids,
-//! curved elements) is refused: dropping it would leave a hole. Physical groups are not kept.
+//! Read: `$Nodes` and `$Elements`; all other sections are skipped. A file with tetrahedra is a solid, and its
+//! triangles, which are the surface Gmsh meshed on the way, are ignored; a file with triangles and no
+//! tetrahedron is a sheet. Points and lines are always ignored, and so are nodes that only they use. Anything
+//! else (quadrangles, hexahedra, prisms, pyramids, curved elements) is refused: dropping it would leave a
+//! hole. Physical groups are not kept.
 //!
-//! Text is read word by word, so line breaks do not matter; errors name the line, in binary files the byte, and the element's
-//! own number where there is one. Counts are compared with the bytes that are left before anything is allocated.
+//! Text is read word by word, so line breaks do not matter; errors name the line, in binary files the byte,
+//! and the element's own number where there is one. Counts are compared with the bytes that are left before
+//! anything is allocated.
 
 use std::collections::HashMap;
 

@@ -107,8 +107,8 @@ impl<'a> Cursor<'a> {
         self.end(name)
     }
 
-    /// From here on numbers are bytes, those of nodes and elements eight if `wide`; the integer one that stands here tells
-    /// their order.
+    /// From here on numbers are bytes, those of nodes and elements eight if `wide`; the integer one that
+    /// stands here tells their order.
     pub(super) fn start_binary(&mut self, wide: bool) -> Result<(), MeshError> {
         self.line_break()?;
         self.wide = wide;
@@ -120,7 +120,8 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Refuses a count that does not fit into what is left, at so many bytes each in binary and in text files.
+    /// Refuses a count that does not fit into what is left, at so many bytes each in binary and in text
+    /// files.
     pub(super) fn expect_room(&self, count: u64, binary: usize, text: usize) -> Result<(), MeshError> {
         let each = if self.is_binary() { binary } else { text };
         let left = self.bytes.len() - self.at;

@@ -1,15 +1,15 @@
 //! The convex hull of points in space.
 //!
-//! Quickhull (Barber, Dobkin and Huhdanpaa 1996): from a tetrahedron, the farthest point outside some face replaces all
-//! faces it sees by a cone over their border, until no point is outside. Which side of a face a point is on is decided
-//! exactly (`orient.rs`), so the surface stays closed and convex on any input, be it a grid on a box or a million
-//! times the same point; distances only choose the order. A point in the plane of a face does not see it, hence the border
-//! is one loop and new faces have an area.
+//! Quickhull (Barber, Dobkin and Huhdanpaa 1996): from a tetrahedron, the farthest point outside some face
+//! replaces all faces it sees by a cone over their border, until no point is outside. Which side of a face a
+//! point is on is decided exactly (`orient.rs`), so the surface stays closed and convex on any input, be it a
+//! grid on a box or a million times the same point; distances only choose the order. A point in the plane of
+//! a face does not see it, hence the border is one loop and new faces have an area.
 //!
-//! The order leaves corners that are none: points inside a flat side or on a straight edge that were reached before its
-//! ends. A corner is kept only if the normals around it span space, that is if one leaves the plane of the others by more
-//! than the angle [`FLATNESS`]; others are removed and the hull is made again from the rest. This moves its surface by at
-//! most that fraction of an edge.
+//! The order leaves corners that are none: points inside a flat side or on a straight edge that were reached
+//! before its ends. A corner is kept only if the normals around it span space, that is if one leaves the
+//! plane of the others by more than the angle [`FLATNESS`]; others are removed and the hull is made again
+//! from the rest. This moves its surface by at most that fraction of an edge.
 //!
 //! Limits: points thinner than [`THINNESS`] of their extent have no hull and are refused.
 
@@ -30,7 +30,8 @@ pub const FLATNESS: f64 = 1e-9;
 pub struct Hull {
     /// Corners, as ascending indices of the points.
     pub vertices: Vec<usize>,
-    /// Faces as indices of the points, counter-clockwise seen from outside; flat sides are cut into triangles.
+    /// Faces as indices of the points, counter-clockwise seen from outside; flat sides are cut into
+    /// triangles.
     pub triangles: Vec<[usize; 3]>,
 }
 

@@ -1,14 +1,15 @@
 //! Volume, centre of mass and inertia of a triangle mesh.
 //!
-//! A closed mesh is the signed sum of the tetrahedra between its triangles and any point; for each with edges a, b, c from
-//! that point, volume V = a·(b×c)/6, first moment V (a+b+c)/4, and second moment
-//! ∫ x xᵀ = V/20 (aaᵀ + bbᵀ + ccᵀ + ssᵀ), s = a+b+c. All is exact for polyhedra. A shell of triangles of area A has
-//! moments A (a+b+c)/3 and A/12 (aaᵀ + bbᵀ + ccᵀ + ssᵀ).
+//! A closed mesh is the signed sum of the tetrahedra between its triangles and any point; for each with edges
+//! a, b, c from that point, volume V = a·(b×c)/6, first moment V (a+b+c)/4, and second moment ∫ x xᵀ = V/20
+//! (aaᵀ + bbᵀ + ccᵀ + ssᵀ), s = a+b+c. All is exact for polyhedra. A shell of triangles of area A has moments
+//! A (a+b+c)/3 and A/12 (aaᵀ + bbᵀ + ccᵀ + ssᵀ).
 //!
-//! The kinds are MuJoCo's, found by measuring MuJoCo 3.17 (`reference/mesh_inertia.py`): `legacy`, its default, takes the
-//! absolute volume of each tetrahedron, first seen from the area-weighted centre of the triangles to find the centre of
-//! mass, then from there for mass and inertia. It is exact for meshes that are star-shaped around both points, too heavy
-//! otherwise (13 % for an L), and accepts meshes with holes or turned triangles.
+//! The kinds are MuJoCo's, found by measuring MuJoCo 3.17 (`reference/mesh_inertia.py`): `legacy`, its
+//! default, takes the absolute volume of each tetrahedron, first seen from the area-weighted centre of the
+//! triangles to find the centre of mass, then from there for mass and inertia. It is exact for meshes that
+//! are star-shaped around both points, too heavy otherwise (13 % for an L), and accepts meshes with holes or
+//! turned triangles.
 
 use std::collections::HashMap;
 
@@ -95,7 +96,8 @@ fn check_closed(mesh: &TriangleMesh) -> Result<(), MeshError> {
 }
 
 fn weigh(mesh: &TriangleMesh, kind: MeshInertia) -> Result<MassProperties, MeshError> {
-    // The area-weighted centre of the triangles is a point near all of them: moments about it lose few digits.
+    // The area-weighted centre of the triangles is a point near all of them: moments about it lose few
+    // digits.
     let near = mesh.vertices[0];
     let (area, first) = moments(mesh, near, MeshInertia::Shell);
     let extent = mesh.vertices.iter().fold(0.0f64, |m, v| m.max((*v - near).norm()));

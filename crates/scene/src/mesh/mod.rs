@@ -1,17 +1,17 @@
 //! Triangle meshes: reading them, weighing them, and their convex hulls; and the meshes of soft bodies.
 //!
-//! [`read`] picks the reader by the file's extension: STL (binary or text), OBJ, or MuJoCo's legacy MSH. Each reader is
-//! also available on bytes, under the name that errors shall show. [`read_soft`] reads cloth and elastic solids, from Gmsh
-//! files as well, and [`write_gmsh`] and [`write_obj`] write them.
+//! [`read`] picks the reader by the file's extension: STL (binary or text), OBJ, or MuJoCo's legacy MSH. Each
+//! reader is also available on bytes, under the name that errors shall show. [`read_soft`] reads cloth and
+//! elastic solids, from Gmsh files as well, and [`write_gmsh`] and [`write_obj`] write them.
 //!
-//! The readers are ours, although crates exist. `stl_io` takes any binary file whose header happens to begin with
-//! `solid` for text; `tobj` reads coordinates as `f32`, wraps a negative index that points before the first vertex, and
-//! silently skips what it does not know; neither says at which line or byte a file is broken. The formats are small enough
-//! that doing better costs less than working around that.
+//! The readers are ours, although crates exist. `stl_io` takes any binary file whose header happens to begin
+//! with `solid` for text; `tobj` reads coordinates as `f32`, wraps a negative index that points before the
+//! first vertex, and silently skips what it does not know; neither says at which line or byte a file is
+//! broken. The formats are small enough that doing better costs less than working around that.
 //!
-//! Hostile files: a file larger than [`MAX_BYTES`] is refused before it is read, counts in headers are compared with the
-//! bytes that are there before anything is allocated, and every index and every coordinate is checked. Memory is at most a
-//! small multiple of the file's size.
+//! Hostile files: a file larger than [`MAX_BYTES`] is refused before it is read, counts in headers are
+//! compared with the bytes that are there before anything is allocated, and every index and every coordinate
+//! is checked. Memory is at most a small multiple of the file's size.
 
 use std::path::Path;
 
@@ -128,7 +128,8 @@ fn read_bytes(path: &Path, file: &str) -> Result<Vec<u8>, MeshError> {
 }
 
 impl TriangleMesh {
-    /// The mesh with each coordinate multiplied; a mirroring scale turns the triangles so that they still face outward.
+    /// The mesh with each coordinate multiplied; a mirroring scale turns the triangles so that they still
+    /// face outward.
     pub fn scaled(&self, scale: Vec3<f64>) -> TriangleMesh {
         let mut mesh = self.clone();
         for v in &mut mesh.vertices {

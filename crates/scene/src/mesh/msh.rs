@@ -1,8 +1,9 @@
 //! MuJoCo's legacy MSH format.
 //!
-//! Four little-endian `i32` counts (vertices, normals, texture coordinates, faces), then `f32` triples of positions, `f32`
-//! triples of normals, `f32` pairs of texture coordinates, and `i32` triples of vertex indices. The length of the file must
-//! be exactly what the counts say. Normals and texture coordinates are not kept.
+//! Four little-endian `i32` counts (vertices, normals, texture coordinates, faces), then `f32` triples of
+//! positions, `f32` triples of normals, `f32` pairs of texture coordinates, and `i32` triples of vertex
+//! indices. The length of the file must be exactly what the counts say. Normals and texture coordinates are
+//! not kept.
 
 use pullback_math::Vec3;
 

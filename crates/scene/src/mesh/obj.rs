@@ -1,9 +1,10 @@
 //! Wavefront OBJ: corners and faces.
 //!
-//! Read: `v` (a colour after the position is allowed and dropped, a weight is divided out) and `f` in all four notations,
-//! with negative indices counted from the last vertex so far; polygons are cut into fans around their first corner, which
-//! is right for convex ones. All groups and objects of a file become one mesh, in file order. `vt`, `vn`, materials,
-//! smoothing, lines and points are skipped, free-form surfaces and unknown keywords are errors. A backslash joins lines.
+//! Read: `v` (a colour after the position is allowed and dropped, a weight is divided out) and `f` in all
+//! four notations, with negative indices counted from the last vertex so far; polygons are cut into fans
+//! around their first corner, which is right for convex ones. All groups and objects of a file become one
+//! mesh, in file order. `vt`, `vn`, materials, smoothing, lines and points are skipped, free-form surfaces
+//! and unknown keywords are errors. A backslash joins lines.
 //!
 //! Corners are not merged: indices stay those of the file.
 

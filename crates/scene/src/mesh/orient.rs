@@ -1,11 +1,12 @@
 //! On which side of a plane a point lies, decided exactly.
 //!
-//! The sign of det [a−d; b−d; c−d] in plain `f64` is trusted where its magnitude exceeds the error bound of Shewchuk
-//! (1997, *Adaptive precision floating-point arithmetic and fast robust geometric predicates*, §4.3). Below it, the
-//! determinant is evaluated without rounding as an expansion: a sum of `f64` whose parts do not overlap (ibid., §2).
+//! The sign of det [a−d; b−d; c−d] in plain `f64` is trusted where its magnitude exceeds the error bound of
+//! Shewchuk (1997, *Adaptive precision floating-point arithmetic and fast robust geometric predicates*,
+//! §4.3). Below it, the determinant is evaluated without rounding as an expansion: a sum of `f64` whose parts
+//! do not overlap (ibid., §2).
 //!
-//! Limits: exact only where nothing overflows or underflows. [`super::hull`] scales its points into the unit cube and
-//! clears coordinates below 10⁻³⁰ for that reason.
+//! Limits: exact only where nothing overflows or underflows. [`super::hull`] scales its points into the unit
+//! cube and clears coordinates below 10⁻³⁰ for that reason.
 
 use pullback_math::Vec3;
 
@@ -13,7 +14,8 @@ use pullback_math::Vec3;
 const ERROR_BOUND: f64 = (7.0 + 56.0 * EPSILON) * EPSILON;
 const EPSILON: f64 = f64::EPSILON / 2.0;
 
-/// Positive if `d` lies below the plane through a, b, c, from where these are seen clockwise; only the sign is exact.
+/// Positive if `d` lies below the plane through a, b, c, from where these are seen clockwise; only the sign
+/// is exact.
 pub(super) fn orient(a: Vec3<f64>, b: Vec3<f64>, c: Vec3<f64>, d: Vec3<f64>) -> f64 {
     let (u, v, w) = (a - d, b - d, c - d);
     let determinant = u.dot(v.cross(w));

@@ -7,7 +7,8 @@ use pullback_math::{SymMat3, Vec3};
 
 use super::MassProperties;
 
-/// Weighs a shape at density 1; planes and terrain have no volume and meshes are weighed by [`super::mass_properties`]: none.
+/// Weighs a shape at density 1; planes and terrain have no volume and meshes are weighed by
+/// [`super::mass_properties`]: none.
 pub fn shape_mass_properties(shape: Shape) -> Option<MassProperties> {
     let (volume, moments) = match shape {
         Shape::Plane | Shape::Mesh { .. } | Shape::Heightfield { .. } => return None,

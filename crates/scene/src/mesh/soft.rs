@@ -6,9 +6,10 @@
 //! | any other `.msh` | MuJoCo's legacy format: a sheet |
 //! | `.obj`, `.stl` | a sheet |
 //!
-//! What comes back has passed the check of [`TetMesh::check`] or [`TriangleMesh::check`]. Vertices that no element uses are
-//! dropped; the others keep their order. Sheets of OBJ and MSH files are not sewn: two vertices at one place stay two, and the
-//! cloth comes apart there. Elements are never turned round: a file whose tetrahedra are inside out is refused.
+//! What comes back has passed the check of [`TetMesh::check`] or [`TriangleMesh::check`]. Vertices that no
+//! element uses are dropped; the others keep their order. Sheets of OBJ and MSH files are not sewn: two
+//! vertices at one place stay two, and the cloth comes apart there. Elements are never turned round: a file
+//! whose tetrahedra are inside out is refused.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! STL, binary and text.
 //!
-//! A file is binary if its length is exactly what the triangle count at byte 80 announces, text if it begins with `solid`;
-//! in this order, since many binary files begin with `solid` too. Normals are not read: the order of the corners says the
-//! same. STL repeats a corner in every triangle around it; equal corners are merged, by exact coordinates with -0 = 0, and
-//! triangles that collapse by it are dropped.
+//! A file is binary if its length is exactly what the triangle count at byte 80 announces, text if it begins
+//! with `solid`; in this order, since many binary files begin with `solid` too. Normals are not read: the
+//! order of the corners says the same. STL repeats a corner in every triangle around it; equal corners are
+//! merged, by exact coordinates with -0 = 0, and triangles that collapse by it are dropped.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,9 @@
 //! Actuators: `motor`, `position`, `velocity` and `general` in one spec, as MuJoCo keeps them.
 //!
-//! All kinds share one default per class. A shortcut overwrites gain and bias; `position` and `velocity` start from
-//! those of the nearest class in which the same shortcut or `general` set them last, and from gain 1 without bias
-//! otherwise. A force must be affine in control, length and velocity, without states of its own.
+//! All kinds share one default per class. A shortcut overwrites gain and bias; `position` and `velocity`
+//! start from those of the nearest class in which the same shortcut or `general` set them last, and from gain
+//! 1 without bias otherwise. A force must be affine in control, length and velocity, without states of its
+//! own.
 
 use std::collections::HashMap;
 
@@ -109,8 +110,8 @@ impl ActuatorSpec {
         inner
     }
 
-    /// Gain and bias that another shortcut set are replaced by those of the nearest outer class where this shortcut or
-    /// `general` set them, or by gain 1.
+    /// Gain and bias that another shortcut set are replaced by those of the nearest outer class where this
+    /// shortcut or `general` set them, or by gain 1.
     fn become_kind(&mut self, kind: Kind) {
         let fits = |k: Kind| k == kind || k == Kind::General;
         if !fits(self.kind) {

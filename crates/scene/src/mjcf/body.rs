@@ -1,7 +1,7 @@
 //! Bodies: the walk through `<worldbody>`, and the inertia of each body.
 //!
-//! The walk fills an arena of [`Node`]s in the order of the file, parents first. `<frame>` leaves no trace but the pose it
-//! adds to what stands inside it.
+//! The walk fills an arena of [`Node`]s in the order of the file, parents first. `<frame>` leaves no trace
+//! but the pose it adds to what stands inside it.
 
 use std::collections::HashMap;
 
@@ -45,7 +45,8 @@ impl Node {
             parent,
             children: Vec::new(),
             pose: frame.then(own),
-            // MuJoCo puts the centre of a body without any mass at its own pose, which matters once `boundmass` acts.
+            // MuJoCo puts the centre of a body without any mass at its own pose, which matters once
+            // `boundmass` acts.
             inertial: Inertial::none(own),
             joints: Vec::new(),
             geoms: Vec::new(),
@@ -62,7 +63,8 @@ impl Node {
         Node { name: "world".into(), ..Node::new(0, Pose::identity(), Pose::identity(), root) }
     }
 
-    /// Moves the frame of the body to its centre of mass and principal axes, and all it carries the other way.
+    /// Moves the frame of the body to its centre of mass and principal axes, and all it carries the other
+    /// way.
     fn align_to_inertia(&mut self) {
         let body_from_inertia = self.inertial.frame();
         let inertia_from_body = body_from_inertia.inverse();

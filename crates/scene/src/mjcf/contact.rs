@@ -1,8 +1,9 @@
 //! `<contact>`: pairs of geoms that always collide, and pairs of bodies that never do.
 //!
-//! A pair brings its own friction, 1 unless it says otherwise, and does not look at that of its geoms. Our friction is the
-//! same in both directions, so the first two numbers must agree. `condim`, `margin`, `gap`, `solref`, `solimp` and
-//! `solreffriction` belong to MuJoCo's constraint solver; they are checked and dropped.
+//! A pair brings its own friction, 1 unless it says otherwise, and does not look at that of its geoms. Our
+//! friction is the same in both directions, so the first two numbers must agree. `condim`, `margin`, `gap`,
+//! `solref`, `solimp` and `solreffriction` belong to MuJoCo's constraint solver; they are checked and
+//! dropped.
 
 use std::collections::HashMap;
 

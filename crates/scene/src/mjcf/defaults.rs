@@ -1,7 +1,8 @@
 //! Default classes: a tree of complete specs, each begun as a copy of its parent's.
 //!
-//! An element starts as a copy of the specs of its class (its own `class`, else the nearest `childclass`, else `main`) and
-//! overwrites what it says. Numbers overwrite from the front, so `friction="2"` keeps the default's other two.
+//! An element starts as a copy of the specs of its class (its own `class`, else the nearest `childclass`,
+//! else `main`) and overwrites what it says. Numbers overwrite from the front, so `friction="2"` keeps the
+//! default's other two.
 
 use std::collections::{HashMap, HashSet};
 

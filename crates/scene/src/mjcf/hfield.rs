@@ -1,8 +1,9 @@
 //! Terrain: `<hfield>` of `<asset>`, from numbers in the model or from MuJoCo's binary format.
 //!
-//! The first row of `elevation` is the one with the largest y, as on a map; rows of a file begin at the smallest. Values are
-//! moved to begin at 0 and scaled to end at 1; the third number of `size` says how high 1 is. A file holds two 32-bit
-//! integers, rows and columns, then that many 32-bit floats, all little-endian. It is read when a geom first uses it.
+//! The first row of `elevation` is the one with the largest y, as on a map; rows of a file begin at the
+//! smallest. Values are moved to begin at 0 and scaled to end at 1; the third number of `size` says how high
+//! 1 is. A file holds two 32-bit integers, rows and columns, then that many 32-bit floats, all little-endian.
+//! It is read when a geom first uses it.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! `<include file="…"/>`, replaced by the children of the other file's root.
 //!
-//! Paths are relative to the folder of the main file, as in MuJoCo, and a file may be included once, which also ends loops.
-//! Depth is counted through includes; the sizes of all files together are bounded.
+//! Paths are relative to the folder of the main file, as in MuJoCo, and a file may be included once, which
+//! also ends loops. Depth is counted through includes; the sizes of all files together are bounded.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

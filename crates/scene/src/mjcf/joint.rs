@@ -1,8 +1,8 @@
 //! Joints: defaults, units, limits.
 //!
-//! The parameters of MuJoCo's soft limits and of dry friction (`margin`, `solreflimit`, `solimplimit`, `solreffriction`,
-//! `solimpfriction`) are accepted and left to later constraint models. Dry friction itself, force limits, springs given by a
-//! time constant and polynomial springs and dampers are refused.
+//! The parameters of MuJoCo's soft limits and of dry friction (`margin`, `solreflimit`, `solimplimit`,
+//! `solreffriction`, `solimpfriction`) are accepted and left to later constraint models. Dry friction itself,
+//! force limits, springs given by a time constant and polynomial springs and dampers are refused.
 
 use pullback_articulated::{Joint, JointKind};
 use pullback_math::Vec3;

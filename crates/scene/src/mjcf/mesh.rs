@@ -1,7 +1,7 @@
 //! Meshes: what a file says of them, and the hook through which another reader supplies them.
 //!
-//! A mesh is loaded when a geom first uses it, so unused assets need not exist. Without a [`MeshLoader`] in the
-//! [`ImportOptions`], a used mesh is an error.
+//! A mesh is loaded when a geom first uses it, so unused assets need not exist. Without a [`MeshLoader`] in
+//! the [`ImportOptions`], a used mesh is an error.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,20 +1,21 @@
 //! MJCF, the XML format of MuJoCo, read with MuJoCo's own compile rules.
 //!
-//! Honoured: `include`, nested default classes, `compiler` (angle, eulerseq, inertiafromgeom, inertiagrouprange, autolimits,
-//! balanceinertia, boundmass, boundinertia, settotalmass, fusestatic, discardvisual, alignfree, meshdir, assetdir,
-//! strippath), `option` (timestep, gravity, integrator, cone, impratio, flags), bodies, frames, `replicate`, joints, geoms
-//! (also hollow ones, meshes and heightfields), sites, `inertial`, the actuators `motor`, `position` (also with a damping
-//! ratio), `velocity` and `general` on joints, contact pairs with their friction, excludes, keyframes.
-//! `reference/fuzz_mjcf.py` compares random files with MuJoCo.
+//! Honoured: `include`, nested default classes, `compiler` (angle, eulerseq, inertiafromgeom,
+//! inertiagrouprange, autolimits, balanceinertia, boundmass, boundinertia, settotalmass, fusestatic,
+//! discardvisual, alignfree, meshdir, assetdir, strippath), `option` (timestep, gravity, integrator, cone,
+//! impratio, flags), bodies, frames, `replicate`, joints, geoms (also hollow ones, meshes and heightfields),
+//! sites, `inertial`, the actuators `motor`, `position` (also with a damping ratio), `velocity` and `general`
+//! on joints, contact pairs with their friction, excludes, keyframes. `reference/fuzz_mjcf.py` compares
+//! random files with MuJoCo.
 //!
 //! Strict: what would change the motion but is not honoured is an error that names the place, unless
-//! [`ImportOptions::allow_ignored`] lists it. Ignored by default, because motion does not depend on it: `visual`,
-//! `statistic`, `custom`, `size`, `sensor`, cameras, lights, textures, materials, skins, groups of all but geoms, user data,
-//! settings of solvers. Accepted for later contact models: parameters of joint limits (`solreflimit`, `solimplimit`,
-//! `margin`) and of dry friction.
+//! [`ImportOptions::allow_ignored`] lists it. Ignored by default, because motion does not depend on it:
+//! `visual`, `statistic`, `custom`, `size`, `sensor`, cameras, lights, textures, materials, skins, groups of
+//! all but geoms, user data, settings of solvers. Accepted for later contact models: parameters of joint
+//! limits (`solreflimit`, `solimplimit`, `margin`) and of dry friction.
 //!
-//! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `xml`), numbers are
-//! finite, and recursion follows the bounded depth.
+//! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `xml`),
+//! numbers are finite, and recursion follows the bounded depth.
 
 mod actuator;
 mod assets;
@@ -48,7 +49,8 @@ use crate::xml::Lenient;
 /// What a reader may overlook, and where it gets meshes.
 #[derive(Clone, Default)]
 pub struct ImportOptions {
-    /// Elements (`equality`) and attributes (`joint.frictionloss`) that may be ignored although they change the motion.
+    /// Elements (`equality`) and attributes (`joint.frictionloss`) that may be ignored although they change
+    /// the motion.
     pub allow_ignored: Vec<String>,
     /// Supplies meshes; without it a geom with a mesh is an error.
     pub mesh_loader: Option<Arc<dyn MeshLoader>>,

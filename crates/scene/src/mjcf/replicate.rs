@@ -1,9 +1,11 @@
-//! `<replicate>`: copies of a subtree, each in a frame further along, written out before anything else is read.
+//! `<replicate>`: copies of a subtree, each in a frame further along, written out before anything else is
+//! read.
 //!
-//! Copy i is turned by i times the Euler angles and stands one offset, seen from copy i − 1, beyond that; its names end in
-//! the separator and i, with as many digits as the count has. Copies inside copies are written out first, so the suffix of the outer follows that of
-//! the inner. Actuators, pairs and excludes that name something inside by its plain name are copied too, after the
-//! others, as in MuJoCo; those that name something inside nested copies must use the full names.
+//! Copy i is turned by i times the Euler angles and stands one offset, seen from copy i − 1, beyond that; its
+//! names end in the separator and i, with as many digits as the count has. Copies inside copies are written
+//! out first, so the suffix of the outer follows that of the inner. Actuators, pairs and excludes that name
+//! something inside by its plain name are copied too, after the others, as in MuJoCo; those that name
+//! something inside nested copies must use the full names.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -37,7 +39,8 @@ pub(super) fn expand(root: &mut Element, compiler: &Compiler) -> Result<(), Impo
     Ok(())
 }
 
-/// Recursion is bounded by the depth of the tree; every copy is a frame, which is as deep as what it replaces.
+/// Recursion is bounded by the depth of the tree; every copy is a frame, which is as deep as what it
+/// replaces.
 fn expand_children(
     e: &mut Element,
     compiler: &Compiler,

@@ -1,8 +1,8 @@
 //! Hollow shapes: `shellinertia`, the mass spread evenly over the surface.
 //!
-//! Each surface is a sum of pieces (side walls, caps, faces) with the textbook moments of thin plates and rings. An ellipsoid
-//! has no closed form; like MuJoCo we take Thomsen's formula for its area and the layer of even thickness
-//! [`THICKNESS`] for its inertia, so that files keep their meaning.
+//! Each surface is a sum of pieces (side walls, caps, faces) with the textbook moments of thin plates and
+//! rings. An ellipsoid has no closed form; like MuJoCo we take Thomsen's formula for its area and the layer
+//! of even thickness [`THICKNESS`] for its inertia, so that files keep their meaning.
 
 use std::f64::consts::PI;
 

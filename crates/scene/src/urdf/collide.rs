@@ -88,8 +88,8 @@ impl<'a> Collider<'a> {
         Ok(index)
     }
 
-    /// `package://name/rest` is looked for below the search folders and the folders above the file; other paths beside the
-    /// file and below the search folders.
+    /// `package://name/rest` is looked for below the search folders and the folders above the file; other
+    /// paths beside the file and below the search folders.
     fn find(&self, written: &str) -> Result<PathBuf, String> {
         let mut tried = Vec::new();
         if let Some(inside) = written.strip_prefix("package://") {

@@ -1,9 +1,10 @@
 //! URDF: robots as links and joints.
 //!
-//! [`load`] reads a file, [`parse`] a text, into the engine's [`Model`]. A link becomes a body, a joint the joint of its
-//! child; the frame of a body is that of its link. The root link stands fixed in the world, or floats on a free joint if
-//! [`UrdfOptions::floating_base`] says so; a root called `world` is the world. Joints without motion leave bodies without
-//! joints, or are fused into their parents ([`UrdfOptions::fuse_fixed`]).
+//! [`load`] reads a file, [`parse`] a text, into the engine's [`Model`]. A link becomes a body, a joint the
+//! joint of its child; the frame of a body is that of its link. The root link stands fixed in the world, or
+//! floats on a free joint if [`UrdfOptions::floating_base`] says so; a root called `world` is the world.
+//! Joints without motion leave bodies without joints, or are fused into their parents
+//! ([`UrdfOptions::fuse_fixed`]).
 //!
 //! | URDF | model |
 //! |---|---|
@@ -17,11 +18,11 @@
 //! | collision mesh | a mesh geom with its convex hull |
 //!
 //! Reading is strict: an element or attribute that would be ignored is an error with its place, unless
-//! [`UrdfOptions::allow`] names it. Ignored without asking are `visual`, `material`, `gazebo` and `transmission`, which say
-//! nothing about the motion of the links, and the velocity limit.
+//! [`UrdfOptions::allow`] names it. Ignored without asking are `visual`, `material`, `gazebo` and
+//! `transmission`, which say nothing about the motion of the links, and the velocity limit.
 //!
-//! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `xml`), and document
-//! types (and with them entities) are refused.
+//! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `xml`),
+//! and document types (and with them entities) are refused.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +39,8 @@ mod tree;
 /// How a URDF file becomes a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UrdfOptions {
-    /// Whether the root link floats on a free joint called `floating_base`; otherwise it is fixed to the world.
+    /// Whether the root link floats on a free joint called `floating_base`; otherwise it is fixed to the
+    /// world.
     pub floating_base: bool,
     /// Whether links on fixed joints become part of their parents; their frames stay as sites.
     pub fuse_fixed: bool,
@@ -46,11 +48,11 @@ pub struct UrdfOptions {
     pub collisions: bool,
     /// Whether each joint with an effort limit gets a motor of that force range, named as the joint.
     pub effort_motors: bool,
-    /// Whether inertias that no rigid body has (a principal moment that is negative or above the sum of the others) are
-    /// accepted; the mass matrix may then be singular.
+    /// Whether inertias that no rigid body has (a principal moment that is negative or above the sum of the
+    /// others) are accepted; the mass matrix may then be singular.
     pub allow_unphysical_inertia: bool,
-    /// Folders that hold packages (`package://name/…`) and relative mesh files; the folders above the file are searched
-    /// too.
+    /// Folders that hold packages (`package://name/…`) and relative mesh files; the folders above the file
+    /// are searched too.
     pub search: Vec<PathBuf>,
     /// Elements (`safety_controller`) and attributes (`dynamics.friction`) to ignore.
     pub allow: Vec<String>,

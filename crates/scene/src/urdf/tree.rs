@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::read::Robot;
 use crate::{ImportError, Place};
 
-/// Links in an order in which parents stand before their children, each with the joint that carries it (none: the root).
+/// Links in an order in which parents stand before their children, each with the joint that carries it (none:
+/// the root).
 pub(super) fn order(robot: &Robot) -> Result<Vec<(usize, Option<usize>)>, ImportError> {
     let refuse = |place: &Place, why: String| Err(ImportError::new(place, why));
     let mut link_of = HashMap::new();

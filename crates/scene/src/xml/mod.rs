@@ -1,8 +1,8 @@
 //! XML for all readers: an element with typed access to its attributes, which remembers what was read.
 //!
-//! Strictness rests on that memory: [`Element::finish`] refuses every attribute that nobody asked for and that neither the
-//! reader nor the user declared ignorable. Numbers must be finite and below [`LARGEST`] in size, so that no product of a
-//! mass and two lengths overflows.
+//! Strictness rests on that memory: [`Element::finish`] refuses every attribute that nobody asked for and
+//! that neither the reader nor the user declared ignorable. Numbers must be finite and below [`LARGEST`] in
+//! size, so that no product of a mass and two lengths overflows.
 
 use std::cell::Cell;
 

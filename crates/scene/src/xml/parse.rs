@@ -1,8 +1,9 @@
 //! From text to a tree of elements: limits against hostile input, and positions.
 //!
-//! The text is scanned once before it reaches the XML parser. The scan knows just enough XML (comments, quotes, tags) to
-//! bound depth, number of elements and attributes per element, so that neither the parser nor any recursion below can be
-//! driven into quadratic time or a stack overflow. Document types, and with them entity bombs, are refused by the parser.
+//! The text is scanned once before it reaches the XML parser. The scan knows just enough XML (comments,
+//! quotes, tags) to bound depth, number of elements and attributes per element, so that neither the parser
+//! nor any recursion below can be driven into quadratic time or a stack overflow. Document types, and with
+//! them entity bombs, are refused by the parser.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -141,7 +142,8 @@ struct Lines<'a> {
     text: &'a str,
     file: Arc<str>,
     starts: Vec<usize>,
-    /// The last offset asked for and its column; offsets come nearly in order, so an endless line stays cheap.
+    /// The last offset asked for and its column; offsets come nearly in order, so an endless line stays
+    /// cheap.
     last: Cell<(usize, usize)>,
 }
 

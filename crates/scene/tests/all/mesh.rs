@@ -1,4 +1,5 @@
-//! Mesh files and mesh inertia: formats read right, broken files refused with their place, masses by hand and by MuJoCo.
+//! Mesh files and mesh inertia: formats read right, broken files refused with their place, masses by hand and
+//! by MuJoCo.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -274,8 +275,8 @@ fn volume_frame_and_moments_are_those_of_mujoco() {
         }
     }
     println!("worst: {worst:?}");
-    // MuJoCo's hull program merges the nearly flat sides of the corner (1.2e-8), and its Jacobi iteration stops at
-    // rotations of 1e-6 (angle 2.6e-8, second order in the moments). All else is round-off, 2e-15.
+    // MuJoCo's hull program merges the nearly flat sides of the corner (1.2e-8), and its Jacobi iteration
+    // stops at rotations of 1e-6 (angle 2.6e-8, second order in the moments). All else is round-off, 2e-15.
     assert!(worst[..3].iter().all(|w| *w < 2e-8) && worst[3] < 1e-7, "{worst:?}");
 }
 

@@ -21,7 +21,8 @@ fn numbers(value: &Value) -> Vec<f64> {
     }
 }
 
-/// Compares against a floor of scale, so that zero beside large numbers is zero; returns the relative difference.
+/// Compares against a floor of scale, so that zero beside large numbers is zero; returns the relative
+/// difference.
 fn close(what: &str, ours: &[f64], theirs: &Value, floor: f64) -> f64 {
     let theirs = numbers(theirs);
     assert_eq!(ours.len(), theirs.len(), "{what}");

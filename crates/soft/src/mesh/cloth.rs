@@ -8,7 +8,8 @@ use super::{MeshError, TriangleMesh};
 /// How the cells of a flat grid are cut into two triangles.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Diagonals {
-    /// All diagonals run from low x, low y to high x, high y; the cloth shears more easily one way than the other.
+    /// All diagonals run from low x, low y to high x, high y; the cloth shears more easily one way than the
+    /// other.
     #[default]
     Parallel,
     /// Diagonals alternate from cell to cell like a Union Jack, which favours no direction.
@@ -44,7 +45,8 @@ pub(super) fn flat(
     TriangleMesh { positions, triangles }
 }
 
-/// A cloth of `nx` × `ny` cells, `width` along x and `height` along y, m, centred at the origin in z = 0, facing +z.
+/// A cloth of `nx` × `ny` cells, `width` along x and `height` along y, m, centred at the origin in z = 0,
+/// facing +z.
 ///
 /// Vertex (i, j) has index i + (nx + 1) j.
 pub fn cloth_grid(

@@ -1,7 +1,8 @@
 //! A gear wheel: a ring with teeth, extruded.
 //!
-//! The cells of a polar grid (radius, angle, height) are cut like those of a box. Under the teeth the grid runs on outward;
-//! a tooth keeps the width it has at its root, where straight radial lines would make it wider at the tip.
+//! The cells of a polar grid (radius, angle, height) are cut like those of a box. Under the teeth the grid
+//! runs on outward; a tooth keeps the width it has at its root, where straight radial lines would make it
+//! wider at the tip.
 
 use std::f64::consts::TAU;
 

@@ -1,10 +1,10 @@
 //! Balls out of the icosahedron, hollow and solid.
 //!
-//! The icosahedron is twenty tetrahedra around its centre. At frequency n each is cut along the planes parallel to its faces
-//! into small tetrahedra and octahedra, n³ tetrahedra in all when each octahedron is cut in four around the shortest of its
-//! diagonals; that diagonal is inside, so the choice never meets a neighbour's. The points of layer k then move out to
-//! the sphere of radius k / n. The mesh conforms by construction and no Delaunay criterion is needed. The outermost layer
-//! alone is the hollow ball.
+//! The icosahedron is twenty tetrahedra around its centre. At frequency n each is cut along the planes
+//! parallel to its faces into small tetrahedra and octahedra, n³ tetrahedra in all when each octahedron is
+//! cut in four around the shortest of its diagonals; that diagonal is inside, so the choice never meets a
+//! neighbour's. The points of layer k then move out to the sphere of radius k / n. The mesh conforms by
+//! construction and no Delaunay criterion is needed. The outermost layer alone is the hollow ball.
 //!
 //! At frequency n there are 10 k² + 2 points in layer k, 20 n² triangles outside and 20 n³ tetrahedra.
 
@@ -78,7 +78,8 @@ impl Points {
     }
 }
 
-/// A hollow ball of 20 · 4ⁿ triangles facing outward, n = `subdivisions`: 12, 42, 162, 642 … vertices. `radius` in m.
+/// A hollow ball of 20 · 4ⁿ triangles facing outward, n = `subdivisions`: 12, 42, 162, 642 … vertices.
+/// `radius` in m.
 pub fn icosphere(subdivisions: usize, radius: f64) -> Result<TriangleMesh, MeshError> {
     let n = u32::try_from(subdivisions).ok().and_then(|s| 1_usize.checked_shl(s)).filter(|n| *n > 0);
     let n = n.unwrap_or(usize::MAX);
@@ -103,9 +104,11 @@ pub fn icosphere(subdivisions: usize, radius: f64) -> Result<TriangleMesh, MeshE
     Ok(TriangleMesh { positions: points.positions, triangles })
 }
 
-/// A solid ball of 20 n³ tetrahedra in n = `shells` layers; 3 shells have 147 vertices and 540 tetrahedra. `radius` in m.
+/// A solid ball of 20 n³ tetrahedra in n = `shells` layers; 3 shells have 147 vertices and 540 tetrahedra.
+/// `radius` in m.
 ///
-/// Vertex 0 is the centre. The worst aspect ratio ([`TetMesh::worst_aspect_ratio`]) is 1.63 at 3 shells and below 1.7 at 12.
+/// Vertex 0 is the centre. The worst aspect ratio ([`TetMesh::worst_aspect_ratio`]) is 1.63 at 3 shells and
+/// below 1.7 at 12.
 pub fn solid_icosphere(shells: usize, radius: f64) -> Result<TetMesh, MeshError> {
     let n = shells;
     check_counts("solid_icosphere", &[("shells", n), ("shells", n), ("shells", n)], 20)?;

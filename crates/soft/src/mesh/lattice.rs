@@ -1,10 +1,10 @@
 //! Solids out of cells of a lattice, each cut into five or six tetrahedra.
 //!
-//! A cell has corners x + 2 y + 4 z with x, y, z in {0, 1}. Six: one tetrahedron for each way from corner 0 to corner 7 along
-//! the axes (Kuhn); the diagonals of opposite faces are parallel, so equal cells match everywhere, around a ring as well.
-//! Five: one regular tetrahedron inside and a corner cut off at each of its faces; neighbouring cells are mirror images, or
-//! their diagonals would cross, so it needs a lattice in which cells alternate. Five gives better elements, six treats all
-//! cells alike.
+//! A cell has corners x + 2 y + 4 z with x, y, z in {0, 1}. Six: one tetrahedron for each way from corner 0
+//! to corner 7 along the axes (Kuhn); the diagonals of opposite faces are parallel, so equal cells match
+//! everywhere, around a ring as well. Five: one regular tetrahedron inside and a corner cut off at each of
+//! its faces; neighbouring cells are mirror images, or their diagonals would cross, so it needs a lattice in
+//! which cells alternate. Five gives better elements, six treats all cells alike.
 
 use pullback_math::Vec3;
 
@@ -38,7 +38,8 @@ fn split_cell(corners: [usize; 8], split: Split, odd: bool, tets: &mut Vec<[usiz
 
 /// The solid made of these cells; vertices are the lattice points in use, x fastest.
 ///
-/// `wrap` names lattice points that are one and the same, `place` says where they stand; axes must be right-handed there.
+/// `wrap` names lattice points that are one and the same, `place` says where they stand; axes must be
+/// right-handed there.
 pub(super) fn solid(
     cells: &[[usize; 3]],
     split: Split,
@@ -88,7 +89,8 @@ pub fn box_grid(
     Ok(solid(&cells, split, |p| p, place))
 }
 
-/// A beam along x with its root face in x = 0 and its cross-section centred on the axis: the block of [`box_grid`], moved.
+/// A beam along x with its root face in x = 0 and its cross-section centred on the axis: the block of
+/// [`box_grid`], moved.
 ///
 /// Vertex (i, j, k) has the index it has there, so the root is i = 0 and the tip i = `nx`.
 pub fn beam(nx: usize, ny: usize, nz: usize, size: Vec3<f64>, split: Split) -> Result<TetMesh, MeshError> {

@@ -1,9 +1,10 @@
 //! Meshes of soft bodies: tetrahedra for solids, triangles for cloth and flat bodies.
 //!
-//! A mesh is plain data, particles and the elements between them; [`TetMesh::check`] and [`TriangleMesh::check`] say whether
-//! a simulation can stand on it. The shapes below are our own, built on grids or on a subdivided icosahedron, so every
-//! element is known by counting and no general mesher is needed. Lengths are in m, z is up, solids are centred at the
-//! origin unless said otherwise, flat meshes lie in z = 0 with their normals along +z.
+//! A mesh is plain data, particles and the elements between them; [`TetMesh::check`] and
+//! [`TriangleMesh::check`] say whether a simulation can stand on it. The shapes below are our own, built on
+//! grids or on a subdivided icosahedron, so every element is known by counting and no general mesher is
+//! needed. Lengths are in m, z is up, solids are centred at the origin unless said otherwise, flat meshes lie
+//! in z = 0 with their normals along +z.
 //!
 //! | shape | elements |
 //! |---|---|
@@ -16,8 +17,8 @@
 //! | [`gear`] | by default 480 vertices and 1152 tetrahedra |
 //! | [`table`] | 204 vertices and 444 tetrahedra |
 //!
-//! Limits: no mesher for arbitrary surfaces (mesh those with Gmsh; `pullback_scene::mesh` reads its files), linear elements
-//! only. The same arguments give the same mesh, bit for bit, vertex order included.
+//! Limits: no mesher for arbitrary surfaces (mesh those with Gmsh; `pullback_scene::mesh` reads its files),
+//! linear elements only. The same arguments give the same mesh, bit for bit, vertex order included.
 //!
 //! ```
 //! use pullback_math::Vec3;

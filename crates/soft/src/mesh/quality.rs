@@ -1,7 +1,7 @@
 //! Measures of single elements, and the checks that both kinds of mesh share.
 //!
-//! All measures are relative to the element's longest edge, so they do not depend on the unit of length. Edges are divided
-//! by their largest component first: nothing under- or overflows below [`MAX_COORDINATE`].
+//! All measures are relative to the element's longest edge, so they do not depend on the unit of length.
+//! Edges are divided by their largest component first: nothing under- or overflows below [`MAX_COORDINATE`].
 
 use std::collections::HashMap;
 
@@ -9,10 +9,12 @@ use pullback_math::Vec3;
 
 use super::MeshError;
 
-/// Least determinant of an element's edges over the cube (tetrahedra) or square (triangles) of its longest edge.
+/// Least determinant of an element's edges over the cube (tetrahedra) or square (triangles) of its longest
+/// edge.
 ///
-/// The regular tetrahedron has 0.71 and the regular triangle 0.87. At 10⁻⁶ the rest shape's inverse has entries around
-/// 10⁶ per edge length: the element's own stiffness then leaves no stable step size, long before round-off matters.
+/// The regular tetrahedron has 0.71 and the regular triangle 0.87. At 10⁻⁶ the rest shape's inverse has
+/// entries around 10⁶ per edge length: the element's own stiffness then leaves no stable step size, long
+/// before round-off matters.
 pub const DEGENERATE: f64 = 1e-6;
 
 /// Largest coordinate of a vertex, m: its cube is still a number.
@@ -47,7 +49,8 @@ pub(super) fn triangle_measure([x0, x1, x2]: [Vec3<f64>; 3]) -> f64 {
     a.cross(b).norm() / (longest * longest)
 }
 
-/// Longest edge over 2√6 times the radius of the inscribed sphere: 1 for the regular tetrahedron, more for all others.
+/// Longest edge over 2√6 times the radius of the inscribed sphere: 1 for the regular tetrahedron, more for
+/// all others.
 pub(super) fn tet_aspect([x0, x1, x2, x3]: [Vec3<f64>; 4]) -> f64 {
     let ([a, b, c], _) = normalised([x1 - x0, x2 - x0, x3 - x0]);
     let longest = [a, b, c, b - a, c - b, a - c].iter().fold(0.0_f64, |m, e| m.max(e.norm()));
@@ -98,7 +101,8 @@ pub(super) fn check_elements<const N: usize>(
     }
 }
 
-/// Refuses a directed side that two elements have: neighbours run along their common side in opposite directions.
+/// Refuses a directed side that two elements have: neighbours run along their common side in opposite
+/// directions.
 pub(super) fn check_sides<const N: usize>(
     kind: &'static str,
     side: &'static str,
@@ -124,7 +128,8 @@ pub(super) fn directed([a, b, c]: [usize; 3]) -> [usize; 3] {
     }
 }
 
-/// Drops vertices that no element names, keeping the order of the others. Indices out of range stay out of range.
+/// Drops vertices that no element names, keeping the order of the others. Indices out of range stay out of
+/// range.
 pub(super) fn compact<const N: usize>(positions: &mut Vec<Vec3<f64>>, elements: &mut [[usize; N]]) {
     let count = positions.len();
     let mut used = vec![false; count];

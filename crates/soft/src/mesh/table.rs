@@ -12,10 +12,11 @@ const LEG: usize = 6;
 /// Edge of a cell along x and y, height of a layer of the top and of a leg, m.
 const SIZES: (f64, f64, f64) = (0.5, 0.3, 0.2);
 
-/// A table of 204 vertices and 444 tetrahedra: a top of 2.5 m × 2.5 m × 0.6 m on four legs of 0.5 m × 0.5 m × 1.2 m.
+/// A table of 204 vertices and 444 tetrahedra: a top of 2.5 m × 2.5 m × 0.6 m on four legs of 0.5 m × 0.5 m ×
+/// 1.2 m.
 ///
-/// z is up, the feet stand on z = 0, the origin is in the middle between them. Each cell is six consecutive tetrahedra;
-/// those of the legs come first, layer by layer from the ground.
+/// z is up, the feet stand on z = 0, the origin is in the middle between them. Each cell is six consecutive
+/// tetrahedra; those of the legs come first, layer by layer from the ground.
 pub fn table() -> TetMesh {
     let ((across, layers), (width, top, leg)) = (TOP, SIZES);
     let in_table = |[i, j, k]: &[usize; 3]| {

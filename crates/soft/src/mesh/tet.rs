@@ -28,9 +28,10 @@ fn faces([a, b, c, d]: [usize; 4]) -> [[usize; 3]; 4] {
 impl TetMesh {
     /// Says whether a simulation can stand on this mesh, or else which element or vertex is at fault.
     ///
-    /// Refused: no element; a corner out of range or named twice; a position that is not finite; a vertex of no element; an
-    /// element that is degenerate (determinant at most [`DEGENERATE`] times its longest edge cubed) or inverted; two
-    /// elements on the same side of a face. Whether elements overlap elsewhere is not looked into.
+    /// Refused: no element; a corner out of range or named twice; a position that is not finite; a vertex of
+    /// no element; an element that is degenerate (determinant at most [`DEGENERATE`] times its longest edge
+    /// cubed) or inverted; two elements on the same side of a face. Whether elements overlap elsewhere is not
+    /// looked into.
     pub fn check(&self) -> Result<(), MeshError> {
         check_elements(KIND, &self.positions, &self.tets)?;
         for (element, tet) in self.tets.iter().enumerate() {
@@ -76,7 +77,8 @@ impl TetMesh {
         masses
     }
 
-    /// Faces that belong to one element only, counter-clockwise seen from outside, in the order of the elements.
+    /// Faces that belong to one element only, counter-clockwise seen from outside, in the order of the
+    /// elements.
     pub fn surface(&self) -> Vec<[usize; 3]> {
         let all: HashSet<[usize; 3]> = self.tets.iter().flat_map(|t| faces(*t)).map(directed).collect();
         // The neighbour behind a face has it the other way round.
@@ -90,7 +92,8 @@ impl TetMesh {
         unique_edges(self.tets.iter().flat_map(|t| pairs(*t)))
     }
 
-    /// Longest edge over 2√6 inradii of the worst element: 1 is a regular tetrahedron, above 20 or so a sliver.
+    /// Longest edge over 2√6 inradii of the worst element: 1 is a regular tetrahedron, above 20 or so a
+    /// sliver.
     pub fn worst_aspect_ratio(&self) -> f64 {
         self.tets.iter().fold(1.0, |worst, t| tet_aspect(self.corners(*t)).max(worst))
     }
@@ -101,7 +104,8 @@ impl TetMesh {
         self
     }
 
-    /// The mesh with each coordinate multiplied; a mirroring scale swaps two corners, so that volumes stay positive.
+    /// The mesh with each coordinate multiplied; a mirroring scale swaps two corners, so that volumes stay
+    /// positive.
     pub fn scaled(mut self, scale: Vec3<f64>) -> Self {
         self.positions.iter_mut().for_each(|x| *x = x.zip(scale, |a, s| a * s));
         if scale.x * scale.y * scale.z < 0.0 {

@@ -28,10 +28,10 @@ fn sides([a, b, c]: [usize; 3]) -> [([usize; 2], usize); 3] {
 impl TriangleMesh {
     /// Says whether a simulation can stand on this mesh, or else which element or vertex is at fault.
     ///
-    /// Refused: no element; a corner out of range or named twice; a position that is not finite; a vertex of no element; a
-    /// degenerate element (cross product of two edges at most [`DEGENERATE`] times its longest edge squared); two elements
-    /// that run along an edge in the same direction, which means three or more sheets in an edge, or neighbours that face
-    /// opposite ways.
+    /// Refused: no element; a corner out of range or named twice; a position that is not finite; a vertex of
+    /// no element; a degenerate element (cross product of two edges at most [`DEGENERATE`] times its longest
+    /// edge squared); two elements that run along an edge in the same direction, which means three or more
+    /// sheets in an edge, or neighbours that face opposite ways.
     pub fn check(&self) -> Result<(), MeshError> {
         check_elements(KIND, &self.positions, &self.triangles)?;
         for (element, triangle) in self.triangles.iter().enumerate() {
@@ -76,9 +76,9 @@ impl TriangleMesh {
 
     /// Interior edges as `[opposite 1, opposite 2, start, end]`.
     ///
-    /// Triangle 1, the one with the smaller index, runs along the edge from `start` to `end`, triangle 2 from `end` to
-    /// `start`: they are, up to rotation, `[start, end, opposite 1]` and `[end, start, opposite 2]`. Hinges stand in the
-    /// order of triangle 1 and then of its edges.
+    /// Triangle 1, the one with the smaller index, runs along the edge from `start` to `end`, triangle 2 from
+    /// `end` to `start`: they are, up to rotation, `[start, end, opposite 1]` and `[end, start, opposite 2]`.
+    /// Hinges stand in the order of triangle 1 and then of its edges.
     pub fn hinges(&self) -> Vec<[usize; 4]> {
         let directed: HashMap<[usize; 2], (usize, usize)> = self
             .triangles
@@ -116,8 +116,8 @@ impl TriangleMesh {
         self
     }
 
-    /// The mesh with each coordinate multiplied; a mirroring scale swaps two corners, so that a closed mesh still faces
-    /// outward.
+    /// The mesh with each coordinate multiplied; a mirroring scale swaps two corners, so that a closed mesh
+    /// still faces outward.
     pub fn scaled(mut self, scale: Vec3<f64>) -> Self {
         self.positions.iter_mut().for_each(|x| *x = x.zip(scale, |a, s| a * s));
         if scale.x * scale.y * scale.z < 0.0 {

@@ -1,8 +1,9 @@
 //! `hand-flip`: a hand of 24 joints folds a disc of dough (Rewarped, HandFlip).
 //!
-//! The hand is our own: two joints of the wrist, four each for three fingers, five each for little finger and thumb, with lengths and
-//! ranges of a human-sized robot hand, two and a half times as large as the source scales it. In its own frame fingers point along z,
-//! the palm looks along −y and the thumb is at +x; it lies on its back, fingers along −y of the world.
+//! The hand is our own: two joints of the wrist, four each for three fingers, five each for little finger and
+//! thumb, with lengths and ranges of a human-sized robot hand, two and a half times as large as the source
+//! scales it. In its own frame fingers point along z, the palm looks along −y and the thumb is at +x; it lies
+//! on its back, fingers along −y of the world.
 
 use std::fmt::Write;
 

@@ -1,24 +1,26 @@
 //! Tasks of BO-Leap on material point scenes: tool speeds in five segments, so that the material takes a
 //! shape.
 //!
-//! Controls are constant in each of five segments of an episode. On PlasticineLab's scenes the loss is its own,
-//! 10 Σ|m − m*| + 10 Σ d·m + w Σ D², summed over the actions; BO-Leap raises the weight w of contact without saying
-//! how far, ours is 100. In `fluid` the loss is that of the final state, with the sign of its first term turned: see
-//! [`ScoopLoss`].
+//! Controls are constant in each of five segments of an episode. On PlasticineLab's scenes the loss is its
+//! own, 10 Σ|m − m*| + 10 Σ d·m + w Σ D², summed over the actions; BO-Leap raises the weight w of contact
+//! without saying how far, ours is 100. In `fluid` the loss is that of the final state, with the sign of its
+//! first term turned: see [`ScoopLoss`].
 //!
 //! | tasks | precision | states kept for the gradient |
 //! |---|---|---|
 //! | coarse | `f32` | all substeps: 30 to 160 MB per thread |
 //! | `-full` | `f64` | actions, and the substeps of one action at a time |
 //!
-//! Variables, losses and gradients are `f64` to the outside. Single precision halves the memory and doubles the particles in a
-//! register, and suffices: over whole episodes at three random points of each coarse task, losses differ from those in `f64` by at
-//! most 2·10⁻⁵ of themselves (`fluid`: 4·10⁻⁴, of a loss that sinks towards 0), and the cosine between gradients is at least
-//! 0.99998. Where a difference of losses below 10⁻⁵ matters, ask for the full size.
+//! Variables, losses and gradients are `f64` to the outside. Single precision halves the memory and doubles
+//! the particles in a register, and suffices: over whole episodes at three random points of each coarse task,
+//! losses differ from those in `f64` by at most 2·10⁻⁵ of themselves (`fluid`: 4·10⁻⁴, of a loss that sinks
+//! towards 0), and the cosine between gradients is at least 0.99998. Where a difference of losses below 10⁻⁵
+//! matters, ask for the full size.
 //!
-//! The loss of `fluid` is smooth in pieces: where a wall of the ladle, thinner than a cell, passes a row of nodes at the end of a
-//! substep, the row is pushed out on the other side, and the loss jumps. Along the first speed it jumped in nearly every stretch of
-//! 8·10⁻⁴ m/s, mostly by less than 1 % of itself. The gradient is that of the piece: exact, and blind to the jumps.
+//! The loss of `fluid` is smooth in pieces: where a wall of the ladle, thinner than a cell, passes a row of
+//! nodes at the end of a substep, the row is pushed out on the other side, and the loss jumps. Along the
+//! first speed it jumped in nearly every stretch of 8·10⁻⁴ m/s, mostly by less than 1 % of itself. The
+//! gradient is that of the piece: exact, and blind to the jumps.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -43,7 +45,8 @@ use crate::objectives::{Build, Built, Task};
 const SEGMENTS: usize = 5;
 /// Weight of contact.
 const CONTACT: f64 = 100.0;
-/// Memory for the states of all substeps of an episode, bytes; episodes that need more keep those of one action at a time.
+/// Memory for the states of all substeps of an episode, bytes; episodes that need more keep those of one
+/// action at a time.
 const MOST_BYTES: usize = 256 << 20;
 
 /// Makes the table of coarse tasks, and that of the same at full size.

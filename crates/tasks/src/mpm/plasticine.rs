@@ -1,8 +1,8 @@
 //! The ten scenes of PlasticineLab (Huang et al. 2021; BO-Leap, A.2.2): plasticine, and spheres and other
 //! tools that shape it.
 //!
-//! The source's boxes stand on y = 0 while its grid holds what is below three cells; here everything is lifted by these three
-//! cells, so that boxes stand on the floor. Places in comments are the source's, y up.
+//! The source's boxes stand on y = 0 while its grid holds what is below three cells; here everything is
+//! lifted by these three cells, so that boxes stand on the floor. Places in comments are the source's, y up.
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;

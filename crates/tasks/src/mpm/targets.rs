@@ -1,7 +1,8 @@
-//! Where the plasticine of each PlasticineLab scene should be: our own shapes, for the source's are its own files.
+//! Where the plasticine of each PlasticineLab scene should be: our own shapes, for the source's are its own
+//! files.
 //!
-//! Sizes and places are the source's, y up, as in [`super::plasticine`]. Volumes are close to those of the material, so that targets can
-//! be reached; particles that fill them weigh as much as the material does.
+//! Sizes and places are the source's, y up, as in [`super::plasticine`]. Volumes are close to those of the
+//! material, so that targets can be reached; particles that fill them weigh as much as the material does.
 
 use pullback_core::ConfigError;
 use pullback_math::{Quat, Vec3};

@@ -1,7 +1,8 @@
 //! Scenes with soft bodies: solids, cloths, springs, and robots that touch them.
 //!
-//! z is up here; the sources of all scenes but the last have y up, and their (x, y, z) becomes (x, −z, y). Steps are 1/60 s of
-//! semi-implicit Euler in equal inner steps. Constants in *italics* are ours because the source does not give them.
+//! z is up here; the sources of all scenes but the last have y up, and their (x, y, z) becomes (x, −z, y).
+//! Steps are 1/60 s of semi-implicit Euler in equal inner steps. Constants in *italics* are ours because the
+//! source does not give them.
 //!
 //! | scene | source | mesh | material | contact | inner steps |
 //! |---|---|---|---|---|---|
@@ -14,13 +15,13 @@
 //! | `pancake` | BO-Leap Flip | pan of radius 20 cm with x, z, tilt; *pancake of radius 12 cm, 4 rings of 12* | *150 g; springs 200 N/m, across edges 60 N/m, 0.05 N s/m* | *ke 300, kf 1, μ 0.4, radius 6 mm* | 64 |
 //! | `robot-cloth` | ours | *arm of 9 freedoms, 40 cm × 40 cm, 12 × 12 cells* | *0.3 kg/m², μ = λ = 150 N/m* | *ke 100, kf 0.5, radius 6 mm* | 64 |
 //!
-//! Damping of contact grows with depth here, so that forces are continuous; its constants are chosen to equal the source's at a
-//! depth of 1 cm where that is stable and are smaller elsewhere. The walker's phases are sin(20 t + kπ/2): those written in its
-//! source, sin(20 (t + kπ/2)), are four times the same function. Weights start as a wave that runs around the gear and along
-//! the walker.
+//! Damping of contact grows with depth here, so that forces are continuous; its constants are chosen to equal
+//! the source's at a depth of 1 cm where that is stable and are smaller elsewhere. The walker's phases are
+//! sin(20 t + kπ/2): those written in its source, sin(20 (t + kπ/2)), are four times the same function.
+//! Weights start as a wave that runs around the gear and along the walker.
 //!
-//! Each scene has a small version from the same builder: gradients are checked there in every entry, and in the scene itself
-//! along random directions.
+//! Each scene has a small version from the same builder: gradients are checked there in every entry, and in
+//! the scene itself along random directions.
 
 pub mod objectives;
 mod pancake;
@@ -283,7 +284,8 @@ pub fn integrator(substeps: usize) -> Integrator {
     }
 }
 
-/// A state with particles moved by up to a millimetre and velocities changed by up to 0.1 m/s: off all symmetries and kinks.
+/// A state with particles moved by up to a millimetre and velocities changed by up to 0.1 m/s: off all
+/// symmetries and kinks.
 fn shake(world: &World, start: &[f64]) -> Vec<f64> {
     let mut random = Random::new(11);
     let model = world.robot().model();

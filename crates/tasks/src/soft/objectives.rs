@@ -63,7 +63,8 @@ pub fn gear_reach(
     )
 }
 
-/// Masses of a ball's particles from a recorded bounce of 1 s (Table 6, `elastic-ball`); the guess is off by up to a tenth.
+/// Masses of a ball's particles from a recorded bounce of 1 s (Table 6, `elastic-ball`); the guess is off by
+/// up to a tenth.
 pub fn ball_mass(size: Size) -> Result<RolloutObjective<Integrated<World>, FollowParticles>, ConfigError> {
     let system = Integrated::new(solids::ball(size)?, STEP, integrator(32))?;
     let particles = system.layout().state.slice("ball.position")?.range.clone();

@@ -17,8 +17,8 @@ use super::{Size, mesh_error};
 const HEIGHT: f64 = 0.5;
 /// Radius of the pan, m.
 const PAN: f64 = 0.2;
-/// Where the servos send x (m), height (m) and tilt (rad, nose up) at the end of each segment: down with the nose, up with it,
-/// then level, back and down to catch.
+/// Where the servos send x (m), height (m) and tilt (rad, nose up) at the end of each segment: down with the
+/// nose, up with it, then level, back and down to catch.
 const TOSS: [[f64; 3]; 5] =
     [[0.0, -0.2, -0.55], [0.0, 0.25, 0.55], [-0.08, 0.1, 0.0], [-0.2, 0.0, 0.0], [-0.33, -0.1, 0.0]];
 /// Seconds per segment.

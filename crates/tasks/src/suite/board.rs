@@ -1,16 +1,17 @@
 //! A ball on a vertical board with bars: flight under gravity, and bounces at the exact time of impact.
 //!
-//! A bar is a segment with a round edge, so a ball touches it where its centre is within R = ball radius + bar radius of the
-//! segment: along two lines beside it and two arcs around its ends. Walls are lines. In flight the path is an exact parabola. A step
-//! that would end inside an obstacle is split at the time of impact t*: flight, bounce, flight for what is left. t* is found on
-//! plain numbers to round-off; one more Newton step, t* = t₀ − gap(t₀)/gap′(t₀), gives it its derivative.
+//! A bar is a segment with a round edge, so a ball touches it where its centre is within R = ball radius +
+//! bar radius of the segment: along two lines beside it and two arcs around its ends. Walls are lines. In
+//! flight the path is an exact parabola. A step that would end inside an obstacle is split at the time of
+//! impact t*: flight, bounce, flight for what is left. t* is found on plain numbers to round-off; one more
+//! Newton step, t* = t₀ − gap(t₀)/gap′(t₀), gives it its derivative.
 //!
 //! The bounce has restitution e and Coulomb friction against the whole push, v_t′ = v_t max(0, 1 − μ (1 + e) |v_n| / |v_t|); the ball
 //! does not spin. A ball that starts a step inside an obstacle and still approaches it (at rest, or after a second impact in
 //! the step before) is set on the surface and bounces at once.
 //!
-//! Limits: one bounce per step; a graze that begins and ends within a step is not seen (at 14 m/s and 2.5 ms up to 0.8 mm deep).
-//! What is hit is decided by branches, so lanes are refused at compile time.
+//! Limits: one bounce per step; a graze that begins and ends within a step is not seen (at 14 m/s and 2.5 ms
+//! up to 0.8 mm deep). What is hit is decided by branches, so lanes are refused at compile time.
 
 use pullback_core::layout::{Layout, Slice};
 use pullback_core::{Bars, ConfigError, Described, Info, Point, StepError, System};
@@ -57,7 +58,8 @@ pub fn bounced<T: Real>(v: Vec3<T>, n: Vec3<T>) -> Vec3<T> {
     along * keep - n * (approach * T::lit(RESTITUTION))
 }
 
-/// A step of `dt` with a bounce off the line n·p = offset after t₀ seconds, or at once if the ball is `inside`.
+/// A step of `dt` with a bounce off the line n·p = offset after t₀ seconds, or at once if the ball is
+/// `inside`.
 #[differentiable]
 #[inline(always)]
 pub fn hit_line<T: Real>(

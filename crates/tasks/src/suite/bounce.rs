@@ -1,13 +1,14 @@
-//! `bounce`: with what velocity must a ball be thrown at the ground to be at a target after 2 s (BO-Leap B.1, Warp's contact)?
+//! `bounce`: with what velocity must a ball be thrown at the ground to be at a target after 2 s (BO-Leap B.1,
+//! Warp's contact)?
 //!
-//! The ball is a particle of 1 kg, z is up. Contact is Warp's relaxed model with the constants of its bounce example, stiffness ke,
-//! damping kd and no friction (kf = 0, so that μ plays no part):
+//! The ball is a particle of 1 kg, z is up. Contact is Warp's relaxed model with the constants of its bounce
+//! example, stiffness ke, damping kd and no friction (kf = 0, so that μ plays no part):
 //!
 //! f = n (ke c₋ + kd min(v·n, 0)) for penetration c₋ < 0.
 //!
-//! Steps are semi-implicit Euler of 1/480 s. The damping sets in at touch at once, so the force jumps there and the discrete
-//! motion is discontinuous in the velocity: each step more or less in contact is a jump of the loss. The gradient is that of
-//! the discrete steps taken.
+//! Steps are semi-implicit Euler of 1/480 s. The damping sets in at touch at once, so the force jumps there
+//! and the discrete motion is discontinuous in the velocity: each step more or less in contact is a jump of
+//! the loss. The gradient is that of the discrete steps taken.
 
 use pullback_core::layout::{Layout, Slice};
 use pullback_core::{Bars, Described, Info, Point, Rollout, Schedule, StepError, System};
@@ -130,7 +131,8 @@ mod tests {
         let task = task().unwrap();
         check::well_posed(&task, 3);
         let options = Options { difference_tolerance: 1e-5, ..Options::default() };
-        // Differences step over a jump of the vertical velocity at some points; where they do not, all three ways agree.
+        // Differences step over a jump of the vertical velocity at some points; where they do not, all three
+        // ways agree.
         let mut smooth = 0;
         for seed in 0..20 {
             let report = check::every_entry(&task, &check::random_point(&task, seed), &options);

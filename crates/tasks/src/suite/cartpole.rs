@@ -1,11 +1,13 @@
 //! `cartpole` and `cartpole-3link`: bring the tip of a pole on a cart to a target (BO-Leap A.1.1).
 //!
-//! Links of 1 m hang from a cart on a rail along x; z is up. The one-link task pushes the cart, one force per step, and the pole has to
-//! be swung up. In the three-link task the cart follows a velocity and each joint has a motor: 4 controls for each of 100 steps,
-//! 400 variables. (The paper's appendix says 200 steps, its text 100; only 100 × 4 gives its 400.)
+//! Links of 1 m hang from a cart on a rail along x; z is up. The one-link task pushes the cart, one force per
+//! step, and the pole has to be swung up. In the three-link task the cart follows a velocity and each joint
+//! has a motor: 4 controls for each of 100 steps, 400 variables. (The paper's appendix says 200 steps, its
+//! text 100; only 100 × 4 gives its 400.)
 //!
-//! The cart's velocity u is driven by a strong servo, f = k (u − v), whose damping is stepped implicitly, so that it is stiff and
-//! stable at once. Loss: distance of the tip from the target at the end. Links do not touch anything: the loss is smooth.
+//! The cart's velocity u is driven by a strong servo, f = k (u − v), whose damping is stepped implicitly, so
+//! that it is stiff and stable at once. Loss: distance of the tip from the target at the end. Links do not
+//! touch anything: the loss is smooth.
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::rollout::{Loss, Sample};
@@ -31,8 +33,8 @@ pub const CART: f64 = 1.0;
 pub const LINKS: [f64; 3] = [0.5, 0.3, 0.15];
 /// Damping of the joint of one link, N m s/rad (ours).
 pub const DAMPING_1: f64 = 0.05;
-/// Damping of the joints of three links, N m s/rad (ours): a triple pendulum with less of it is chaotic within an episode, where
-/// the paper's landscape is very smooth.
+/// Damping of the joints of three links, N m s/rad (ours): a triple pendulum with less of it is chaotic
+/// within an episode, where the paper's landscape is very smooth.
 pub const DAMPING_3: f64 = 0.2;
 /// Gain of the cart's velocity servo, N s/m (ours).
 pub const SERVO: f64 = 500.0;
@@ -141,7 +143,8 @@ fn motor(name: &str, joint: usize, gain: f64) -> Actuator {
     }
 }
 
-/// L = distance of the tip of N links from a target (x, z) at the end; the state starts with the cart's place and N angles.
+/// L = distance of the tip of N links from a target (x, z) at the end; the state starts with the cart's place
+/// and N angles.
 #[derive(Clone, Copy, Debug)]
 pub struct TipAt<const N: usize> {
     target: [f64; 2],

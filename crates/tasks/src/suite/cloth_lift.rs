@@ -1,11 +1,14 @@
-//! `cloth-lift`: size, mass, friction and patch stiffnesses of a sheet from a recording of its corners (BO-Leap 5.2, real2sim).
+//! `cloth-lift`: size, mass, friction and patch stiffnesses of a sheet from a recording of its corners
+//! (BO-Leap 5.2, real2sim).
 //!
-//! A sheet of springs lies on a table; two corners are gripped and lifted, two hang and drag. The 68 variables are width, length, mass,
-//! friction and the stiffness of 8 × 8 patches. The grippers move the gripped corners by the recorded displacements. Loss: mean distance
-//! of the four corners from the recording, over its frames.
+//! A sheet of springs lies on a table; two corners are gripped and lifted, two hang and drag. The 68
+//! variables are width, length, mass, friction and the stiffness of 8 × 8 patches. The grippers move the
+//! gripped corners by the recorded displacements. Loss: mean distance of the four corners from the recording,
+//! over its frames.
 //!
-//! The recording is a file of the user's (`cloth-lift:PATH`, see [`CornerTrack`]) or, without one, made by the same code with the
-//! parameters [`truth`] and Gaussian noise of [`NOISE`] m (seed [`NOISE_SEED`]). The paper's recordings are not public.
+//! The recording is a file of the user's (`cloth-lift:PATH`, see [`CornerTrack`]) or, without one, made by
+//! the same code with the parameters [`truth`] and Gaussian noise of [`NOISE`] m (seed [`NOISE_SEED`]). The
+//! paper's recordings are not public.
 
 use std::path::Path;
 
@@ -52,7 +55,8 @@ pub const NOISE_SEED: u64 = 68;
 /// Longest recording, s: beyond it an episode takes seconds.
 pub const LONGEST: f64 = 30.0;
 
-/// The variables of our own recording: 0.20 m × 0.25 m, 20 g, friction 0.3, stiffness from 10 N/m at the gripped edge to 40 N/m.
+/// The variables of our own recording: 0.20 m × 0.25 m, 20 g, friction 0.3, stiffness from 10 N/m at the
+/// gripped edge to 40 N/m.
 pub fn truth() -> Vec<f64> {
     let patch = |k: usize| 10.0 + 30.0 * (k / CELLS) as f64 / (CELLS - 1) as f64;
     [0.20, 0.25, 0.02, 0.3].into_iter().chain((0..CELLS * CELLS).map(patch)).collect()

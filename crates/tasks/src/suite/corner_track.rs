@@ -1,7 +1,8 @@
 //! [`CornerTrack`]: where the four corners of a sheet were over time, from a file.
 //!
-//! A CSV file: time (s), then x, y, z (m) of each corner; 13 columns. z is up and the table is z = 0. Corners 1 and 2 are gripped, 3 and 4
-//! are free, 3 beside 1. Lines that are empty or start with `#` are skipped, and so is one line of column names at the top.
+//! A CSV file: time (s), then x, y, z (m) of each corner; 13 columns. z is up and the table is z = 0. Corners
+//! 1 and 2 are gripped, 3 and 4 are free, 3 beside 1. Lines that are empty or start with `#` are skipped, and
+//! so is one line of column names at the top.
 
 use std::path::Path;
 

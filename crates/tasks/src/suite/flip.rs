@@ -1,9 +1,10 @@
 //! `flip`: move a pan so that the pancake in it ends up turned over (BO-Leap A.2.4).
 //!
-//! The pan has three degrees of freedom, x, height and tilt. The episode is five segments of equal length; the 15 variables are
-//! where the pan is at the end of each, and in between it moves in straight lines. The pancake is a disk of springs, softer than the cloth of
-//! `swing`. Contact makes velocities relative to the pan tangential. Loss: mean distance, at the end, of the four pancake vertices that
-//! started outermost along ±x and ±y from where they would be if the pancake were turned about y in place.
+//! The pan has three degrees of freedom, x, height and tilt. The episode is five segments of equal length;
+//! the 15 variables are where the pan is at the end of each, and in between it moves in straight lines. The
+//! pancake is a disk of springs, softer than the cloth of `swing`. Contact makes velocities relative to the
+//! pan tangential. Loss: mean distance, at the end, of the four pancake vertices that started outermost along
+//! ±x and ±y from where they would be if the pancake were turned about y in place.
 
 use pullback_core::{ConfigError, Rollout, Schedule};
 use pullback_math::Vec3;
@@ -38,7 +39,8 @@ pub const STIFFNESS: [f64; 2] = [20.0, 10.0];
 pub const DAMPING: f64 = 0.02;
 /// Largest |x| and |height − [`HEIGHT`]| of the pan, m, and |tilt|, rad (ours).
 pub const REACH: [f64; 3] = [0.4, 0.4, 1.2];
-/// Where an optimisation starts: x, height above [`HEIGHT`], tilt at the end of each segment (ours): down, then up with the nose.
+/// Where an optimisation starts: x, height above [`HEIGHT`], tilt at the end of each segment (ours): down,
+/// then up with the nose.
 pub const START: [[f64; 3]; SEGMENTS] =
     [[0.0, -0.15, -0.3], [0.0, 0.2, 0.5], [-0.05, 0.1, 0.2], [-0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]];
 
@@ -110,7 +112,8 @@ mod tests {
     fn gradients_are_exact() {
         let task = task().unwrap();
         check::well_posed(&task, 15);
-        // A tossed pancake is chaotic, and differences step over vertices that touch a step earlier: forward mode is the judge.
+        // A tossed pancake is chaotic, and differences step over vertices that touch a step earlier: forward
+        // mode is the judge.
         let options =
             Options { forward_tolerance: 1e-7, difference_tolerance: 1e-2, probes: 1, ..Options::default() };
         check::along(&task, &task.start(), 3, 1e-3, &options).assert_passed();

@@ -99,7 +99,8 @@ impl<T: Real> Loss<T> for MeanAt {
     }
 }
 
-/// L = mean over moments and followed particles of |x − recorded x|, m. Positions are the first entries of the state.
+/// L = mean over moments and followed particles of |x − recorded x|, m. Positions are the first entries of
+/// the state.
 #[derive(Clone, Debug)]
 pub struct FollowTracks {
     /// The particles that were tracked.

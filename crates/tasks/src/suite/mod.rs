@@ -23,8 +23,9 @@
 //! | `flip` | segments of 0.2 s, step 1 ms; pan at 0.5 m, flat to 0.15 m, rim 3 cm; pancake of radius 12 cm, 4 rings of 12, 40 g, 20 and 10 N/m, 0.02 N s/m; bounds ± 0.4 m, ± 1.2 rad |
 //! | `cloth-lift` | 8 × 8 cells, 0.003 N s/m, step 1/2400 s, 30 frames per second; bounds 0.1 … 0.4 m, 10 … 50 g, friction 0 … 1, 2 … 50 N/m; our own recording: 1.2 s, grippers move 8 cm forward and 15 cm up, noise 0.5 mm |
 //!
-//! Next to each task its constants say which of them are the paper's. All gradients are exact for the discrete steps taken; where a step
-//! is itself discontinuous (a touch one step earlier), so is the loss, as the paper reports.
+//! Next to each task its constants say which of them are the paper's. All gradients are exact for the
+//! discrete steps taken; where a step is itself discontinuous (a touch one step earlier), so is the loss, as
+//! the paper reports.
 
 pub mod board;
 pub mod bounce;

@@ -1,8 +1,8 @@
 //! `pinball-2` and `pinball-16`: angles of bars that guide a falling ball to a target (BO-Leap A.1.2).
 //!
-//! The [`Board`] of 8 m × 10 m carries 1 × 2 or 4 × 4 bars; the ball falls from rest. A bar that the ball does not touch has no
-//! influence at all: the loss is flat there and its gradient exactly zero. Where a small turn decides whether a bar or the next wall is
-//! touched, the loss jumps or is as steep as one.
+//! The [`Board`] of 8 m × 10 m carries 1 × 2 or 4 × 4 bars; the ball falls from rest. A bar that the ball
+//! does not touch has no influence at all: the loss is flat there and its gradient exactly zero. Where a
+//! small turn decides whether a bar or the next wall is touched, the loss jumps or is as steep as one.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -24,7 +24,8 @@ pub const TARGET: [f64; 2] = [3.0, BALL];
 pub const HALF_LENGTH: f64 = 0.35;
 /// Angle of the two bars at the start of an optimisation, rad (ours): falling to the right.
 pub const START: f64 = -0.3;
-/// Angle of the sixteen, rad (ours), from row to row to the right and to the left, so that the ball meets every row.
+/// Angle of the sixteen, rad (ours), from row to row to the right and to the left, so that the ball meets
+/// every row.
 pub const ZIGZAG: f64 = -0.56;
 
 /// Two bars side by side.

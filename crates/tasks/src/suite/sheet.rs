@@ -1,7 +1,8 @@
 //! [`Sheet`]: a square grid of particles and springs whose stiffness is given by patches.
 //!
-//! Springs run along the edges and both diagonals of the cells, and, weaker, across two cells against bending. Each takes its
-//! stiffness from the patches around its middle: from one, or in equal parts from those it lies between.
+//! Springs run along the edges and both diagonals of the cells, and, weaker, across two cells against
+//! bending. Each takes its stiffness from the patches around its middle: from one, or in equal parts from
+//! those it lies between.
 
 use pullback_core::ConfigError;
 use pullback_math::Vec3;
@@ -10,7 +11,8 @@ use pullback_physics::soft::{Placement, SoftBody, SpringMaterial};
 /// Stiffness of the springs across two cells, in parts of the others'.
 pub const ACROSS: f64 = 1.0 / 6.0;
 
-/// Particles, springs and patches of a sheet of `cells` × `cells`; particle (i, j) has index i + (cells + 1) j.
+/// Particles, springs and patches of a sheet of `cells` × `cells`; particle (i, j) has index i + (cells + 1)
+/// j.
 #[derive(Clone, Debug)]
 pub struct Sheet {
     /// Cells along each edge.

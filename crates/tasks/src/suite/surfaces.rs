@@ -5,7 +5,8 @@ use pullback_math::{Flat, Mask, Real, Vec3, constant, differentiable, select};
 
 use super::tangential::Surface;
 
-/// The velocity of a particle on the floor z = 0 loses its downward part; Coulomb friction takes up to μ times as much along the floor.
+/// The velocity of a particle on the floor z = 0 loses its downward part; Coulomb friction takes up to μ
+/// times as much along the floor.
 #[differentiable]
 #[inline(always)]
 pub fn on_floor<T: Real>(x: Vec3<T>, v: Vec3<T>, friction: T) -> Vec3<T> {
@@ -63,9 +64,11 @@ pub const RIM: f64 = 0.03;
 /// Thickness of the pan: a particle deeper than this is below it, m.
 pub const THICKNESS: f64 = 0.03;
 
-/// The velocity of a particle in a pan at `pose` (x, z, tilt) that moves at `rate`: relative to the pan it loses its part into it.
+/// The velocity of a particle in a pan at `pose` (x, z, tilt) that moves at `rate`: relative to the pan it
+/// loses its part into it.
 ///
-/// In the frame of the pan the surface is z = c max(ρ − a, 0)², with ρ the distance from the middle; a positive tilt lifts +x.
+/// In the frame of the pan the surface is z = c max(ρ − a, 0)², with ρ the distance from the middle; a
+/// positive tilt lifts +x.
 #[differentiable]
 #[inline(always)]
 pub fn in_pan<T: Real>(x: Vec3<T>, v: Vec3<T>, pose: Vec3<T>, rate: Vec3<T>) -> Vec3<T> {

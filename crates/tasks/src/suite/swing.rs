@@ -1,12 +1,14 @@
 //! `swing-3-…` and `swing-16-…`: a cloth held by two anchors is swung onto the floor (BO-Leap A.2.3).
 //!
-//! A [`Sheet`] of 20 cm × 20 cm starts level above the floor, two corners in anchors. Cloth and anchors start at one velocity; anchors
-//! keep it (they are particles of no acceleration) until they touch the floor and then slide on, the cloth is pulled along and
-//! falls. Contact makes velocities tangential, without restitution and friction.
+//! A [`Sheet`] of 20 cm × 20 cm starts level above the floor, two corners in anchors. Cloth and anchors start
+//! at one velocity; anchors keep it (they are particles of no acceleration) until they touch the floor and
+//! then slide on, the cloth is pulled along and falls. Contact makes velocities tangential, without
+//! restitution and friction.
 //!
-//! Variables: the three components of that velocity, or the stiffness of 4 × 4 patches. Losses, distances at the end of the episode:
-//! `single` of the centre, `corner` of the four corners on average, `mesh` of all vertices on average. The goal is the end of a motion
-//! with other values of the variables ([`GOAL_VELOCITY`], [`goal_stiffness`]), so a loss of zero exists.
+//! Variables: the three components of that velocity, or the stiffness of 4 × 4 patches. Losses, distances at
+//! the end of the episode: `single` of the centre, `corner` of the four corners on average, `mesh` of all
+//! vertices on average. The goal is the end of a motion with other values of the variables
+//! ([`GOAL_VELOCITY`], [`goal_stiffness`]), so a loss of zero exists.
 
 use pullback_core::rollout::Loss;
 use pullback_core::{ConfigError, Described, Rollout, Schedule};
@@ -49,7 +51,8 @@ pub const HORIZON: f64 = 0.5;
 /// Seconds per step (ours).
 pub const DT: f64 = 1.0 / 2000.0;
 
-/// Stiffness that leads to the goal of the tasks with 16 variables, N/m (ours): soft in the middle, stiff at the rim.
+/// Stiffness that leads to the goal of the tasks with 16 variables, N/m (ours): soft in the middle, stiff at
+/// the rim.
 pub fn goal_stiffness(patch: usize) -> f64 {
     let middle = |k: usize| (1..PATCHES - 1).contains(&k);
     if middle(patch % PATCHES) && middle(patch / PATCHES) { 15.0 } else { 60.0 }

@@ -1,11 +1,14 @@
-//! [`Tangential`]: particles whose velocity is made tangential where they touch a surface (BO-Leap A.2.3, A.2.4).
+//! [`Tangential`]: particles whose velocity is made tangential where they touch a surface (BO-Leap A.2.3,
+//! A.2.4).
 //!
-//! One step of semi-implicit Euler: v′ = v + h f/m under the forces of a [`World`] without contacts; then, for every particle below a
-//! surface that it still approaches, v′ loses its component along the normal (no restitution); then x′ = x + h v′. A particle can thus
-//! sink in by h v before the surface is felt, as in the source.
+//! One step of semi-implicit Euler: v′ = v + h f/m under the forces of a [`World`] without contacts; then,
+//! for every particle below a surface that it still approaches, v′ loses its component along the normal (no
+//! restitution); then x′ = x + h v′. A particle can thus sink in by h v before the surface is felt, as in the
+//! source.
 //!
-//! Particles held by the world's `fix` keep their velocity until they touch something. *Led* particles move at a velocity that is a
-//! control. The pullback of a step evaluates the forces again only where something is near a surface.
+//! Particles held by the world's `fix` keep their velocity until they touch something. *Led* particles move
+//! at a velocity that is a control. The pullback of a step evaluates the forces again only where something is
+//! near a surface.
 
 use pullback_core::layout::{LayoutBuilder, Slice};
 use pullback_core::{
@@ -20,7 +23,8 @@ pub trait Surface: Send + Sync {
     fn controls(&self) -> Vec<Slice>;
     /// Its parameters, such as friction.
     fn params(&self) -> Vec<Slice>;
-    /// Whether a particle may be below it; exact on no side, but never false where [`Surface::slide`] changes a velocity.
+    /// Whether a particle may be below it; exact on no side, but never false where [`Surface::slide`] changes
+    /// a velocity.
     fn near<T: Real>(&self, control: &[T], x: Vec3<T>) -> bool;
     /// The velocity after contact, if there is any.
     fn slide<T: Real>(&self, params: &[T], control: &[T], x: Vec3<T>, v: Vec3<T>) -> Vec3<T>;
@@ -37,8 +41,8 @@ pub trait Surface: Send + Sync {
     ) -> (Vec3<T>, Vec3<T>);
 }
 
-/// A world of particles and a surface. State: positions, then velocities; controls: those of the surface, then the velocities of the
-/// led particles; parameters: those of the world, then of the surface.
+/// A world of particles and a surface. State: positions, then velocities; controls: those of the surface,
+/// then the velocities of the led particles; parameters: those of the world, then of the surface.
 #[derive(Clone, Debug)]
 pub struct Tangential<C> {
     world: World,

@@ -1,5 +1,5 @@
-//! Batches of robots: threads and gradients change no bit, every lane is the scalar run, parameters may differ per
-//! environment.
+//! Batches of robots: threads and gradients change no bit, every lane is the scalar run, parameters may
+//! differ per environment.
 
 use std::sync::Mutex;
 
@@ -34,8 +34,8 @@ struct Data {
 }
 
 impl Data {
-    /// From the home pose with the feet in the ground, each environment deeper than the one before. `height` is the entry of
-    /// the state that lifts the robot.
+    /// From the home pose with the feet in the ground, each environment deeper than the one before. `height`
+    /// is the entry of the state that lifts the robot.
     fn touching(robot: &Robot, height: usize) -> Data {
         let home = &robot.field().model().keyframes[0];
         let mut random = Random::new(3);

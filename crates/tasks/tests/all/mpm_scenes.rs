@@ -1,4 +1,5 @@
-//! Material point scenes: every one builds, stays in its box, and has the exact pullback where it is small enough to check all of it.
+//! Material point scenes: every one builds, stays in its box, and has the exact pullback where it is small
+//! enough to check all of it.
 
 use pullback_core::rollout::Inputs;
 use pullback_tasks::mpm::objectives::sized;

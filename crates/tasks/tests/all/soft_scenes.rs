@@ -1,4 +1,5 @@
-//! Soft scenes do what their names say: nothing explodes, nothing sinks, and gradients of what drives them are right.
+//! Soft scenes do what their names say: nothing explodes, nothing sinks, and gradients of what drives them
+//! are right.
 
 use pullback_core::drive::{Drive, Knots, SineNetwork};
 use pullback_core::gradcheck::{Differentiable, Options, gradcheck};

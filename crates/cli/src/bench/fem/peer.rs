@@ -1,4 +1,5 @@
-//! Warp's CPU device on the same bodies: runs `bench/warp/run.py`, and says how far its results are from ours.
+//! Warp's CPU device on the same bodies: runs `bench/warp/run.py`, and says how far its results are from
+//! ours.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -69,7 +70,8 @@ impl Peer {
     }
 }
 
-/// Where the parameters of the tetrahedra start: μ of all, λ of all, damping of all, activation of all, at the end.
+/// Where the parameters of the tetrahedra start: μ of all, λ of all, damping of all, activation of all, at
+/// the end.
 fn materials(case: &Case) -> usize {
     case.serial.layout().params.len() - 4 * case.body().solids[0].corners.len()
 }

@@ -1,5 +1,5 @@
-//! Eigen, singular value and polar decompositions, and isotropic functions: pullbacks, lanes, accuracy, and the
-//! points where values coincide or vanish.
+//! Eigen, singular value and polar decompositions, and isotropic functions: pullbacks, lanes, accuracy, and
+//! the points where values coincide or vanish.
 
 use super::common::*;
 use pullback_core::{check_vjp, gradcheck::Options};

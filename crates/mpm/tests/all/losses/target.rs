@@ -1,4 +1,5 @@
-//! Losses on a grid of masses against a target: exact pullbacks, values where they are known, targets that cannot be.
+//! Losses on a grid of masses against a target: exact pullbacks, values where they are known, targets that
+//! cannot be.
 
 use pullback_core::random::Random;
 use pullback_math::{Scalar, Vec3};
