@@ -92,7 +92,7 @@ impl ActuatedMpm {
         }
         let mut ratios = Vec::new();
         for (control, Transmission { name, unit, limit, joints }) in transmissions.iter().enumerate() {
-            if !(*limit > 0.0) {
+            if limit.is_nan() || *limit <= 0.0 {
                 return Err(ConfigError::new(format!("transmission `{name}` needs a positive limit")));
             }
             builder = builder.control(Slice::new(name.clone(), 1, *unit).bounds(-limit, *limit));

@@ -137,7 +137,7 @@ impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
         let rollout = Rollout::new(&self.system, steps, Schedule::Revolve { slots: 1 })
             .unwrap_or_else(|_| unreachable!("one slot"));
         let mut ws = rollout.workspace::<f64>();
-        rollout.simulate(&mut ws, &inputs, visit)?;
+        rollout.simulate(&mut ws, inputs, visit)?;
         Ok(ws.info)
     }
 
