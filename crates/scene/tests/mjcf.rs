@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pullback_math::{SymMat3, Vec3};
-use pullback_physics::articulated::{Integrator, JointKind, Mesh, Model, Shape};
+use pullback_physics::articulated::{JointKind, Mesh, Model, ModelIntegrator, Shape};
 use pullback_scene::ImportError;
 use pullback_scene::mjcf::{
     ImportOptions, LoadedMesh, MeshLoader, MeshSource, SolidProperties, parse_mjcf, read_mjcf,
@@ -105,7 +105,7 @@ fn options_and_flags_are_stored() {
          <worldbody><body><joint name='j' stiffness='3' damping='2'/><geom size='1'/></body></worldbody>
          <actuator><motor joint='j' ctrlrange='0 1'/></actuator></mujoco>",
     );
-    assert_eq!((m.options.timestep, m.options.integrator), (0.01, Integrator::ImplicitFast));
+    assert_eq!((m.options.timestep, m.options.integrator), (0.01, ModelIntegrator::ImplicitFast));
     assert!(!m.options.contact && m.options.limits && !m.options.implicit_damping);
     assert_eq!((m.joints[0].stiffness, m.joints[0].damping), (0.0, 2.0));
     assert_eq!(m.actuators[0].control_range, None);
