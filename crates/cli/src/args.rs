@@ -58,8 +58,8 @@ pub enum Command {
 
 #[derive(Debug, Args)]
 pub struct ListOptions {
-    /// Only this scene, or that of a model file, with the names of its states, controls and parameters; or `all` with
-    /// those of every scene
+    /// Only this scene, or that of a model file, with the names of its states, controls and parameters; or
+    /// `all` with those of every scene
     #[arg(value_parser = NameOrPath(SCENES))]
     pub scene: Option<String>,
 }
