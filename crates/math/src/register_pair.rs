@@ -1,15 +1,15 @@
-//! [`RegisterPair`]: two registers side by side, treated alike.
+//! [`RegisterPair`]: two SIMD registers in lockstep.
 //!
-//! Long chains of dependent operations (the rotations of a Jacobi sweep) leave a processor waiting for one result at a time. On
-//! a `RegisterPair` every operation is done on two independent registers, so that each chain fills the other's waiting. It is also what
-//! holds eight numbers where a register holds four.
+//! Chains of dependent operations (the rotations of a Jacobi sweep) are bound by latency. On a `RegisterPair`
+//! every operation runs on two independent registers, so that the latencies of two chains overlap. It also
+//! has eight lanes where a register has four.
 
 use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Neg, Not, Sub, SubAssign};
 
 use crate::cotangent::Carrier;
 use crate::{Cotangent, Mask, Packing, Real, Select, Vec3};
 
-/// Two values, treated alike.
+/// Two registers; every operation acts on both.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RegisterPair<T>(pub T, pub T);
 

@@ -1,7 +1,8 @@
 //! How long a substep of the material point method and its pullback take, and the memory of its workspace.
 //!
-//! A box of material under a sphere on a grid of 48³ nodes, in motion. Times are the shortest of many, so that other load on
-//! the machine hardly shows. `cargo run --release -p pullback-physics --example mpm_speed [particles] [f32|f64] [material]`
+//! A box of material under a sphere on a grid of 48³ nodes, in motion. Times are the shortest of many, so
+//! that other load on the machine hardly shows. `cargo run --release -p pullback-physics --example mpm_speed
+//! [particles] [f32|f64] [material]`
 
 use std::time::{Duration, Instant};
 

@@ -165,8 +165,8 @@ fn mass_and_momentum_are_kept_to_round_off() {
     assert!(speeds > 1.0, "{speeds}");
 }
 
-/// Environments of different starts and controls, in frames of several substeps: neither the number of threads nor asking for
-/// gradients changes a bit.
+/// Environments of different starts and controls, in frames of several substeps: neither the number of
+/// threads nor asking for gradients changes a bit.
 #[test]
 fn batches_do_not_depend_on_threads() {
     use pullback_core::batch::{BatchGradients, BatchInputs};

@@ -24,7 +24,8 @@ fn a_block_rests_on_a_sticky_floor() {
     run.steps(200);
     let fastest = (0..positions.len()).fold(0.0f64, |m, p| m.max(run.particle(p).1.norm()));
     let crept = (0..positions.len()).fold(0.0f64, |m, p| m.max((run.particle(p).0 - rested[p]).norm()));
-    // A column under its own weight has the stress −ρ g (H − z), here −E (F_zz − 1); fitted two cells off floor and top.
+    // A column under its own weight has the stress −ρ g (H − z), here −E (F_zz − 1); fitted two cells off
+    // floor and top.
     let inside = (0..positions.len()).filter(|p| (4.0 * h..8.0 * h).contains(&positions[*p].z));
     let stress: Vec<_> = inside.map(|p| (rested[p].z, young * (run.at().f[p][8] - 1.0))).collect();
     let weight = line(&stress).0 / (rho * g);
@@ -42,7 +43,7 @@ fn a_block_rests_on_a_sticky_floor() {
     assert!(foot < 0.02 * h, "{foot}");
 }
 
-/// Acceleration down a plane tilted by θ of a block on it in the plane, and its speed at the end, m/s² and m/s.
+/// Acceleration (m/s²) of a block down a plane tilted by θ, in two dimensions, and its final speed (m/s).
 fn down_the_slope(tilt: f64, friction: f64) -> (f64, f64) {
     let (h, g) = (1.0 / 32.0, 9.8);
     let (along, up) = (v3(tilt.cos(), -tilt.sin(), 0.0), v3(tilt.sin(), tilt.cos(), 0.0));
@@ -140,7 +141,8 @@ fn a_fluid_spreads_over_its_box_and_stays_inside() {
     }
 }
 
-/// A block that flies into a corner of the grid at `speed` along each axis, for some substeps; no particle may leave.
+/// A block that flies into a corner of the grid at `speed` along each axis, for some substeps; no particle
+/// may leave.
 fn fly(material: Material, flat: bool, speed: f64, steps: usize) {
     let grid = if flat { Grid::square(12) } else { Grid::cube(12) };
     let h = grid.spacing;
@@ -178,9 +180,10 @@ fn no_particle_leaves_the_grid() {
     }
 }
 
-/// Places after 200 substeps of a block that falls to the wall below while a bar pushes it, as a plane or as a slab one
-/// cell thick between smooth walls; the bar is smooth as well, since friction would see the speed along z that the walls
-/// take away after it. There every node is walled in from both sides, so nothing moves along z: plane strain.
+/// Places after 200 substeps of a block that falls to the wall below while a bar pushes it, as a plane or as
+/// a slab one cell thick between smooth walls; the bar is smooth as well, since friction would see the speed
+/// along z that the walls take away after it. There every node is walled in from both sides, so nothing moves
+/// along z: plane strain.
 fn plane_or_slab(material: Material, flat: bool) -> Vec<Vec3<f64>> {
     let h = 1.0 / 16.0;
     let grid = Grid { nodes: [16, 16, 4], flat, floor: Floor::Friction, ..Grid::cube(16) };
@@ -208,8 +211,8 @@ fn the_plane_agrees_with_a_slab_in_plane_strain() {
     }
 }
 
-/// Steepness of a heap of sand on rough ground at first and after a second, rad, and the mean speed then. A triangle of
-/// height a and half width b has the means a/3 and b/3 of y and |x|.
+/// Steepness of a heap of sand on rough ground at first and after a second, rad, and the mean speed then. A
+/// triangle of height a and half width b has the means a/3 and b/3 of y and |x|.
 fn heap(start: f64, angle: f64) -> (f64, f64, f64) {
     let (h, g) = (1.0 / 40.0, 9.8);
     let ground = 4.0 * h;
@@ -248,7 +251,7 @@ fn heaps_of_sand_keep_an_angle_of_repose() {
         let (before, slope, speed) = heap(start.to_radians(), friction.to_radians());
         let (before, slope) = (before.to_degrees(), slope.to_degrees());
         let sin = friction.to_radians().sin();
-        // |dev τ| = −α tr τ with the stress across half way between the other two: sin of the angle in plane strain = 3α/√2.
+        // In plane strain |dev τ| = −α tr τ, with the stress across half way between the other two: sin = 3α/√2.
         let plane = (3.0 / 2f64.sqrt() * (2.0f64 / 3.0).sqrt() * 2.0 * sin / (3.0 - sin)).asin().to_degrees();
         println!(
             "from {before:.1} deg, friction {friction} deg ({plane:.1} in plane strain): {slope:.1} deg, {speed:.4} m/s"
@@ -256,8 +259,8 @@ fn heaps_of_sand_keep_an_angle_of_repose() {
         if before < plane {
             assert!((slope - before).abs() < 1.0, "{before} moved to {slope}");
         } else {
-            // The grid holds particles together over a cell, an eighth of the height; so it stays steeper than its
-            // grains would.
+            // The grid holds particles together over a cell, an eighth of the height; so it stays steeper
+            // than its grains would.
             assert!((plane..plane + 10.0).contains(&slope), "{slope} and {plane}");
         }
         assert!(speed < 0.02, "still moving at {speed}");

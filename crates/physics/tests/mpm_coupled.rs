@@ -46,7 +46,8 @@ fn free(shape: Shape, at: Vec3<f64>, mass: f64, inertia: f64) -> Model {
     model.compile().unwrap()
 }
 
-/// A capsule on two slides and a hinge, the first held by a position servo and limited, the second by a velocity servo.
+/// A capsule on two slides and a hinge, the first held by a position servo and limited, the second by a
+/// velocity servo.
 fn held() -> Model {
     let mut model = Model::new("held");
     model.bodies.push(body("tool", 0, Vec3::new(0.5, 0.5, 0.42), 0.02, inertia()));
@@ -78,7 +79,8 @@ fn held() -> Model {
     model.compile().unwrap()
 }
 
-/// Two parallel capsules that move along three slides and turn about a ball as one, each with a slide that is half the gap.
+/// Two parallel capsules that move along three slides and turn about a ball as one, each with a slide that is
+/// half the gap.
 fn chopsticks(at: Vec3<f64>) -> Model {
     let mut model = Model::new("chopsticks");
     model.bodies.push(body("hand", 0, at, 0.02, inertia()));
@@ -249,7 +251,7 @@ const CELL: f64 = 1.0 / 32.0;
 /// Half a box of four cells, m.
 const HALF: f64 = 2.0 * CELL;
 
-/// A tank of water, 10 × 10 × 12 cells, with a box of four cells at height z; held by a spring if stiffness is not 0.
+/// A tank of water, 10 × 10 × 12 cells, with a box of four cells at height z, on a spring if stiffness > 0.
 fn tank(density: f64, z: f64, stiffness: f64) -> Mpm {
     let centre = Vec3::new(7.5 * CELL, 7.5 * CELL, z);
     let (low, step) = (2.0 * CELL, 0.5 * CELL);

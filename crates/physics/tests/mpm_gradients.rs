@@ -1,5 +1,5 @@
-//! Exact gradients of the material point method: every stage by itself, then substeps, frames and rollouts that `mpm.rs`
-//! does not have: the plane, five frames of every material, several materials at once.
+//! Exact gradients of the material point method: every stage by itself, then substeps, frames and rollouts
+//! that `mpm.rs` does not have: the plane, five frames of every material, several materials at once.
 
 mod mpm_common;
 
@@ -8,7 +8,7 @@ use pullback_core::gradcheck::{Differentiable, Options, Report, gradcheck};
 use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout_along, check_step};
-use pullback_core::{Described, Rollout, Schedule, check_vjp};
+use pullback_core::{Rollout, Schedule, check_vjp};
 use pullback_math::{Dual, Flat, Mat3, Motion, RECORD, Scalar, Vec3};
 use pullback_physics::articulated::Shape;
 use pullback_physics::mpm::grid::{

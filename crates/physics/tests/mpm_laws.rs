@@ -1,4 +1,5 @@
-//! Laws of the material point method as a whole: what it conserves, hydrostatic pressure, the frequency of a bar, yield.
+//! Laws of the material point method as a whole: what it conserves, hydrostatic pressure, the frequency of a
+//! bar, yield.
 
 mod mpm_common;
 
@@ -98,9 +99,10 @@ fn the_nodes_weigh_what_the_particles_weigh() {
     }
 }
 
-/// A column of fluid, 5 cells wide and 16 high, in a box as wide (walls hold from their innermost node on): slope of
-/// pressure over height as a part of −ρg, and where it vanishes as a part of the column's height. Fitted over particles a
-/// cell or more off the walls and three off floor and surface, where the stencil holds fluid only.
+/// A column of fluid, 5 cells wide and 16 high, in a box as wide (walls hold from their innermost node on):
+/// slope of pressure over height as a part of −ρg, and where it vanishes as a part of the column's height.
+/// Fitted over particles a cell or more off the walls and three off floor and surface, where the stencil
+/// holds fluid only.
 fn column(flat: bool) -> (f64, f64) {
     let (h, rho, g) = (0.05, 1000.0, 9.8);
     let (young, poisson) = (6.8e5, 0.3);
@@ -206,9 +208,9 @@ fn deviator(tau: SymMat3<f64>) -> f64 {
     (tau - SymMat3::identity() * (tau.trace() / 3.0)).to_mat3().frobenius_squared().sqrt()
 }
 
-/// Stress over strain of a block between a smooth floor and a smooth plate that comes down: (compression ln(l₀/l), −τ_zz,
-/// |dev τ|) of the particles inside, the strain from their places alone, the stress from their F. The plate is soft over
-/// about a cell, so that it does not come down node by node.
+/// Stress over strain of a block between a smooth floor and a smooth plate that comes down: compression
+/// ln(l₀/l), −τ_zz and |dev τ| of the particles inside, the strain from their positions alone, the stress from
+/// their F. The plate is soft over about a cell, so that it does not come down node by node.
 fn pressed(material: Material, stress: impl Fn(Mat3<f64>) -> SymMat3<f64>) -> Vec<[f64; 3]> {
     let (h, cells) = (0.05, [4, 4, 6]);
     let grid =

@@ -1,4 +1,5 @@
-//! Materials of the material point method: pullbacks where singular values coincide, yield and inversion; laws of each.
+//! Materials of the material point method: pullbacks where singular values coincide, yield and inversion;
+//! laws of each.
 
 use std::f64::consts::SQRT_2;
 
@@ -135,7 +136,7 @@ fn pullbacks_agree_with_forward_mode_and_differences() {
         for (state, f) in states {
             // An inverted fluid is held at its smallest volume.
             let inside_out = name == "fluid" && state.starts_with("inverted");
-            // ln J and J^⅓ bend too much at J = 10⁻⁴ for differences; the validator's own tolerance holds there.
+            // ln J and J^⅓ bend too much at J = 10⁻⁴ for differences.
             let steep = ["fluid", "neo-Hookean"].contains(&name) && *state == "two under the floor";
             let difference_tolerance = if steep { 1e-6 } else { 1e-8 };
             let options = Options { allow_all_zero: inside_out, difference_tolerance, ..Options::default() };

@@ -1,7 +1,7 @@
-//! The memory of the material point method is known before the first substep, however far the material spreads.
+//! Substeps of the material point method allocate nothing, however far the material spreads.
 //!
-//! Counting allocations takes a global allocator, which only `unsafe` code can be; it forwards to the system's
-//! allocator and adds one to a counter of the calling thread.
+//! Counting allocations takes a global allocator, which only `unsafe` code can be; it forwards to the
+//! system's allocator and adds one to a counter of the calling thread.
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System as SystemAllocator};
@@ -57,7 +57,8 @@ fn bursts_within_its_memory<T: Scalar>() {
     let mpm = scene();
     let lift = |x: Vec<f64>| x.into_iter().map(T::lit).collect::<Vec<T>>();
     let (params, mut state) = (lift(mpm.layout().params.defaults()), lift(mpm.layout().state.defaults()));
-    // Every particle flies away from the centre, at 80 times its distance per second; the fluid is too weak to hold it.
+    // Every particle flies away from the centre, at 80 times its distance per second; the fluid is too weak
+    // to hold it.
     for (v, x) in mpm.split_mut(&mut state).v.iter_mut().zip(&mpm.particles().positions) {
         (*x - Vec3::new(0.5, 0.5, 0.5)).map(|d| T::lit(80.0 * d)).write(v);
     }

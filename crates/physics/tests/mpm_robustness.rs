@@ -1,4 +1,5 @@
-//! Ten thousand random states of the material point method: no substep and no pullback gives NaN or infinity, in `f64` and `f32`.
+//! Ten thousand random states of the material point method: no substep and no pullback gives NaN or infinity,
+//! in `f64` and `f32`.
 
 mod mpm_common;
 

@@ -1,6 +1,6 @@
-//! Blocks of plasticine: seconds per substep of the material point method forward and backward, at f32 and f64, for one
-//! environment and for batches of them on one thread and two, beside Taichi's CPU backend and Warp's CPU device with the same
-//! algorithm on the same particles in the same run.
+//! Blocks of plasticine: seconds per substep of the material point method forward and backward, at f32 and
+//! f64, for one environment and for batches of them on one thread and two, beside Taichi's CPU backend and
+//! Warp's CPU device with the same algorithm on the same particles in the same run.
 
 mod peer;
 

@@ -106,8 +106,8 @@ impl<T: Real> Scene<'_, T> {
         }
     }
 
-    /// The pullback of [`Scene::lanes`] and [`Scene::placed`]: *adds* to the cotangents of body velocities, to the wrenches
-    /// on displacements of the bodies, and to the parameters.
+    /// The pullback of [`Scene::lanes`] and [`Scene::placed`]: *adds* to the cotangents of body velocities,
+    /// to the wrenches on displacements of the bodies, and to the parameters.
     pub fn lanes_vjp(
         &self,
         geom: usize,

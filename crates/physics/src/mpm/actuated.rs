@@ -1,7 +1,8 @@
 //! [`ActuatedMpm`]: material points whose colliders are driven through transmissions.
 //!
-//! A control of a task (the gap of chopsticks, the roll of a pin) moves several joints at once. A [`Transmission`] maps it to
-//! their velocities by fixed ratios. Controls are rates in SI units, within the bounds of the task.
+//! A control of a task (the gap of chopsticks, the roll of a pin) moves several joints at once. A
+//! [`Transmission`] maps it to their velocities by fixed ratios. Controls are rates in SI units, within the
+//! bounds of the task.
 
 use pullback_core::layout::{Layout, Section, Slice};
 use pullback_core::{ConfigError, Described, Info, StepError, System, Workspace};
@@ -18,13 +19,13 @@ pub struct Transmission {
     pub unit: &'static str,
     /// Largest rate, in that unit.
     pub limit: f64,
-    /// Joint velocities by the names of the controls of [`Mpm`] (`slide.rate`, `free.rate[2]`), and the ratio of each to
-    /// the rate.
+    /// Joint velocities by the names of the controls of [`Mpm`] (`slide.rate`, `free.rate[2]`), and the ratio
+    /// of each to the rate.
     pub joints: Vec<(String, f64)>,
 }
 
-/// Rolling without slipping: a control that spins a pin also moves it by `radius` times the angle, at right angles to its
-/// axis.
+/// Rolling without slipping: a control that spins a pin also moves it by `radius` times the angle, at right
+/// angles to its axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rolling {
     /// The control that spins it, by its name.
@@ -68,8 +69,8 @@ fn entry(section: &Section, name: &str) -> Result<usize, ConfigError> {
 }
 
 impl ActuatedMpm {
-    /// Drives the joints of `mpm` through `transmissions`. The first joint coordinates start at `start`, the others as the
-    /// model stands.
+    /// Drives the joints of `mpm` through `transmissions`. The first joint coordinates start at `start`, the
+    /// others at the reference of the model.
     pub fn new(
         mpm: Mpm,
         transmissions: &[Transmission],
@@ -91,7 +92,8 @@ impl ActuatedMpm {
         }
         let mut ratios = Vec::new();
         for (control, Transmission { name, unit, limit, joints }) in transmissions.iter().enumerate() {
-            if !(*limit > 0.0) {
+            let positive = *limit > 0.0;
+            if !positive {
                 return Err(ConfigError::new(format!("transmission `{name}` needs a positive limit")));
             }
             builder = builder.control(Slice::new(name.clone(), 1, *unit).bounds(-limit, *limit));
@@ -135,7 +137,7 @@ impl ActuatedMpm {
         }
     }
 
-    /// The pullback of [`ActuatedMpm::joint_velocities`]: *adds* to the cotangents of coordinates and controls.
+    /// The pullback of [`ActuatedMpm::joint_velocities`]: *adds* to those of coordinates and controls.
     fn joint_velocities_vjp<T: Scalar>(
         &self,
         q: &[T],

@@ -1,9 +1,9 @@
 //! Sparse grids: which blocks of 4×4×4 nodes are in use, and which particles belong to each.
 //!
-//! A particle belongs to the block of its lowest node, and within it to the cell of that node. Particles are sorted by block,
-//! then by cell, then by index, so that results depend on nothing else. All particles of a block write to one *tile* of 6×6×6
-//! nodes: the block and its halo of two nodes, small enough for the first-level cache. Tiles are then added to the blocks of
-//! nodes, in rising order. Only blocks in use are cleared.
+//! A particle belongs to the block of its lowest node, and within it to the cell of that node. Particles are
+//! sorted by block, then by cell, then by index, so that results depend on nothing else. All particles of a
+//! block write to one *tile* of 6×6×6 nodes: the block and its halo of two nodes, small enough for the
+//! first-level cache. Tiles are then added to the blocks of nodes, in rising order. Only used blocks are cleared.
 
 use pullback_math::Scalar;
 
@@ -23,7 +23,8 @@ const NONE: u32 = u32::MAX;
 pub struct Blocks {
     /// Blocks along each axis.
     dims: [usize; 3],
-    /// Counting sort by block: particles of each block, then the position in `order` of its next one; zero between builds.
+    /// Counting sort by block: particles of each block, then the position in `order` of its next one; zero
+    /// between builds.
     counts: Vec<u32>,
     /// Block and cell of each particle.
     keys: Vec<u32>,
@@ -171,7 +172,8 @@ impl Blocks {
         }
     }
 
-    /// The particles of a tile, cell by cell: index of the cell's lowest node in the tile, that node in the grid, the particles.
+    /// The particles of a tile, cell by cell: index of the cell's lowest node in the tile, that node in the
+    /// grid, the particles.
     #[inline(always)]
     pub fn cells(&self, tile: usize) -> impl Iterator<Item = (usize, [i32; 3], &[u32])> {
         let Tile { block, first, end, .. } = self.tiles[tile];
@@ -185,8 +187,8 @@ impl Blocks {
         })
     }
 
-    /// Visits each line of nodes along z that the particles of a tile reach: its first node in the tile, in the nodes, and its
-    /// length.
+    /// Visits each line of nodes along z that the particles of a tile reach: its first node in the tile, in
+    /// the nodes, and its length.
     #[inline(always)]
     fn for_each_line(&self, tile: usize, mut visit: impl FnMut(usize, usize, usize)) {
         let Tile { block, neighbours, .. } = self.tiles[tile];
@@ -239,8 +241,9 @@ pub const fn node_offset(n: usize) -> [usize; 3] {
     [n / (BLOCK * BLOCK), n / BLOCK % BLOCK, n % BLOCK]
 }
 
-/// Offset of cell `n` of a block from its lowest cell. Cells are in order along y, then x: such neighbours share whole rows of
-/// nodes, so that loads are forwarded from stores of the same size. Rows of neighbours along z overlap in part.
+/// Offset of cell `n` of a block from its lowest cell. Cells are in order along y, then x: such neighbours
+/// share whole rows of nodes, so that loads are forwarded from stores of the same size. Rows of neighbours
+/// along z overlap in part.
 #[inline(always)]
 const fn cell_offset(n: usize) -> [usize; 3] {
     [n / BLOCK % BLOCK, n % BLOCK, n / (BLOCK * BLOCK)]
@@ -250,8 +253,8 @@ const fn cell_offset(n: usize) -> [usize; 3] {
 const NEIGHBOURS: [[usize; 3]; 8] =
     [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0], [1, 1, 1]];
 
-/// Which of [`NEIGHBOURS`] a particle of each cell reaches, one bit each: those along axes where its third node is beyond the
-/// block.
+/// Which of [`NEIGHBOURS`] a particle of each cell reaches, one bit each: those along axes where its third
+/// node is beyond the block.
 const NEIGHBOURS_OF_CELL: [u8; BLOCK_NODES] = {
     let mut neighbours = [0; BLOCK_NODES];
     let mut cell = 0;

@@ -1,19 +1,21 @@
-//! Motion of colliders over a substep: *kinematic*, with joint velocities from the controls, or *dynamic*, as a robot in two-way
-//! coupling with the material.
+//! Motion of colliders over a substep: *kinematic*, with joint velocities from the controls, or *dynamic*, as
+//! a robot in two-way coupling with the material.
 //!
-//! A kinematic joint follows its control within its range, whatever is in the way. A dynamic robot has joint velocities in the
-//! state and the controls of its actuators. On the nodes a collider changes velocities by Δv. Its body takes the force
-//! −Σ m Δv / Δt at the nodes, so that the momentum of material and bodies together is kept to round-off. Then q̈ by
-//! forward dynamics with these forces, v′ = v + Δt q̈, q′ = q ⊕ Δt v′.
+//! A kinematic joint follows its control within its range, whatever is in the way. A dynamic robot has joint
+//! velocities in the state and the controls of its actuators. On the nodes a collider changes velocities by
+//! Δv. Its body takes the force −Σ m Δv / Δt at the nodes, so that the momentum of material and bodies
+//! together is kept to round-off. Forward dynamics with these forces give q̈; then v′ = v + Δt q̈ and
+//! q′ = q ⊕ Δt v′.
 //!
 //! # Limits
 //!
-//! The nodes collide with the velocity that the body had before their impulse. A light body takes a fraction of that impulse
-//! (`impact`), so that it is not thrown back; it may penetrate a little deeper instead. Collider surfaces are resolved by the
-//! grid: a box of four cells under water, on a spring, has 0.85 of Archimedes' buoyancy, one of eight cells 0.96. Free boxes of
-//! four cells are sluggish: released under water, one of 300 kg/m³ rose 3 mm in the mean of 0.1 to 0.2 s, where ideal flow
-//! would carry it centimetres. Linear momentum is kept to round-off; angular momentum of a spinning free body is not, because
-//! its spin takes explicit Euler steps.
+//! The nodes collide with the velocity that the body had before their impulse. A light body takes a fraction
+//! of that impulse (`impact`), so that it is not thrown back; it may penetrate a little deeper instead.
+//! Collider surfaces are resolved by the grid: a box of four cells under water, on a spring, has 0.85 of
+//! Archimedes' buoyancy, one of eight cells 0.96. Free boxes of four cells are sluggish: released under
+//! water, one of 300 kg/m³ rose 3 mm in the mean of 0.1 to 0.2 s, where ideal flow would carry it
+//! centimetres. Linear momentum is kept to round-off; angular momentum of a spinning free body is not,
+//! because its spin takes explicit Euler steps.
 
 use pullback_core::{ConfigError, VectorField};
 use pullback_math::{Flat, Mask, Real, Scalar, Vec3};
@@ -29,8 +31,8 @@ use crate::articulated::rnea::Push;
 pub(super) enum ColliderMotion {
     /// By joint velocities, which are the controls.
     Kinematic,
-    /// By forces, those of the material among them. `pushes` has, for every geom that deflects, the index of its body among
-    /// the pushes in the robot's controls; none for geoms of the world.
+    /// By forces, those of the material among them. `pushes` has, for every geom that deflects, the index of
+    /// its body among the pushes in the robot's controls; none for geoms of the world.
     Dynamic { pushes: Vec<Option<usize>> },
 }
 
@@ -65,7 +67,7 @@ impl<P: Real> Reaction<P> {
         self.moment += arm.cross(impulse);
     }
 
-    /// The pullback of [`Reaction::add`] with `self` the cotangents: of the impulse, and of the frame's origin.
+    /// The pullback of [`Reaction::add`], with `self` the cotangents: of the impulse and of the frame's origin.
     #[inline(always)]
     pub fn add_vjp(&self, arm: Vec3<P>, impulse: Vec3<P>) -> (Vec3<P>, Vec3<P>) {
         (self.impulse + self.moment.cross(arm), -impulse.cross(self.moment))
@@ -96,8 +98,8 @@ impl Mpm {
         self.place_geoms(ws, params);
     }
 
-    /// The pullback of [`Mpm::place_colliders`] from the cotangents of body velocities and displacements: *adds* to those of
-    /// state, control and parameters.
+    /// The pullback of [`Mpm::place_colliders`] from the cotangents of body velocities and displacements:
+    /// *adds* to those of state, control and parameters.
     pub(super) fn place_colliders_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
@@ -151,8 +153,8 @@ impl Mpm {
         coordinates.advance_positions(q, next.u, dt, next.q);
     }
 
-    /// The pullback of [`Mpm::advance_colliders`]: cotangents of the robot's state and of the reactions into the workspace,
-    /// *adds* to those of control and parameters.
+    /// The pullback of [`Mpm::advance_colliders`]: cotangents of the robot's state and of the reactions into
+    /// the workspace, *adds* to those of control and parameters.
     pub(super) fn advance_colliders_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
@@ -211,7 +213,8 @@ impl Mpm {
         self.robot.motion(robot, params, robot_state);
     }
 
-    /// Writes the reactions on the bodies into the robot's controls, as pushes behind those of its `actuators` actuators.
+    /// Writes the reactions on the bodies into the robot's controls, as pushes behind those of its
+    /// `actuators` actuators.
     pub(super) fn push_robot<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, actuators: usize) {
         let ColliderMotion::Dynamic { pushes } = &self.motion else { return };
         let per_dt = T::lit(1.0 / self.dt);

@@ -1,8 +1,9 @@
 //! [`Grid`], and boundary conditions on its nodes: gravity, colliders, floor and walls.
 //!
-//! Functions run on packs of nodes. A collider has the influence s = min(exp(−α d), 1) at signed distance d, where s > 0.1
-//! (PlasticineLab): v ← v_c + (1 − s) u + s P(u), with u = v − v_c. P is Coulomb friction: it removes the inward part of u and
-//! shortens the tangential part by μ times it. A coupled body takes the fraction β of that change (`impact`).
+//! Functions run on packs of nodes. A collider has the influence s = min(exp(−α d), 1) at signed distance d,
+//! where s > 0.1 (PlasticineLab): v ← v_c + (1 − s) u + s P(u), with u = v − v_c. P is Coulomb friction: it
+//! removes the inward part of u and shortens the tangential part by μ times it. A coupled body takes the
+//! fraction β of that change (`impact`).
 
 use pullback_math::{Motion, Real, Vec3, differentiable, select};
 
@@ -53,15 +54,15 @@ impl Grid {
         }
     }
 
-    /// A unit square of `n` nodes along x and y. It has walls but no floor. Its gravity should lie in the plane, and its nodes
-    /// are at z = 0 for colliders.
+    /// A unit square of `n` nodes along x and y. It has walls but no floor. Its gravity should lie in the
+    /// plane, and its nodes are at z = 0 for colliders.
     pub fn square(n: usize) -> Self {
         Grid { nodes: [n, n, 4], flat: true, ..Grid::cube(n) }
     }
 }
 
-/// Smallest mass of a node with material, in units of the smallest positive float. A round 10⁻¹⁵ kg would drop nodes at the
-/// surface of the material, and lose their momentum.
+/// Smallest mass of a node with material, in units of the smallest positive float. A round 10⁻¹⁵ kg would
+/// drop nodes at the surface of the material, and lose their momentum.
 const MIN_MASS: f64 = 1e6;
 /// Smallest influence of a collider that acts on a node.
 const MIN_INFLUENCE: f64 = 0.1;
@@ -86,8 +87,8 @@ pub fn velocity<T: Real>(momentum: Vec3<T>, mass: T, gravity_dt: Vec3<T>) -> Vec
     v * select(filled, T::one(), T::zero())
 }
 
-/// Coulomb friction of a velocity u at a surface at rest with unit normal n: removes the inward part, and shortens the
-/// tangential part by μ times it.
+/// Coulomb friction of a velocity u at a surface at rest with unit normal n: removes the inward part, and
+/// shortens the tangential part by μ times it.
 #[differentiable]
 #[inline(always)]
 pub fn deflect<T: Real>(u: Vec3<T>, n: Vec3<T>, friction: T) -> Vec3<T> {
@@ -95,8 +96,8 @@ pub fn deflect<T: Real>(u: Vec3<T>, n: Vec3<T>, friction: T) -> Vec3<T> {
     let along = u - n * inward;
     let speed = along.norm();
     let moving = speed.gt(T::lit(1e-12));
-    let kept = (T::one() + friction * inward / select(moving, speed, T::one())).max(T::zero());
-    along * kept
+    let scale = (T::one() + friction * inward / select(moving, speed, T::one())).max(T::zero());
+    along * scale
 }
 
 /// Influence s of a collider at distance d, 0 where it does not act.
@@ -213,8 +214,8 @@ impl<P: Real> GeomLanes<P> {
         collide_node(v, c.distance, c.normal, self.motion, self.friction, impulse_fraction, arm, softness)
     }
 
-    /// The pullback of [`GeomLanes::collide_nodes`]: returns the cotangents of the velocities and of the impulse fraction,
-    /// *adds* to those of the collider.
+    /// The pullback of [`GeomLanes::collide_nodes`]: returns the cotangents of the velocities and of the
+    /// impulse fraction, *adds* to those of the collider.
     pub fn collide_nodes_vjp(
         &self,
         model: &Model,
@@ -277,8 +278,8 @@ impl<P: Real> GeomLanes<P> {
         }
     }
 
-    /// The pullback of [`GeomLanes::add_impact`]: returns the cotangents of velocities and masses, *adds* to those of the
-    /// collider.
+    /// The pullback of [`GeomLanes::add_impact`]: returns the cotangents of velocities and masses, *adds* to
+    /// those of the collider.
     pub(super) fn add_impact_vjp(
         &self,
         model: &Model,

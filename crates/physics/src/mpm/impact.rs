@@ -1,19 +1,19 @@
 //! Impact of nodes on coupled bodies: the fraction of the impulse that a body takes.
 //!
-//! Nodes of more mass than a light body, all stopped at its velocity, would throw it back faster than it came. A coupled body
-//! therefore takes only the fraction β of the change that its nodes are to make, chosen so that nodes and body together
-//! lose the most energy. With u the approach of a node along the normal, s the influence of the collider, J and L the impulse
-//! and moment on the body at β = 1,
+//! Nodes of more mass than a light body, all stopped at its velocity, would throw it back faster than it
+//! came. A coupled body therefore takes only the fraction β of the change that its nodes are to make, chosen
+//! so that nodes and body together lose the most energy. With u the approach of a node along the normal, s
+//! the influence of the collider, J and L the impulse and moment on the body at β = 1,
 //!
 //! β = Σ m s u² / (Σ m s² u² + J²/M + L²/I), at most 1.
 //!
-//! For one body and nodes of one velocity this is the perfectly plastic impact. For a body far heavier than its nodes, and for
-//! nodes that press from both sides, β = 1. Momentum does not depend on β.
+//! For one body and nodes of one velocity this is the perfectly plastic impact. For a body far heavier than
+//! its nodes, and for nodes that press from both sides, β = 1. Momentum does not depend on β.
 //!
 //! # Limits
 //!
-//! M and I (a third of the trace) are those of the body alone: joints, and what they carry, do not count. So give bodies that
-//! servos hold the mass they stand for. Friction is left out of the choice.
+//! M and I (a third of the trace) are those of the body alone: joints, and what they carry, do not count.
+//! Bodies on stiff servos need an effective mass instead. Friction is left out of the choice.
 
 use pullback_math::{Flat, Mask, Real, Scalar, SymMat3, Vec3, differentiable, select};
 
@@ -24,7 +24,9 @@ use super::nodes::{corner_lanes, node_quad, pack_nodes};
 use super::system::Mpm;
 use super::workspace::MpmWorkspace;
 
-/// Impact of nodes on a collider, lane by lane. The energy lost is Σ m s u² β − ½ (Σ m s² u² + J²/M + L²/I) β².
+/// Impact of nodes on a collider, lane by lane.
+///
+/// The energy lost is Σ m s u² β − ½ (Σ m s² u² + J²/M + L²/I) β².
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Impact<P> {
     /// Σ m s u²
@@ -129,8 +131,8 @@ impl Mpm {
         }
     }
 
-    /// The pullback of [`Mpm::find_impulse_fractions`]: *adds* to the cotangents of the nodes' momenta and masses, of the
-    /// colliders and of the parameters.
+    /// The pullback of [`Mpm::find_impulse_fractions`]: *adds* to the cotangents of the nodes' momenta and
+    /// masses, of the colliders and of the parameters.
     pub(super) fn find_impulse_fractions_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,

@@ -17,9 +17,9 @@
 //! | [`system`] | one substep as a differentiable system |
 //! | [`view`], [`workspace`] | views of a state; scratch, allocated once |
 //!
-//! The adjoint of scatter is gather, and the other way round: both are one function each ([`stencil`]), and the cotangent of a
-//! particle's position has one form for both. Nothing is kept from the forward pass but states; a pullback recomputes the
-//! rest.
+//! The adjoint of scatter is gather, and the other way round: both are one function each ([`stencil`]), and
+//! the cotangent of a particle's position has one form for both. Nothing is kept from the forward pass but
+//! states; a pullback recomputes the rest.
 
 pub mod actuated;
 pub mod blocks;

@@ -1,7 +1,7 @@
-//! The grid operation of a substep and its pullback: packs of nodes under gravity, colliders, floor and walls.
+//! The grid operation and its pullback: packs of nodes under gravity, colliders, floor and walls.
 //!
-//! A block of nodes visits only the colliders near it, and floor and walls only where it is at the edge of the grid. The others
-//! leave velocities as they are.
+//! A block of nodes visits only the colliders near it, and floor and walls only where it is at the edge of
+//! the grid. The others leave velocities as they are.
 
 use pullback_math::{Flat, Force, Mask, Real, Scalar, Select, Vec3, select};
 
@@ -15,7 +15,8 @@ use super::workspace::MpmWorkspace;
 use crate::articulated::geom_lanes::{GeomLanes, GeomLanesBar};
 
 impl Mpm {
-    /// The grid operation: velocities of the nodes from their momenta, and the reactions on coupled colliders.
+    /// The grid operation: velocities of the nodes from their momenta, and the reactions on coupled
+    /// colliders.
     pub(super) fn grid_op<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
         let MpmWorkspace { blocks, node_momenta, node_velocities, node_offsets, .. } = ws;
         let MpmWorkspace { colliders, bounds, nearby, impulse_fractions, reactions, .. } = ws;
@@ -77,7 +78,8 @@ impl Mpm {
         }
     }
 
-    /// The pullback of [`Mpm::place_geoms`]: cotangents of bodies into the workspace, *adds* to those of the parameters.
+    /// The pullback of [`Mpm::place_geoms`]: cotangents of bodies into the workspace, *adds* to those of the
+    /// parameters.
     pub(super) fn place_geoms_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
@@ -104,8 +106,9 @@ impl Mpm {
         nearby.extend((0..bounds.len()).filter(|i| bounds[*i].distance(centre) - radius <= range));
     }
 
-    /// The pullback of [`Mpm::grid_op`]: replaces the cotangents of the nodes' velocities by those of their momenta and masses,
-    /// writes those of colliders and impulse fractions into the workspace, and *adds* to those of the parameters.
+    /// The pullback of [`Mpm::grid_op`]: replaces the cotangents of the nodes' velocities by those of their
+    /// momenta and masses, writes those of colliders and impulse fractions into the workspace, and *adds* to
+    /// those of the parameters.
     pub(super) fn grid_op_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
@@ -252,8 +255,8 @@ impl<'a, T: Scalar> BlockBoundary<'a, T> {
         }
     }
 
-    /// Velocities of the nodes at `offset` after all boundary conditions, for nodes of mass m. *Adds* the reactions on coupled
-    /// colliders.
+    /// Velocities of the nodes at `offset` after all boundary conditions, for nodes of mass m. *Adds* the
+    /// reactions on coupled colliders.
     fn apply(
         &self,
         offset: Vec3<T::Pack>,
@@ -281,7 +284,8 @@ impl<'a, T: Scalar> BlockBoundary<'a, T> {
         apply_walls(v, self.friction, low, high, self.sticky)
     }
 
-    /// The pullback of [`BlockBoundary::apply`]: returns the cotangents of velocities and masses, *adds* to the others.
+    /// The pullback of [`BlockBoundary::apply`]: returns the cotangents of velocities and masses, *adds* to
+    /// the others.
     fn apply_vjp(
         &self,
         offset: Vec3<T::Pack>,
@@ -296,8 +300,8 @@ impl<'a, T: Scalar> BlockBoundary<'a, T> {
         (v_bar, m_bar)
     }
 
-    /// The pullback of the colliders `nearby`, floor and walls, by recursion to the last of them: returns the cotangent of the
-    /// velocity before the first.
+    /// The pullback of the colliders `nearby`, floor and walls, by recursion to the last of them: returns the
+    /// cotangent of the velocity before the first.
     fn remaining_vjp(
         &self,
         nearby: &[usize],

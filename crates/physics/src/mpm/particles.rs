@@ -44,8 +44,8 @@ pub struct Particles {
 }
 
 impl Particles {
-    /// Adds a group of particles of one material: density in kg/m³, volume of each particle at rest in m³, positions in m
-    /// and a velocity in m/s.
+    /// Adds a group of particles of one material: density in kg/m³, volume of each particle at rest in m³,
+    /// positions in m and a velocity in m/s.
     pub fn add(
         &mut self,
         name: &str,

@@ -1,11 +1,12 @@
 //! Interpolation between particles and nodes: quadratic B-splines over 3×3×3 nodes.
 //!
-//! With u ∈ [−½, ½) the position of the particle relative to its middle node, in units of the grid: w₀ = ½ (½ − u)²,
-//! w₁ = ¾ − u², w₂ = ½ (½ + u)². In two dimensions the third axis has one node, z = 0, of weight 1 and no slope: all
-//! particles share it, wherever their own z is.
+//! With u ∈ [−½, ½) the position of the particle relative to its middle node, in units of the grid: w₀ = ½ (½
+//! − u)², w₁ = ¾ − u², w₂ = ½ (½ + u)². In two dimensions the third axis has one node, z = 0, of weight 1 and
+//! no slope: all particles share it, wherever their own z is.
 //!
-//! Lines of three nodes along z are loaded with the node after them, whose weight is 0, as one [`Scalar::Row`]. A stencil has
-//! nine rows. Particles of one cell share them, so that they stay in registers.
+//! Lines of three nodes along z are loaded with the node after them, whose weight is 0, as one
+//! [`Scalar::Row`]. A stencil has nine rows. Particles of one cell share them, so that they stay in
+//! registers.
 
 use pullback_math::{Real, Scalar, Vec3};
 
@@ -55,7 +56,8 @@ impl<P: Real> Splines<P> {
     }
 }
 
-/// Weights of one axis, their derivatives in the particle's position (1/m), and offsets from the particle to the nodes (m).
+/// Weights of one axis, their derivatives in the particle's position (1/m), and offsets from the particle to
+/// the nodes (m).
 #[derive(Clone, Copy, Debug)]
 struct Axis<P> {
     weights: P,
@@ -257,8 +259,8 @@ pub fn gather<T: Scalar>(rows: &Rows<T>, at: &Stencil<T>) -> Affine<T::Quad> {
     }
 }
 
-/// Derivative of Σ w n·(value + columns·offset) over the nodes n in the particle's position: Σ ∂w n·(value + columns·offset) −
-/// (Σ w n)·columns. `sum` is Σ w n.
+/// Derivative of Σ w n·(value + columns·offset) over the nodes n in the particle's position: Σ ∂w n·(value +
+/// columns·offset) − (Σ w n)·columns. `sum` is Σ w n.
 #[inline(always)]
 pub fn position_bar<T: Scalar>(rows: &Rows<T>, at: &Stencil<T>, f: Affine<T::Quad>, sum: T::Quad) -> Vec3<T> {
     let Stencil { x, y, z, .. } = at;

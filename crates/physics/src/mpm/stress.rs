@@ -1,9 +1,10 @@
 //! Flow and stress of all particles of a group, in packs.
 //!
-//! F_trial = (1 + Δt C) F. The constitutive model gives F′ and τ. A particle scatters its mass, its momentum m v, and the affine
-//! momentum A = m C − Δt V (4/h²) τ. Packs are processed in pairs, so that the dependent operations of two singular value
-//! decompositions overlap. These take the most time of all. The pullback of a substep needs stresses before it can pull them
-//! back, and stores the decompositions in between ([`stress_storing_svd`], [`stress_vjp_with_svd`]).
+//! F_trial = (1 + Δt C) F. The constitutive model gives F′ and τ. A particle scatters its mass, its momentum
+//! m v, and the affine momentum A = m C − Δt V (4/h²) τ. Packs are processed in pairs, so that the dependent
+//! operations of two singular value decompositions overlap. These take the most time of all. The pullback of
+//! a substep needs stresses before it can pull them back, and stores the decompositions in between
+//! ([`stress_storing_svd`], [`stress_vjp_with_svd`]).
 
 use pullback_math::{Flat, Mat3, Packing, RECORD, Real, RegisterPair, Svd3, SymMat3, Vec3};
 
@@ -141,8 +142,8 @@ fn load_particles<T: Real>(at: &View<'_, T>, first: usize) -> Particle<Pair<T>> 
 /// Largest number of parameters of a material.
 const MAX_MATERIAL_PARAMS: usize = 4;
 
-/// The parameters of particles `first..` from the block of a group of n: a run of n densities, then a run of n numbers for each
-/// parameter of the material.
+/// The parameters of particles `first..` from the block of a group of n: a run of n densities, then a run of
+/// n numbers for each parameter of the material.
 #[inline(always)]
 fn load_params<T: Real, M: Flat<Pair<T>>>(block: &[T], n: usize, first: usize) -> Params<Pair<T>, M> {
     const { assert!(M::LEN <= MAX_MATERIAL_PARAMS) };
@@ -205,8 +206,8 @@ fn first_eight<T: Real>(m: &Mat3<T>) -> [T; RECORD] {
     [m.c0.x, m.c0.y, m.c0.z, m.c1.x, m.c1.y, m.c1.z, m.c2.x, m.c2.y]
 }
 
-/// Momenta of all particles of a group, and F′ into `next` where it is asked for. `params` is the block of the group: density,
-/// then each parameter of the material, a run with a number per particle each.
+/// Momenta of all particles of a group, and F′ into `next` where it is asked for. `params` is the block of
+/// the group: density, then each parameter of the material, a run with a number per particle each.
 pub fn stress<T: Real, M: ConstitutiveModel>(
     params: &[T],
     at: &View<'_, T>,
@@ -224,7 +225,8 @@ pub fn stress<T: Real, M: ConstitutiveModel>(
     });
 }
 
-/// Momenta of all particles of a group, and the decompositions of their trial deformations into `svds`, as many as fit.
+/// Momenta of all particles of a group, and the decompositions of their trial deformations into `svds`, as
+/// many as fit.
 pub fn stress_storing_svd<T: Real, M: ConstitutiveModel>(
     params: &[T],
     at: &View<'_, T>,
@@ -239,7 +241,8 @@ pub fn stress_storing_svd<T: Real, M: ConstitutiveModel>(
     });
 }
 
-/// Momenta of all particles of a group. `visit` takes the first particle, F′ and the decomposition of each pair of packs.
+/// Momenta of all particles of a group. `visit` takes the first particle, F′ and the decomposition of each
+/// pair of packs.
 #[inline(always)]
 fn update_group<T: Real, M: ConstitutiveModel>(
     params: &[T],
@@ -276,7 +279,7 @@ pub fn stress_vjp<T: Real, M: ConstitutiveModel>(
     update_group_vjp::<T, M>(params, at, scales, svd, next_bar, momentum_bars, params_bar, bar);
 }
 
-/// [`stress_vjp`] with the decompositions of [`stress_storing_svd`]; those that did not fit are computed again.
+/// [`stress_vjp`] with the decompositions of [`stress_storing_svd`]; the others are recomputed.
 pub fn stress_vjp_with_svd<T: Real, M: ConstitutiveModel>(
     params: &[T],
     at: &View<'_, T>,

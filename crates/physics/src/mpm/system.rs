@@ -1,10 +1,11 @@
 //! [`Mpm`]: one substep of the material point method as a differentiable system.
 //!
-//! State: coordinates of the colliders' joints and, where they are coupled, their velocities; positions, velocities, affine
-//! velocities C and deformations F of all particles. Control: velocity of every joint, or the controls of the actuators of
-//! a coupled robot. Stages of a substep: place the colliders; flow and stress of the particles; scatter mass and momentum to
-//! the nodes (P2G); velocities on the nodes; gather them (G2P); advance the colliders. The pullback runs the stages in reverse
-//! and recomputes what it needs from the state, so that nothing is kept but states.
+//! State: coordinates of the colliders' joints and, where they are coupled, their velocities; positions,
+//! velocities, affine velocities C and deformations F of all particles. Control: velocity of every joint, or
+//! the controls of the actuators of a coupled robot. Stages of a substep: place the colliders; flow and
+//! stress of the particles; scatter mass and momentum to the nodes (P2G); velocities on the nodes; gather
+//! them (G2P); advance the colliders. The pullback runs the stages in reverse and recomputes what it needs
+//! from the state, so that nothing is kept but states.
 //!
 //! Colliders are the geoms of an articulated model; [`colliders`](super::colliders) says how it moves. Papers 0 and 2 take a
 //! collider's velocity from the difference of its poses; ours is that of the body at the start of the substep, which differs by
@@ -40,10 +41,10 @@ pub struct Mpm {
     pub(super) index: ParamIndex,
 }
 
-/// Where parameters of the material and the grid are; those of the robot come first, at the places that it knows.
+/// Indices of the parameters of material and grid; those of the robot come before them.
 #[derive(Clone, Debug)]
 pub(super) struct ParamIndex {
-    /// Of each group: one run with a number per particle for its density and for each parameter of its material.
+    /// Block of each group: a number per particle for the density, then for each parameter of the material.
     pub groups: Vec<Range<usize>>,
     /// Friction of the floor.
     pub floor_friction: usize,
@@ -133,13 +134,13 @@ fn add_params(
 }
 
 impl Mpm {
-    /// Particles in a grid among the geoms of a model whose joints follow the controls, with substeps of `dt` seconds.
+    /// Particles in a grid among the geoms of a model whose joints follow the controls. `dt` is in seconds.
     pub fn new(grid: Grid, particles: Particles, model: Model, dt: f64) -> Result<Self, ConfigError> {
         Self::build(grid, particles, model, dt, false)
     }
 
-    /// Particles in a grid with a robot in two-way coupling: it pushes them and is pushed by them. Gravity, springs, limits
-    /// and actuators move it as they do [`Articulated`].
+    /// Particles in a grid with a robot in two-way coupling: it pushes them and is pushed by them. Gravity,
+    /// springs, limits and actuators move it as they do [`Articulated`].
     pub fn coupled(grid: Grid, particles: Particles, model: Model, dt: f64) -> Result<Self, ConfigError> {
         Self::build(grid, particles, model, dt, true)
     }
@@ -206,8 +207,8 @@ impl Mpm {
         Scales { dt: self.dt, volume: group.volume, stress }
     }
 
-    /// All stages up to the velocities of the nodes. F′ into `deformed`; without it, for the pullback, singular values into
-    /// the workspace.
+    /// All stages up to the velocities of the nodes. F′ into `deformed`; without it, for the pullback,
+    /// singular values into the workspace.
     fn forward<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,

@@ -1,7 +1,7 @@
 //! Transfer from particles to grid (P2G), from grid to particles (G2P), and the pullbacks of both.
 //!
-//! The adjoint of scatter is gather, and the other way round. So all four passes are loops over tiles, cells and particles
-//! with the functions of [`stencil`](super::stencil).
+//! The adjoint of scatter is gather, and the other way round. So all four passes are loops over tiles, cells
+//! and particles with the functions of [`stencil`](super::stencil).
 
 use pullback_math::{Flat, Mat3, Real, Scalar, Vec3, select};
 
@@ -128,8 +128,8 @@ impl Mpm {
         }
     }
 
-    /// The pullback of [`Mpm::p2g`] from the cotangents of momenta and masses of the nodes: *adds* to x̄, and replaces the
-    /// momenta of the particles by their cotangents.
+    /// The pullback of [`Mpm::p2g`] from the cotangents of momenta and masses of the nodes: *adds* to x̄, and
+    /// replaces the momenta of the particles by their cotangents.
     pub(super) fn p2g_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,

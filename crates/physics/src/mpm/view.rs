@@ -1,5 +1,5 @@
-//! Views of a state: coordinates of colliders, their velocities where they are coupled, then positions, velocities, affine
-//! velocities and deformations of all particles.
+//! Views of a state: coordinates of colliders, their velocities where they are coupled, then positions,
+//! velocities, affine velocities and deformations of all particles.
 
 use std::ops::Range;
 

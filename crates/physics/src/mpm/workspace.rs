@@ -1,7 +1,7 @@
 //! [`MpmWorkspace`]: scratch of a substep, allocated once.
 //!
-//! Nodes take the most memory. Their number is bounded by that of the grid, and by eight blocks of 64 nodes per particle.
-//! Substeps allocate nothing, however far the material spreads.
+//! Nodes take the most memory. Their number is bounded by that of the grid, and by eight blocks of 64 nodes
+//! per particle. Substeps allocate nothing, however far the material spreads.
 
 use pullback_core::{Described, Workspace};
 use pullback_math::{Force, Real, Scalar, Vec3};
@@ -16,8 +16,8 @@ use super::system::Mpm;
 use crate::articulated::ArticulatedWorkspace;
 use crate::articulated::geom_lanes::{GeomLanes, GeomLanesBar};
 
-/// Particles whose singular values the pullback of a substep stores: a third of a megabyte in single precision. Those of
-/// further particles are computed twice.
+/// Particles whose singular values the pullback of a substep stores: a third of a megabyte in single
+/// precision. Those of further particles are computed twice.
 const MAX_STORED_SVDS: usize = 4096;
 
 /// Scratch of [`Mpm`].
@@ -45,19 +45,19 @@ pub struct MpmWorkspace<T: Scalar> {
     pub(super) impulse_fraction_bars: Vec<T::Pack>,
     pub(super) kernel: Kernel<T>,
     pub(super) blocks: Blocks,
-    /// Momenta of the particles. The pullback of P2G replaces each by its cotangent: a second buffer would be a quarter of
-    /// the workspace.
+    /// Momenta of the particles. The pullback of P2G replaces each by its cotangent: a second buffer would be
+    /// a quarter of the workspace.
     pub(super) particle_momenta: Vec<AffineMomentum<T>>,
-    /// Singular values of the trial deformations of the first [`MAX_STORED_SVDS`] particles, group after group; in the
-    /// pullback only.
+    /// Singular values of the trial deformations of the first [`MAX_STORED_SVDS`] particles, group after
+    /// group; in the pullback only.
     pub(super) svds: Vec<PairSvd<T>>,
     pub(super) tile: Box<[T::Quad; TILE_LENGTH]>,
     pub(super) tile_bar: Box<[T::Quad; TILE_LENGTH]>,
     /// Momentum and mass of every node.
     pub(super) node_momenta: Vec<T::Quad>,
     pub(super) node_velocities: Vec<T::Quad>,
-    /// Cotangents of the nodes: of velocities up to the pullback of the grid operation, which replaces each by that of
-    /// momentum and mass.
+    /// Cotangents of the nodes: of velocities up to the pullback of the grid operation, which replaces each
+    /// by that of momentum and mass.
     pub(super) node_bars: Vec<T::Quad>,
     /// Offsets of the nodes of a block from its lowest node, pack by pack, in units of the grid.
     pub(super) node_offsets: Vec<Vec3<T::Pack>>,
@@ -66,7 +66,7 @@ pub struct MpmWorkspace<T: Scalar> {
     pub(super) collider_bars: Vec<GeomLanesBar<T::Pack>>,
     /// Bounding volumes of the colliders.
     pub(super) bounds: Vec<BoundingVolume>,
-    /// Colliders that are near the block at hand.
+    /// Colliders near the current block.
     pub(super) nearby: Vec<usize>,
     /// Cotangents of the velocities of all bodies.
     pub(super) body_velocity_bars: Vec<Force<T>>,

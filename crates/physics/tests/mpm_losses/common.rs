@@ -1,4 +1,4 @@
-//! What the tests of particle losses share: functions with pullbacks to be checked, and an arm above two groups.
+//! Helpers of the tests of particle losses: functions with pullbacks to check, and an arm above two groups.
 
 use pullback_core::gradcheck::{Differentiable, Options, Report, Verdict, gradcheck};
 use pullback_math::{Dual, Quat, Scalar, SymMat3, Vec3};
@@ -67,7 +67,7 @@ pub fn flat(x: &[Vec3<f64>]) -> Vec<f64> {
     x.iter().flat_map(|x| [x.x, x.y, x.z]).collect()
 }
 
-/// An arm of two bodies: the first slides and turns about a skew axis, the second turns on it and has two geoms.
+/// An arm of two bodies: the first slides and turns about a skew axis, the second turns and has two geoms.
 pub fn arm(shapes: [Shape; 3]) -> Model {
     let mut model = Model::new("arm");
     for (name, parent, position) in

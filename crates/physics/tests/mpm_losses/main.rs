@@ -1,4 +1,5 @@
-//! Losses of the material point method, checked as one program: to compile the method takes longer than all of its tests.
+//! Losses of the material point method, checked as one program: to compile the method takes longer than all
+//! of its tests.
 
 mod common;
 mod contact;

@@ -1,4 +1,5 @@
-//! The loss of a whole shape: exact pullbacks through rollouts, its terms, threads that share it, and a descent to its target.
+//! The loss of a whole shape: exact pullbacks through rollouts, its terms, threads that share it, and a
+//! descent to its target.
 
 use std::sync::Arc;
 
@@ -65,7 +66,8 @@ fn the_shape_loss_is_the_weighted_sum_of_its_terms_at_the_frames_it_counts() {
     assert!(ShapeLoss::new(Arc::new(mpm), target).is_err());
 }
 
-/// In the state of a coupled robot joint velocities stand between coordinates and positions; the loss has no gradient in them.
+/// In the state of a coupled robot joint velocities stand between coordinates and positions; the loss has no
+/// gradient in them.
 #[test]
 fn coupled_robots_have_the_gradient_of_kinematic_ones() {
     let model = arm([Shape::Sphere { radius: 0.04 }; 3]);

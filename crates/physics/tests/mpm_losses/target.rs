@@ -1,4 +1,5 @@
-//! Losses on a grid of masses against a target: exact pullbacks, values where they are known, targets that cannot be.
+//! Losses on a grid of masses against a target: exact pullbacks, values where they are known, targets that
+//! cannot be.
 
 use super::common::{Function, assert_judged, check, flat};
 use pullback_core::random::Random;

@@ -1,4 +1,5 @@
-//! [`Blueprint`]: parts of a scene before it becomes a system; [`ToolBuilder`]: models of tools and their transmissions.
+//! [`Blueprint`]: parts of a scene before it becomes a system; [`ToolBuilder`]: models of tools and their
+//! transmissions.
 
 use std::fmt::Write;
 
@@ -13,7 +14,7 @@ use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 pub enum Size {
     /// As the source has it.
     Full,
-    /// Half the nodes along each axis, a tenth to a third of the particles, longer substeps: the same episode for less.
+    /// Half the nodes along each axis, a tenth to a third of the particles, longer substeps.
     Coarse,
     /// A few particles, for checks of every entry.
     Small,
@@ -49,8 +50,8 @@ impl SourceFrame {
     }
 }
 
-/// A unit cube whose colliders have the same range in cells at every resolution. Small versions have a larger range, so that
-/// colliders act on their few nodes.
+/// A unit cube whose colliders have the same range in cells at every resolution. Small versions have a larger
+/// range, so that colliders act on their few nodes.
 pub(super) fn cube(nodes: usize, full: usize, size: Size, friction: f64) -> Grid {
     let softness = size.pick(666.0, 666.0 * nodes as f64 / full as f64, 20.0);
     let floor = if friction >= STICKY { Floor::Sticky } else { Floor::Friction };
@@ -107,7 +108,7 @@ pub(super) struct Tools {
     pub model: Model,
     pub transmissions: Vec<Transmission>,
     pub rolling: Option<Rolling>,
-    /// Initial coordinates of the first joints, where they differ from those that the model stands at.
+    /// Initial coordinates of the first joints, where they differ from the reference of the model.
     pub start: Vec<f64>,
 }
 

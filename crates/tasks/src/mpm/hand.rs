@@ -1,8 +1,9 @@
 //! `hand-flip`: a hand of 24 joints folds a disc of dough (paper 2, HandFlip).
 //!
-//! The hand is our own: two joints of the wrist, four each for three fingers, five each for little finger and thumb, with lengths and
-//! ranges of a human-sized robot hand, two and a half times as large as the source scales it. In its own frame fingers point along z,
-//! the palm looks along −y and the thumb is at +x; it lies on its back, fingers along −y of the world.
+//! The hand is our own: two joints of the wrist, four each for three fingers, five each for little finger and
+//! thumb, with lengths and ranges of a human-sized robot hand, two and a half times as large as the source
+//! scales it. In its own frame fingers point along z, the palm looks along −y and the thumb is at +x; it lies
+//! on its back, fingers along −y of the world.
 
 use std::fmt::Write;
 
@@ -95,7 +96,7 @@ fn disc(count: usize, centre: Vec3<f64>) -> Vec<Vec3<f64>> {
 /// A joint: name, axis in the body, range in rad.
 type Hinge<'a> = (&'a str, &'a str, f64, f64);
 
-/// Writes the hand down; sizes are those of a human hand.
+/// Writes the MJCF of the hand; sizes are those of a human hand.
 struct Hand<'b> {
     text: String,
     joints: Vec<String>,
@@ -141,7 +142,7 @@ impl Hand<'_> {
         self.close(3);
     }
 
-    /// The whole hand with its wrist at a place of the world.
+    /// The whole hand with its wrist at a position of the world.
     fn write(&mut self, at: Vec3<f64>) {
         let at = [at.x, at.y, at.z].map(|d| d / SCALE);
         // A half turn about (0, 1, −1): x to −x, y to −z, z to −y.

@@ -1,8 +1,9 @@
 //! Scenes of the material point method: plasticine, dough, water, and tools and hands that move them.
 //!
-//! z is up here; the sources have y up, and their (x, y, z) becomes (x, 1 − z, y), lifted so that their floor is ours. A step is
-//! one action: several substeps under one control. Controls are rates of the tools, in natural units; their bounds are the
-//! source's largest displacement per action. Constants in *italics* are ours because the source does not give them.
+//! z is up here; the sources have y up, and their (x, y, z) becomes (x, 1 − z, y), lifted so that their floor
+//! is ours. A step is one action: several substeps under one control. Controls are rates of the tools, in
+//! natural units; their bounds are the source's largest displacement per action. Constants in *italics* are
+//! ours because the source does not give them.
 //!
 //! | scene | material (E, ν, yield) | particles | tools (friction) | largest way per action | floor | gravity |
 //! |---|---|---|---|---|---|---|
@@ -28,8 +29,9 @@
 //!
 //! Tasks on coarse scenes run in `f32`, all else in `f64` ([`objectives`]).
 //!
-//! Each scene comes in three sizes ([`Size`]): as the table says; coarse, for optimisers that run thousands of episodes; and small,
-//! where gradients are checked in every entry. The coarse version is checked along random directions, a substep at a time.
+//! Each scene comes in three sizes ([`Size`]): as the table says; coarse, for optimisers that run thousands
+//! of episodes; and small, where gradients are checked in every entry. The coarse version is checked along
+//! random directions, a substep at a time.
 
 mod blueprint;
 mod dough;

@@ -9,14 +9,16 @@
 //! | coarse | `f32` | all substeps: 30 to 160 MB per thread |
 //! | `-full` | `f64` | actions, and the substeps of one action at a time |
 //!
-//! Variables, losses and gradients are `f64` to the outside. Single precision halves the memory and doubles the particles in a
-//! register, and suffices: over whole episodes at three random points of each coarse task, losses differ from those in `f64` by at
-//! most 2·10⁻⁵ of themselves (`fluid`: 4·10⁻⁴, of a loss that sinks towards 0), and the cosine between gradients is at least
-//! 0.99998. Where a difference of losses below 10⁻⁵ matters, ask for the full size.
+//! Variables, losses and gradients are `f64` to the outside. Single precision halves the memory and doubles
+//! the particles in a register, and suffices: over whole episodes at three random points of each coarse task,
+//! losses differ from those in `f64` by at most 2·10⁻⁵ of themselves (`fluid`: 4·10⁻⁴, of a loss that sinks
+//! towards 0), and the cosine between gradients is at least 0.99998. Where a difference of losses below 10⁻⁵
+//! matters, ask for the full size.
 //!
-//! The loss of `fluid` is smooth in pieces: where a wall of the ladle, thinner than a cell, passes a row of nodes at the end of a
-//! substep, the row is pushed out on the other side, and the loss jumps. Along the first speed it jumped in nearly every stretch of
-//! 8·10⁻⁴ m/s, mostly by less than 1 % of itself. The gradient is that of the piece: exact, and blind to the jumps.
+//! The loss of `fluid` is smooth in pieces: where a wall of the ladle, thinner than a cell, passes a row of
+//! nodes at the end of a substep, the row is pushed out on the other side, and the loss jumps. Along the
+//! first speed it jumped in nearly every stretch of 8·10⁻⁴ m/s, mostly by less than 1 % of itself. The
+//! gradient is that of the piece: exact, and blind to the jumps.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -37,7 +39,8 @@ use crate::objectives::{Built, Task};
 const SEGMENTS: usize = 5;
 /// Weight of contact.
 const CONTACT: f64 = 100.0;
-/// Memory for the states of all substeps of an episode, bytes; episodes that need more keep those of one action at a time.
+/// Memory for the states of all substeps of an episode, bytes; episodes that need more keep those of one
+/// action at a time.
 const MOST_BYTES: usize = 256 << 20;
 
 /// Makes the table of coarse tasks, and that of the same at full size.

@@ -1,7 +1,7 @@
 //! The ten scenes of PlasticineLab (Huang et al. 2021; paper 0, A.2.2): plasticine, and spheres and other tools that shape it.
 //!
-//! The source's boxes stand on y = 0 while its grid holds what is below three cells; here everything is lifted by these three
-//! cells, so that boxes stand on the floor. Places in comments are the source's, y up.
+//! The source's boxes stand on y = 0, below the floor of its grid at three cells. Here everything is lifted
+//! by these three cells, so that boxes stand on the floor. Positions are the source's, y up.
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
@@ -117,7 +117,7 @@ fn tools(name: &str, frame: SourceFrame) -> Result<Tools, ConfigError> {
             }
         }
         "plb-torus" => {
-            // A sphere in the file, a torus below: files know no tori.
+            // A sphere in the file, a torus below: MJCF has no tori.
             builder.slider("torus", frame.at(0.5, 0.2, 0.5), &ball(0.03), [0.004; 3], unit);
         }
         "plb-rope" => {

@@ -64,8 +64,8 @@ fn built_in(
         keyframes: Vec::new(),
         settle: 0,
         recorder: Some(Box::new(move |rows| recording::mpm_replay(&mpm, &title, rows))),
-        // Forward mode is the strict check. Differences step over the kinks of particles that begin to flow and of nodes
-        // that begin to touch.
+        // Forward mode is the strict check. Differences step over the kinks of particles that begin to flow
+        // and of nodes that begin to touch.
         difference_tolerance: 0.3,
         system,
         small,

@@ -1,7 +1,7 @@
-//! Where the plasticine of each PlasticineLab scene should be: our own shapes, for the source's are its own files.
+//! Targets of the PlasticineLab scenes: our own shapes, since those of the source are in its own files.
 //!
-//! Sizes and places are the source's, y up, as in [`super::plasticine`]. Volumes are close to those of the material, so that targets can
-//! be reached; particles that fill them weigh as much as the material does.
+//! Sizes and places are the source's, y up, as in [`super::plasticine`]. Volumes are close to those of the
+//! material, so that targets can be reached; particles that fill them weigh as much as the material does.
 
 use pullback_core::ConfigError;
 use pullback_math::{Quat, Vec3};
@@ -24,7 +24,7 @@ pub(super) fn target(name: &str, mpm: &Mpm) -> Result<Target, ConfigError> {
     })?;
     let cells = Cells { nodes: grid.nodes, spacing: grid.spacing, flat: false };
     let mass = particles.groups.iter().map(|p| p.count as f64 * p.volume * p.density).sum();
-    // As many particles as make the target smooth; nodes of a coarse grid hold more of them.
+    // Enough particles for a smooth target; nodes of a coarse grid have more mass.
     let threshold = THRESHOLD * (64.0 * grid.spacing).powi(3);
     Target::from_solid(cells, &shape, mass, 20_000, 1, threshold)
 }

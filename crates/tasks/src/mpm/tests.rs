@@ -1,4 +1,5 @@
-//! Tools of the scenes among particles: exact gradients in every control, and in size, position and friction of every geom.
+//! Tools of the scenes among particles: exact gradients in every control, and in size, position and friction
+//! of every geom.
 
 use pullback_core::gradcheck::{Options, Report};
 use pullback_core::random::Random;
@@ -32,13 +33,13 @@ fn among_dough(model: Model, count: usize, centre: Vec3<f64>, edges: Vec3<f64>) 
     Mpm::new(grid, particles, model, 2e-4).unwrap()
 }
 
-/// Checks one substep from where the model stands.
+/// Checks one substep from the reference of the model.
 fn check_tools(mpm: &Mpm, seed: u64, check: Check) {
     check_tools_from(mpm, &[], seed, check);
 }
 
-/// Checks one substep with the first coordinates given, and that every control and every size and position of a geom takes part
-/// in it.
+/// Checks one substep with the first coordinates given, and that every control and every size and position of
+/// a geom takes part in it.
 fn check_tools_from(mpm: &Mpm, start: &[f64], seed: u64, check: Check) {
     let mut random = Random::new(seed);
     let layout = mpm.layout();

@@ -152,7 +152,8 @@ pub(super) fn fluid_tank(size: Size) -> Result<Blueprint, ConfigError> {
     })
 }
 
-/// A scoop with a bottom, three walls, a low lip in front, and a handle. Its bottom is two cells thick: thinner ones leak.
+/// A scoop with a bottom, three walls, a low lip in front, and a handle. Its bottom is two cells thick:
+/// thinner ones leak.
 fn ladle(builder: &mut ToolBuilder, at: Vec3<f64>, corner: f64) {
     builder.rgba = "0.78 0.8 0.83 0.6";
     let bowl = builder.geoms(

@@ -1,4 +1,5 @@
-//! Taichi and Warp on the same particles: run `bench/taichi` and `bench/warp_mpm`, and say how far their gradients are from ours.
+//! Taichi and Warp on the same particles: run `bench/taichi` and `bench/warp_mpm`, and say how far their
+//! gradients are from ours.
 
 use pullback_core::{Rollout, Schedule};
 use pullback_tasks::{Goal, Results};
@@ -31,7 +32,8 @@ impl Peer {
         ]
     }
 
-    /// Its times as ratios to ours (milliseconds forward and backward, f32, one thread), and whether both computed the same.
+    /// Its times as ratios to ours (milliseconds forward and backward, f32, one thread), and whether both
+    /// computed the same.
     pub(super) fn beside(
         &self,
         results: &mut Results,
@@ -54,7 +56,7 @@ impl Peer {
         );
         let off = self.difference(case)?;
         results.row(&row, "difference of the gradient in velocities from ours at f64", off, "1");
-        // Peers clamp differences of singular values, and sum single precision in the order that threads arrive.
+        // Peers clamp differences of singular values, and sum floats in the order of threads.
         results.goals.push(Goal::at_most(format!("{row}: difference of gradients"), off, 2e-2));
         Ok(())
     }

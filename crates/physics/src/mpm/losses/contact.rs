@@ -1,9 +1,9 @@
-//! How far colliders are from the particles: the term that brings a tool to the matter (PlasticineLab, weight 1).
+//! Distance of colliders to the particles: attracts tools to the material (PlasticineLab, weight 1).
 //!
-//! For each tool, a group of geoms, d(p) = max(0, smallest signed distance of its geoms to particle p). Hard: D = min d(p).
-//! Soft: D = Σ w d/Σ w with w = 1/(1 + 10⁴ d²). The loss is Σ D² over tools. Distances come from the narrow phase, with
-//! particles as points, a pack at a time, and pull back to particles, to sizes and places of geoms, and through
-//! the robot's kinematics to joint coordinates.
+//! For each tool, a group of geoms, d(p) = max(0, smallest signed distance of its geoms to particle p). Hard:
+//! D = min d(p). Soft: D = Σ w d/Σ w with w = 1/(1 + 10⁴ d²). The loss is Σ D² over tools. Distances come
+//! from the narrow phase, with particles as points, a pack at a time, and pull back to particles, to sizes
+//! and places of geoms, and through the robot's kinematics to joint coordinates.
 
 use pullback_core::{ConfigError, VectorField};
 use pullback_math::{Force, Mask, Real, Scalar, Vec3, select};
@@ -95,7 +95,7 @@ pub struct ContactScratch<T: Scalar> {
     state_bar: Vec<T>,
     velocity_bars: Vec<Force<T>>,
     wrenches: Vec<Force<T>>,
-    /// Distance of each particle to the tool at hand, and the geom of it that is nearest.
+    /// Distance of each particle to the current tool, and the nearest geom of the tool.
     near: Vec<(T, u32)>,
 }
 
@@ -136,7 +136,7 @@ impl<T: Scalar> ContactScratch<T> {
         }
     }
 
-    /// D of the tool just measured, with Σ w where it is soft and the closest particle where it is hard.
+    /// D of the current tool, with Σ w where it is soft and the closest particle where it is hard.
     fn distance(&self, kind: ContactDistance) -> Measured<T> {
         match kind {
             ContactDistance::Hard => {
@@ -213,7 +213,7 @@ fn gap_vjp<P: Real>(
     touch.vjp(&bars, &mut bar.shape)
 }
 
-/// Σ D² over tools, m². `params` are those of the system, `q` and `x` as [`Mpm::split`] hands them out.
+/// Σ D² over tools, m². `params` are those of the system, `q` and `x` as in [`Mpm::split`].
 pub fn contact_distance<T: Scalar>(
     mpm: &Mpm,
     tools: &Tools,
@@ -235,7 +235,7 @@ pub fn contact_distance<T: Scalar>(
     sum
 }
 
-/// The pullback of [`contact_distance`]: *adds* to the cotangents of parameters, joint coordinates and positions.
+/// The pullback of [`contact_distance`]: *adds* to the cotangents of parameters, coordinates and positions.
 pub fn contact_distance_vjp<T: Scalar>(
     mpm: &Mpm,
     tools: &Tools,

@@ -1,7 +1,7 @@
 //! Density distance: Σ|m − m*| over all nodes (PlasticineLab, weight 10).
 //!
-//! Nodes without mass contribute m*, which is summed once with the target: Σ m* + Σ_touched (|m − m*| − m*). The loss has a
-//! kink at every node with m = m*, where its slope is taken as 0.
+//! Nodes without mass contribute m*, which is summed once with the target: Σ m* + Σ_touched (|m − m*| − m*).
+//! The loss has a kink at every node with m = m*, where its slope is taken as 0.
 
 use pullback_math::Scalar;
 

@@ -1,5 +1,6 @@
-//! Distance to the target: Σ d·m over all nodes, with d ≥ 0 the distance of a node to the nearest one with target mass
-//! (PlasticineLab calls it sdf, weight 10). It pulls matter that is nowhere near the target, where Σ|m − m*| is flat.
+//! Distance to the target: Σ d·m over all nodes, with d ≥ 0 the distance of a node to the nearest one with
+//! target mass (PlasticineLab calls it sdf, weight 10). It pulls matter that is nowhere near the target,
+//! where Σ|m − m*| is flat.
 
 use pullback_math::Scalar;
 

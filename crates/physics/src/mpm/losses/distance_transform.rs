@@ -1,8 +1,9 @@
-//! Exact Euclidean distance transform (Felzenszwalb and Huttenlocher 2012): axis by axis, the lower envelope of parabolas.
+//! Exact Euclidean distance transform (Felzenszwalb and Huttenlocher 2012): axis by axis, the lower envelope
+//! of parabolas.
 //!
-//! D(p) = min_q (p − q)² + f(q) along one axis, f from the axis before; linear in the number of nodes. PlasticineLab hands
-//! nearest points on within a neighbourhood of 6³ nodes instead, which agrees where the chain of neighbours finds the true nearest
-//! point and is larger elsewhere.
+//! D(p) = min_q (p − q)² + f(q) along one axis, f from the axis before; linear in the number of nodes.
+//! PlasticineLab propagates nearest points within a neighbourhood of 6³ nodes instead, which agrees where the
+//! chain of neighbours finds the true nearest point and is larger elsewhere.
 
 use super::mass_grid::Cells;
 

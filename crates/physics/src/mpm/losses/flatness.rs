@@ -1,7 +1,8 @@
 //! Flatness of a sheet: mean and variance of the heights of particles, and the reward of RollingFlat (paper 2).
 //!
-//! R = (1/(1 + d))² − Var(h), doubled first part where d ≤ 0.33, with d = h̄/0.125 m. Heights are along a unit vector `up` and count
-//! from the origin, floor included; with RollingFlat's floor at 0.0625 m, d ≥ ½ and the doubling is never reached.
+//! R = (1/(1 + d))² − Var(h), doubled first part where d ≤ 0.33, with d = h̄/0.125 m. Heights are along a
+//! unit vector `up` and count from the origin, floor included; with RollingFlat's floor at 0.0625 m, d ≥ ½
+//! and the doubling is never reached.
 
 use pullback_math::{Mask, Real, Vec3};
 

@@ -1,7 +1,8 @@
-//! Overlap of particles and target: the soft intersection over union of their masses, and PlasticineLab's score.
+//! Soft intersection over union of the masses of particles and target, and PlasticineLab's score.
 //!
-//! Masses are divided by their largest, a = m/max m and b = m*/max m*; then I = Σ a b, U = Σ a + Σ b, IoU = I/(U − I).
-//! A soft IoU of a target with itself is below 1, because nodes at its rim hold little; the score of a state divides by it.
+//! Masses are divided by their largest, a = m/max m and b = m*/max m*; then I = Σ a b, U = Σ a + Σ b,
+//! IoU = I/(U − I). The soft IoU of a target with itself is below 1, because nodes at its surface have little
+//! mass; the score of a state divides by it.
 
 use pullback_math::{Mask, Scalar};
 

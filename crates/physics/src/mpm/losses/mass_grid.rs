@@ -1,8 +1,8 @@
 //! Masses of particles on the nodes of a grid, by quadratic B-splines: mᵢ = Σₚ wᵢ(xₚ) mₚ.
 //!
-//! The grid is dense, its nodes are visited only where a particle is: a list of touched nodes serves every loss that needs no
-//! others. Mass that falls on nodes beyond the grid is not counted; a grid at least as large as that of the
-//! [`Mpm`](crate::mpm::Mpm) loses nothing.
+//! The grid is dense, its nodes are visited only where a particle is: a list of touched nodes serves every
+//! loss that needs no others. Mass that falls on nodes beyond the grid is not counted; a grid at least as
+//! large as that of the [`Mpm`](crate::mpm::Mpm) loses nothing.
 
 use pullback_math::{Scalar, Vec3};
 
@@ -137,7 +137,7 @@ impl<T: Scalar> MassGrid<T> {
         }
     }
 
-    /// The pullback of [`MassGrid::scatter`] from the cotangents of nodes: x̄ₚ += mₚ Σ m̄ᵢ ∇wᵢ, m̄ₚ += Σ m̄ᵢ wᵢ.
+    /// The pullback of [`MassGrid::scatter`]: x̄ₚ += mₚ Σ m̄ᵢ ∇wᵢ, m̄ₚ += Σ m̄ᵢ wᵢ.
     pub fn scatter_vjp(&self, x: &[[T; 3]], masses: &[T], x_bar: &mut [[T; 3]], masses_bar: &mut [T]) {
         let kernel = self.cells.kernel();
         for p in 0..x.len() {

@@ -1,4 +1,4 @@
-//! Losses and metrics of particles: how far they are from where they should be.
+//! Losses and metrics of particles against targets.
 //!
 //! | module | what |
 //! |---|---|
@@ -7,19 +7,19 @@
 //! | [`distance`] | Σ d·m, with d the distance to the target |
 //! | [`distance_transform`] | d itself |
 //! | [`iou`] | overlap with the target, and PlasticineLab's score |
-//! | [`contact`] | how far colliders are from the particles |
+//! | [`contact`] | distance of colliders to the particles |
 //! | [`centre`] | centre of mass |
 //! | [`flatness`] | mean height and variance; RollingFlat's reward |
-//! | [`spill`] | what is outside a container; FluidMove's reward |
+//! | [`spill`] | fraction outside a container; FluidMove's reward |
 //! | [`mirror`] | distance of mirrored partners; HandFlip's reward |
-//! | [`solid`] | shapes to cut targets and particles from |
-//! | [`target`] | where the particles should be |
+//! | [`solid`] | constructive solid geometry for targets and particles |
+//! | [`target`] | masses on a grid to be reached |
 //! | [`npy`] | targets as files |
-//! | [`pool`] | scratch for losses that many threads share |
+//! | [`pool`] | scratch of losses that threads share |
 //! | [`shape_loss`] | weighted terms as a loss over a rollout |
 //!
-//! Positions are `&[[T; 3]]`, as [`Mpm::split`](super::Mpm::split) hands them out. A pullback *adds* to the cotangents it is
-//! given. Nothing allocates once its scratch is made.
+//! Positions are `&[[T; 3]]`, as in [`Mpm::split`](super::Mpm::split). A pullback *adds* to the cotangents
+//! that it takes. Nothing allocates once its scratch is made.
 
 pub mod centre;
 pub mod contact;

@@ -1,7 +1,8 @@
 //! Targets as `.npy` files: float64 masses of all nodes in C order, the format of PlasticineLab's targets.
 //!
-//! Format 1.0 of NumPy: `\x93NUMPY`, version, length of the header, a header that is a Python dictionary, then the numbers. Only
-//! little-endian float64 in C order with three axes is read; anything else is an error that says so.
+//! Format 1.0 of NumPy: `\x93NUMPY`, version, length of the header, a header that is a Python dictionary,
+//! then the numbers. Only little-endian float64 in C order with three axes is read; anything else is an error
+//! that says so.
 
 use std::path::Path;
 

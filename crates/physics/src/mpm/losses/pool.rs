@@ -1,7 +1,7 @@
 //! [`Pool`]: scratch for functions that take `&self` and run on many threads.
 //!
-//! A call takes a free scratch of its type or makes one, and hands it back in the end: after the first calls, as many
-//! as run at once, nothing allocates. One pool serves all scalar types, so one loss can be run on plain and on dual numbers.
+//! A call takes a free scratch of its type or makes one, and returns it in the end. After as many calls as
+//! run at once, nothing allocates. One pool serves all scalar types, for plain and dual numbers alike.
 
 use std::any::Any;
 use std::sync::{Mutex, PoisonError};

@@ -1,10 +1,11 @@
 //! [`ShapeLoss`]: weighted terms that bring particles to a target, as a loss over a rollout.
 //!
-//! ℓ = w_d Σ|m − m*| + w_s Σ d·m + w_c Σ D² + w_g |c − c*|², after every frame or at the end. PlasticineLab has weights 10, 10, 1
-//! and 0, and sums over the frames of an episode without the initial state.
+//! ℓ = w_d Σ|m − m*| + w_s Σ d·m + w_c Σ D² + w_g |c − c*|², after every frame or at the end. PlasticineLab
+//! has weights 10, 10, 1 and 0, and sums over the frames of an episode without the initial state.
 //!
-//! Masses and sizes are those of the system's default parameters: a loss over a rollout sees states only. Where they are to be
-//! identified, the terms themselves ([`mass_grid`](super::mass_grid), [`contact`](super::contact)) have cotangents for them.
+//! Masses and sizes are those of the system's default parameters: a loss over a rollout sees states only.
+//! Where they are to be identified, the terms themselves ([`mass_grid`](super::mass_grid),
+//! [`contact`](super::contact)) have cotangents for them.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! What is outside a container, and the reward of FluidMove (paper 2).
 //!
-//! A particle is out where |x − p| exceeds the half extents h along any axis. Smooth: s = max over axes of σ((|x − p| − h)/w);
-//! FluidMove has w = 10⁻⁵ m, at which s is a step for all but particles on the wall, and its slope almost never seen.
+//! A particle is out where |x − p| exceeds the half extents h along any axis. Smooth: s = max over axes of
+//! σ((|x − p| − h)/w); FluidMove has w = 10⁻⁵ m, at which s is a step for all but particles on the wall, and
+//! its slope almost never seen.
 
 use pullback_math::{Mask, Real, Vec3};
 
@@ -76,7 +77,7 @@ pub fn spilled_fraction<T: Real>(container: &Container, centre: Vec3<T>, x: &[[T
     out as f64 / x.len().max(1) as f64
 }
 
-/// The reward of FluidMove: 0.1 R_d − spill, with R_d = (1/(1 + D²))², doubled where D ≤ 0.02 m, and D = |p − p*|.
+/// The reward of FluidMove: 0.1 R_d − spill. R_d = (1/(1 + D²))², doubled where D = |p − p*| ≤ 0.02 m.
 pub fn fluid_move_reward<T: Real>(
     container: &Container,
     centre: Vec3<T>,

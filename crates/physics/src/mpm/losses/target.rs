@@ -7,7 +7,7 @@ use super::distance_transform::distances;
 use super::mass_grid::{Cells, MassGrid};
 use super::solid::Solid;
 
-/// Target mass above which a node belongs to the target, kg: PlasticineLab's, with particles of 6.1 × 10⁻⁵ kg.
+/// Mass above which a node belongs to the target, kg: PlasticineLab's for particles of 6.1 × 10⁻⁵ kg.
 pub const THRESHOLD: f64 = 1e-4;
 
 /// Masses on a grid to be reached.

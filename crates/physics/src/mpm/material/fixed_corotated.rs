@@ -1,7 +1,7 @@
-//! Fixed corotated elasticity: τ = 2μ(F − R)Fᵀ + λJ(J − 1) 1 (Stomakhin, Howes, Schroeder and Teran 2012, Eq. 3).
+//! Fixed corotated elasticity: τ = 2μ(F − R)Fᵀ + λJ(J − 1) 1 (Stomakhin et al. 2012, Eq. 3).
 //!
-//! R is the rotation of the polar decomposition with det R = +1, so an inverted particle is pushed back the short way.
-//! In singular values tᵢ = 2μ(sᵢ − 1)sᵢ + λJ(J − 1) and (tᵢ − tⱼ)/(sᵢ − sⱼ) = 2μ(sᵢ + sⱼ − 1).
+//! R is the rotation of the polar decomposition with det R = +1, so an inverted particle is pushed back the
+//! short way. In singular values tᵢ = 2μ(sᵢ − 1)sᵢ + λJ(J − 1) and (tᵢ − tⱼ)/(sᵢ − sⱼ) = 2μ(sᵢ + sⱼ − 1).
 
 use pullback_math::spectral::{Principal, Slopes};
 use pullback_math::{

@@ -1,8 +1,8 @@
-//! Materials of the material point method: what a trial deformation becomes, and the stress it causes.
+//! Materials and their constitutive models: plastic flow and stress of a trial deformation.
 //!
-//! Each substep gives a particle the trial deformation gradient F_trial = (1 + Δt C) F. A [`ConstitutiveModel`] turns it
-//! into the deformation gradient that remains after plastic flow and the Kirchhoff stress τ = P Fᵀ = J σ. Every parameter
-//! is a number per particle and carries a gradient.
+//! The trial deformation gradient of a substep is F_trial = (1 + Δt C) F. A [`ConstitutiveModel`] turns it
+//! into the deformation gradient that remains after plastic flow and the Kirchhoff stress τ = P Fᵀ = J σ.
+//! Every parameter is a number per particle and carries a gradient.
 //!
 //! | material | stress | flow | source |
 //! |---|---|---|---|
@@ -13,12 +13,13 @@
 //! | [`Fluid`] | λJ(J − 1) | F = J^⅓ 1 | paper 2, Eqs. 33-34 |
 //! | [`Sand`] | U(2μϵ + λ tr ϵ)Uᵀ | into the friction cone | Klár et al. 2016 |
 //!
-//! The materials with singular values are [spectral maps](pullback_math::spectral): their pullbacks use divided
-//! differences and are exact where singular values coincide. Parameters with a unit: Young's modulus and yield
-//! stress in Pa, the friction angle in rad; μ and λ are [Lamé's](lame) of Young's modulus and Poisson's ratio.
+//! The materials with singular values are [spectral maps](pullback_math::spectral): their pullbacks use
+//! divided differences and are exact where singular values coincide. Parameters with a unit: Young's modulus
+//! and yield stress in Pa, the friction angle in rad; μ and λ are [Lamé's](lame) of Young's modulus and
+//! Poisson's ratio.
 //!
-//! Limits: 0 < E, −1 < ν < ½. Stresses are finite for any F whose J² λ the float can hold. F is stored to the float's
-//! round-off, so in `f32` a strain is known to about 10⁻⁷ and a stress to 10⁻⁷ E, however it is computed.
+//! Limits: 0 < E, −1 < ν < ½. Stresses are finite for any F whose J² λ the float can hold. F is stored to the
+//! float's round-off, so that in `f32` a strain is known to about 10⁻⁷ and a stress to 10⁻⁷ E.
 
 mod fixed_corotated;
 mod fluid;
@@ -74,7 +75,7 @@ impl Material {
     }
 }
 
-/// What a trial deformation becomes, and the stress it causes.
+/// Plastic flow and stress of a trial deformation.
 ///
 /// ```
 /// use pullback_math::{Mat3, Vec3};
@@ -96,9 +97,10 @@ pub trait ConstitutiveModel: Copy + Send + Sync {
     fn decompose<T: Real>(_f_trial: Mat3<T>) -> Svd3<T> {
         Svd3::default()
     }
-    /// F after plastic flow, and the Kirchhoff stress τ, from F_trial and its [`decompose`](ConstitutiveModel::decompose).
+    /// F after plastic flow, and the Kirchhoff stress τ, from F_trial and its
+    /// [`decompose`](ConstitutiveModel::decompose).
     fn update_at<T: Real>(f_trial: Mat3<T>, svd: Svd3<T>, params: Self::Params<T>) -> (Mat3<T>, SymMat3<T>);
-    /// Pullback of [`update_at`](ConstitutiveModel::update_at), with F_trial alone a variable: `svd` depends on it.
+    /// Pullback of [`update_at`](ConstitutiveModel::update_at), in which `svd` depends on F_trial.
     fn update_at_vjp<T: Real>(
         f_trial: Mat3<T>,
         svd: Svd3<T>,
@@ -111,7 +113,8 @@ pub trait ConstitutiveModel: Copy + Send + Sync {
     fn update<T: Real>(f_trial: Mat3<T>, params: Self::Params<T>) -> (Mat3<T>, SymMat3<T>) {
         Self::update_at(f_trial, Self::decompose(f_trial), params)
     }
-    /// Pullback of [`update`](ConstitutiveModel::update). An off-diagonal number of `tau_bar` stands for both entries.
+    /// Pullback of [`update`](ConstitutiveModel::update). Off-diagonal numbers of `tau_bar` are of both
+    /// entries.
     #[inline(always)]
     fn update_vjp<T: Real>(
         f_trial: Mat3<T>,

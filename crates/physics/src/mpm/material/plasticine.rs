@@ -1,9 +1,9 @@
-//! PlasticineLab's dough: corotated stress with von Mises flow in Hencky strain (Huang et al. 2021, its code).
+//! PlasticineLab's dough: corotated stress with von Mises flow in Hencky strain (Huang et al. 2021, code).
 //!
-//! The deviator of ϵ = ln σ returns to the radius σ_y/(2μ), with σ held at 0.05 before the logarithm; then
-//! τ = 2μ(F − R)Fᵀ + λJ(J − 1) 1 with the F that remains and R = U Vᵀ of the trial, which is also the rotation of what
-//! remains unless it is inverted. Limit: this stress is not the derivative of the energy behind the return map, so |dev τ| on
-//! the yield surface equals σ_y only to first order in the strain.
+//! The deviator of ϵ = ln σ returns to the radius σ_y/(2μ), with σ clamped at 0.05 before the logarithm; then
+//! τ = 2μ(F − R)Fᵀ + λJ(J − 1) 1 with the F that remains and R = U Vᵀ of the trial, which is also the
+//! rotation of what remains unless it is inverted. Limit: this stress is not the derivative of the energy
+//! behind the return map, so |dev τ| on the yield surface equals σ_y only to first order in the strain.
 
 use pullback_math::spectral::{Principal, Slopes};
 use pullback_math::{

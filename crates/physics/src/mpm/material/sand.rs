@@ -1,11 +1,11 @@
 //! Dry sand: Hencky elasticity inside a Drucker-Prager friction cone (Klár et al. 2016, §7.3).
 //!
-//! |dev τ| ≤ −α tr τ with α = √⅔ 2 sin φ/(3 − sin φ) for the friction angle φ; in strains, the radius of the yield surface is
-//! r = −α (3λ + 2μ)/(2μ) tr ϵ = −3α (1 + ν)/(1 − 2ν) m. There is no cohesion: under tension (tr ϵ > 0) the strain is forgotten,
-//! F = U Vᵀ and τ = 0. σ is held at 0.01 before the logarithm.
+//! Yield criterion: |dev τ| ≤ −α tr τ with α = √⅔ 2 sin φ/(3 − sin φ) for the friction angle φ. In strains, the
+//! radius of the yield surface is r = −α (3λ + 2μ)/(2μ) tr ϵ = −3α (1 + ν)/(1 − 2ν) m. There is no cohesion:
+//! under tension (tr ϵ > 0) the strain is forgotten, F = U Vᵀ and τ = 0. σ is clamped at 0.01 before the logarithm.
 //!
-//! Limits: neither hardening nor the volume correction of Tampubolon et al. 2017, so sand that has separated and comes
-//! together again has gained a little volume.
+//! Limits: neither hardening nor the volume correction of Tampubolon et al. 2017, so sand that has separated
+//! and comes together again has gained a little volume.
 
 use pullback_math::spectral::{Principal, Slopes};
 use pullback_math::{
@@ -62,7 +62,7 @@ fn drucker_prager<T: Real>(poisson: T, angle: T) -> Yield<T> {
     let radius_of_mean = T::lit(CONE) * sin / (T::lit(3.0) - sin) * stiff;
     Yield { radius: T::zero(), radius_of_mean, cohesionless: true, floor: 0.01 }
 }
-/// d((1 + ν)/(1 − 2ν)) = 3 dν/(1 − 2ν)², d(sin φ/(3 − sin φ)) = 3 cos φ dφ/(3 − sin φ)²: cotangents of ν and φ
+/// d((1 + ν)/(1 − 2ν)) = 3 dν/(1 − 2ν)², d(sin φ/(3 − sin φ)) = 3 cos φ dφ/(3 − sin φ)²
 #[inline(always)]
 fn drucker_prager_vjp<T: Real>(poisson: T, angle: T, slope_bar: T) -> (T, T) {
     let (sin, cos) = angle.sin_cos();

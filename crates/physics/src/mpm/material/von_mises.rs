@@ -1,7 +1,8 @@
 //! Elastoplasticity in Hencky strain with the von Mises yield criterion (paper 2, Eqs. 30-32).
 //!
-//! τ = U(2μϵ + λ tr ϵ)Uᵀ, ϵ = ln σ; the deviator of ϵ returns to the radius σ_y/(2μ), so |dev τ| ≤ σ_y. Eq. 31 prints the radius
-//! 2σ_y/(2μ); the authors' code has σ_y/(2μ), and so has this. σ is held at 0.01 before the logarithm.
+//! τ = U(2μϵ + λ tr ϵ)Uᵀ, ϵ = ln σ; the deviator of ϵ returns to the radius σ_y/(2μ), so |dev τ| ≤ σ_y.
+//! Eq. 31 prints the radius 2σ_y/(2μ); the authors' code has σ_y/(2μ), and so has this. σ is clamped at 0.01
+//! before the logarithm.
 
 use pullback_math::spectral::{Principal, Slopes};
 use pullback_math::{
