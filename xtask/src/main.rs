@@ -1,5 +1,7 @@
-//! `cargo xtask COMMAND`: everything the project does to itself, on a machine that has only rustup's stable
-//! toolchain, gcc and, for golden files, python3.
+//! `cargo xtask COMMAND`: everything the project does to itself, on a machine that has only rustup's stable toolchain,
+//! gcc and, for golden files, python3.
+
+mod test;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,14 +13,17 @@ use serde_json::Value;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test        formatting, lints, unit + integration + documentation tests, documentation
-  reference   make a Python environment and regenerate the golden files of the tests
-  bench       run every benchmark of the program; results go to out/bench/";
+  test          formatting, lints, unit + integration + documentation tests, documentation; the time of each stage
+  test --quick  formatting; lints and tests of the crates that changed since the last commit, or in it if nothing
+                changed since; other crates that use them, and documentation, are left to `test`
+  reference     make a Python environment and regenerate the golden files of the tests
+  bench         build the program with the profile release-lto and run all its benchmarks; results go to out/bench/";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["test"] => test(),
+        ["test"] => test::all(),
+        ["test", "--quick"] => test::quick(),
         ["reference"] => reference(),
         ["bench"] => bench(),
         _ => {
@@ -35,19 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What must hold before a change lands.
-fn test() -> Result<(), String> {
-    cargo(&["fmt", "--all", "--check"])?;
-    cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
-    // Builds the program once, as users do, and runs all tests against it.
-    cargo(&["test", "--workspace"])?;
-    run(Command::new("cargo")
-        .args(["doc", "--workspace", "--no-deps", "--quiet"])
-        .env("RUSTDOCFLAGS", "-D warnings"))
-}
-
-/// Golden files come from programs we did not write; each script under `reference/` makes one kind, but for
-/// the fuzzer.
+/// Golden files come from programs we did not write; each script under `reference/` makes one kind, but for the fuzzer.
 fn reference() -> Result<(), String> {
     let root = root();
     let venv = root.join(".venv");
@@ -72,8 +65,8 @@ fn reference() -> Result<(), String> {
 
 /// Every benchmark that the program lists, machine-readable.
 fn bench() -> Result<(), String> {
-    cargo(&["build", "--release", "--package", "pullback-cli"])?;
-    let program = root().join("target/release/pullback");
+    run(Command::new("cargo").args(["build", "--profile", "release-lto", "--package", "pullback-cli"]))?;
+    let program = root().join("target/release-lto/pullback");
     let out = root().join("out/bench");
     std::fs::create_dir_all(&out).map_err(|e| format!("cannot create {}: {e}", out.display()))?;
     let mut missed = Vec::new();
@@ -105,10 +98,6 @@ fn output(program: &Path, arguments: &[&str]) -> Result<Output, String> {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(root()).stderr(Stdio::inherit());
     command.output().map_err(|e| format!("cannot run {}: {e}", program.display()))
-}
-
-fn cargo(arguments: &[&str]) -> Result<(), String> {
-    run(Command::new("cargo").args(arguments))
 }
 
 /// Runs a command from the project's root, saying what it is and how long it took.

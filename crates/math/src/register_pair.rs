@@ -1,4 +1,4 @@
-//! [`RegisterPair`]: two registers side by side, treated alike.
+//! [`RegisterPair`]: two SIMD registers in lockstep.
 //!
 //! Long chains of dependent operations (the rotations of a Jacobi sweep) leave a processor waiting for one
 //! result at a time. On a `RegisterPair` every operation is done on two independent registers, so that each
@@ -9,7 +9,7 @@ use std::ops::{Add, AddAssign, BitAnd, BitOr, Div, DivAssign, Mul, MulAssign, Ne
 use crate::cotangent::Carrier;
 use crate::{Cotangent, Mask, Packing, Real, Select, Vec3};
 
-/// Two values, treated alike.
+/// Two registers; every operation acts on both.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RegisterPair<T>(pub T, pub T);
 

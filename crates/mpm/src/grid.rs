@@ -96,8 +96,8 @@ pub fn deflect<T: Real>(u: Vec3<T>, n: Vec3<T>, friction: T) -> Vec3<T> {
     let along = u - n * inward;
     let speed = along.norm();
     let moving = speed.gt(T::lit(1e-12));
-    let kept = (T::one() + friction * inward / select(moving, speed, T::one())).max(T::zero());
-    along * kept
+    let scale = (T::one() + friction * inward / select(moving, speed, T::one())).max(T::zero());
+    along * scale
 }
 
 /// Influence s of a collider at distance d, 0 where it does not act.

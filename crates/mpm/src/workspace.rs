@@ -67,7 +67,7 @@ pub struct MpmWorkspace<T: Scalar> {
     pub(super) collider_bars: Vec<GeomLanesBar<T::Pack>>,
     /// Bounding volumes of the colliders.
     pub(super) bounds: Vec<BoundingVolume>,
-    /// Colliders that are near the block at hand.
+    /// Colliders near the current block.
     pub(super) nearby: Vec<usize>,
     /// Cotangents of the velocities of all bodies.
     pub(super) body_velocity_bars: Vec<Force<T>>,

@@ -96,7 +96,7 @@ pub struct ContactScratch<T: Scalar> {
     state_bar: Vec<T>,
     velocity_bars: Vec<Force<T>>,
     wrenches: Vec<Force<T>>,
-    /// Distance of each particle to the tool at hand, and the geom of it that is nearest.
+    /// Distance of each particle to the current tool, and the nearest geom of the tool.
     near: Vec<(T, u32)>,
 }
 
@@ -137,7 +137,7 @@ impl<T: Scalar> ContactScratch<T> {
         }
     }
 
-    /// D of the tool just measured, with Σ w where it is soft and the closest particle where it is hard.
+    /// D of the current tool, with Σ w where it is soft and the closest particle where it is hard.
     fn distance(&self, kind: ContactDistance) -> Measured<T> {
         match kind {
             ContactDistance::Hard => {
@@ -214,7 +214,7 @@ fn gap_vjp<P: Real>(
     touch.vjp(&bars, &mut bar.shape)
 }
 
-/// Σ D² over tools, m². `params` are those of the system, `q` and `x` as [`Mpm::split`] hands them out.
+/// Σ D² over tools, m². `params` are those of the system, `q` and `x` as in [`Mpm::split`].
 pub fn contact_distance<T: Scalar>(
     mpm: &Mpm,
     tools: &Tools,

@@ -1,4 +1,4 @@
-//! Losses and metrics of particles: how far they are from where they should be.
+//! Losses and metrics of particles against targets.
 //!
 //! | module | what |
 //! |---|---|
@@ -7,10 +7,10 @@
 //! | [`distance`] | Σ d·m, with d the distance to the target |
 //! | [`distance_transform`] | d itself |
 //! | [`iou`] | overlap with the target, and PlasticineLab's score |
-//! | [`contact`] | how far colliders are from the particles |
+//! | [`contact`] | distance of colliders to the particles |
 //! | [`centre`] | centre of mass |
 //! | [`flatness`] | mean height and variance; RollingFlat's reward |
-//! | [`spill`] | what is outside a container; FluidMove's reward |
+//! | [`spill`] | fraction outside a container; FluidMove's reward |
 //! | [`mirror`] | distance of mirrored partners; HandFlip's reward |
 //! | [`solid`] | shapes to cut targets and particles from |
 //! | [`target`] | where the particles should be |

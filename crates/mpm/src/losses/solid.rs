@@ -1,4 +1,4 @@
-//! Solids to cut targets and particles from: primitives, moved, joined and carved.
+//! Constructive solid geometry for targets and particles: primitives, transforms, unions and differences.
 //!
 //! A solid answers one question, whether it holds a place. [`Solid::sample`] draws places from the box around
 //! it and keeps those inside, so combinations need no formula of their own; the cost grows as the solid fills
@@ -8,7 +8,7 @@ use pullback_core::ConfigError;
 use pullback_core::random::Random;
 use pullback_math::{Quat, Vec3};
 
-/// Draws per place kept at which a solid counts as empty.
+/// Rejected draws in a row at which a solid counts as empty.
 const MAX_DRAWS: usize = 100_000;
 
 /// A shape in space, m. Primitives are centred at the origin; those with an axis have it along z.
@@ -64,7 +64,7 @@ pub enum Solid {
         solid: Box<Solid>,
         /// How it is turned, a unit quaternion.
         orientation: Quat<f64>,
-        /// Where its origin comes to lie.
+        /// Position of its origin.
         position: Vec3<f64>,
     },
 }
@@ -82,16 +82,16 @@ impl Solid {
             position: Vec3::zero(),
         }
     }
-    /// Without what `other` holds.
+    /// What is in it and not in `other`.
     pub fn difference(self, other: Solid) -> Self {
         Solid::Difference(Box::new(self), Box::new(other))
     }
-    /// Together with `other`.
+    /// What is in it or in `other`.
     pub fn union(self, other: Solid) -> Self {
         Solid::Union(vec![self, other])
     }
 
-    /// Whether a place is inside or on the surface.
+    /// Whether a point is inside or on the surface.
     pub fn contains(&self, x: Vec3<f64>) -> bool {
         match self {
             Solid::Box { half } => x.x.abs() <= half.x && x.y.abs() <= half.y && x.z.abs() <= half.z,
@@ -140,16 +140,16 @@ impl Solid {
         }
     }
 
-    /// `count` random places inside, evenly spread; the same seed gives the same places.
+    /// `count` uniformly random points inside; the same seed gives the same points.
     pub fn sample(&self, count: usize, seed: u64) -> Result<Vec<Vec3<f64>>, ConfigError> {
         let ((low, high), mut random) = (self.bounds(), Random::new(seed));
-        let mut places = Vec::with_capacity(count);
+        let mut points = Vec::with_capacity(count);
         let mut tries = 0;
-        while places.len() < count {
+        while points.len() < count {
             let mut between = |low: f64, high: f64| low + (high - low) * random.uniform(0.0, 1.0);
             let x = Vec3::new(between(low.x, high.x), between(low.y, high.y), between(low.z, high.z));
             if self.contains(x) {
-                places.push(x);
+                points.push(x);
                 tries = 0;
             }
             tries += 1;
@@ -159,7 +159,7 @@ impl Solid {
                 )));
             }
         }
-        Ok(places)
+        Ok(points)
     }
 }
 
@@ -214,10 +214,10 @@ mod tests {
     fn samples_are_inside_and_reproducible_and_empty_solids_say_so() {
         let turn = Quat::from_axis_angle(Vec3::new(0.0, 1.0, 0.0), 0.5);
         let ring = Solid::Torus { ring: 0.2, tube: 0.05 }.rotated(turn).at(Vec3::new(0.5, 0.5, 0.5));
-        let places = ring.sample(500, 3).unwrap();
-        assert!(places.len() == 500 && places.iter().all(|x| ring.contains(*x)));
-        assert_eq!(places, ring.sample(500, 3).unwrap());
-        assert_ne!(places, ring.sample(500, 4).unwrap());
+        let points = ring.sample(500, 3).unwrap();
+        assert!(points.len() == 500 && points.iter().all(|x| ring.contains(*x)));
+        assert_eq!(points, ring.sample(500, 3).unwrap());
+        assert_ne!(points, ring.sample(500, 4).unwrap());
         let ball = Solid::Sphere { radius: 0.1 };
         assert!(ball.clone().difference(ball).sample(1, 0).is_err());
     }

@@ -25,7 +25,7 @@ impl ConstitutiveModel for Fluid {
     ) -> (Mat3<T>, SymMat3<T>) {
         let change = volume_change(f_trial).max(T::lit(J_FLOOR - 1.0));
         let p = pressure(change, lame(young, poisson).1);
-        (Mat3::identity() * side(change), SymMat3::identity() * p)
+        (Mat3::identity() * cube_root(change), SymMat3::identity() * p)
     }
     #[inline(always)]
     fn update_at_vjp<T: Real>(
@@ -35,10 +35,10 @@ impl ConstitutiveModel for Fluid {
         (f_bar, tau_bar): (Mat3<T>, SymMat3<T>),
     ) -> (Mat3<T>, Elastic<T>) {
         let (change, floor) = (volume_change(f_trial), T::lit(J_FLOOR - 1.0));
-        let held = change.max(floor);
-        let (of_pressure, lambda_bar) = pressure_vjp(held, lame(young, poisson).1, tau_bar.trace());
-        let of_side = side_vjp(held, f_bar.trace());
-        let (change_bar, _) = change.max_vjp(floor, of_pressure + of_side);
+        let clamped = change.max(floor);
+        let (of_pressure, lambda_bar) = pressure_vjp(clamped, lame(young, poisson).1, tau_bar.trace());
+        let of_cube_root = cube_root_vjp(clamped, f_bar.trace());
+        let (change_bar, _) = change.max_vjp(floor, of_pressure + of_cube_root);
         let (young, poisson) = lame_vjp(young, poisson, (T::zero(), lambda_bar));
         (volume_change_vjp(f_trial, change_bar), Elastic { young, poisson })
     }
@@ -46,11 +46,11 @@ impl ConstitutiveModel for Fluid {
 
 /// (1 + change)^⅓
 #[inline(always)]
-fn side<T: Real>(change: T) -> T {
+fn cube_root<T: Real>(change: T) -> T {
     (ln_1p(change) * T::lit(1.0 / 3.0)).exp()
 }
 /// d J^⅓ = ⅓ J^⅓ d ln J
 #[inline(always)]
-fn side_vjp<T: Real>(change: T, out_bar: T) -> T {
-    ln_1p_vjp(change, out_bar * side(change) * T::lit(1.0 / 3.0))
+fn cube_root_vjp<T: Real>(change: T, out_bar: T) -> T {
+    ln_1p_vjp(change, out_bar * cube_root(change) * T::lit(1.0 / 3.0))
 }

@@ -34,7 +34,7 @@ pub(super) struct Yield<T> {
 #[derive(Clone, Copy)]
 pub(super) struct Returned<T: Real> {
     /// σ, at least the floor.
-    held: Vec3<T>,
+    clamped: Vec3<T>,
     /// ln of it.
     strain: Vec3<T>,
     /// d
@@ -47,7 +47,7 @@ pub(super) struct Returned<T: Real> {
     shrink: T,
     /// Where the deviator has been shortened.
     sheared: T::Mask,
-    /// Where the particle has come apart.
+    /// Where the particle separates.
     separated: T::Mask,
     /// ϵ′
     pub elastic: Vec3<T>,
@@ -64,8 +64,8 @@ impl<T: Real> Returned<T> {
     #[inline(always)]
     pub fn new(sigma: Vec3<T>, criterion: Yield<T>) -> Self {
         let (zero, one) = (T::zero(), T::one());
-        let held = sigma.map(|s| s.max(T::lit(criterion.floor)));
-        let strain = held.map(T::ln);
+        let clamped = sigma.map(|s| s.max(T::lit(criterion.floor)));
+        let strain = clamped.map(T::ln);
         let mean = (strain.x + strain.y + strain.z) * T::lit(1.0 / 3.0);
         let deviator = strain.map(|e| e - mean);
         let radius = (criterion.radius + criterion.radius_of_mean * mean).max(zero);
@@ -85,7 +85,7 @@ impl<T: Real> Returned<T> {
         let flow = Vec3::select(flows, stretch - sigma, Vec3::zero());
         let remaining = Vec3::select(flows, stretch, sigma);
         Returned {
-            held,
+            clamped,
             strain,
             deviator,
             mean,
@@ -126,7 +126,7 @@ impl<T: Real> Returned<T> {
         let spread = (mean_bar - (deviator_bar.x + deviator_bar.y + deviator_bar.z)) * T::lit(1.0 / 3.0);
         let floor = T::lit(criterion.floor);
         let of_strain = deviator_bar.map(|bar| bar + spread);
-        let of_log = of_strain.zip(self.held, |bar, s| bar / s);
+        let of_log = of_strain.zip(self.clamped, |bar, s| bar / s);
         let of_log = of_log.zip(sigma, |bar, s| T::select(s.ge(floor), bar, zero));
         (of_log - flow_bar, radius_bar, radius_bar * self.mean)
     }
@@ -135,7 +135,7 @@ impl<T: Real> Returned<T> {
     #[inline(always)]
     pub fn slopes(&self, sigma: Vec3<T>) -> (Vec3<T>, Vec3<T>) {
         let pair = |i: usize, j: usize| {
-            let (a, b) = (self.held[i], self.held[j]);
+            let (a, b) = (self.clamped[i], self.clamped[j]);
             let strain =
                 floor_slope(sigma[i], sigma[j], a, b) * log_slope(a, b, self.strain[i], self.strain[j]);
             let elastic = self.shrink * strain;
@@ -149,13 +149,13 @@ impl<T: Real> Returned<T> {
     }
 }
 
-/// (held a − held b)/(a − b); where a = b it is the derivative, 1 above the floor and 0 below.
+/// (clamped a − clamped b)/(a − b); where a = b it is the derivative, 1 above the floor and 0 below.
 #[inline(always)]
-fn floor_slope<T: Real>(a: T, b: T, held_a: T, held_b: T) -> T {
+fn floor_slope<T: Real>(a: T, b: T, clamped_a: T, clamped_b: T) -> T {
     let (gap, one) = (a - b, T::one());
     let open = gap.abs().gt(T::zero());
-    let closed = T::select(a.ge(held_a), one, T::zero());
-    T::select(open, (held_a - held_b) / T::select(open, gap, one), closed)
+    let closed = T::select(a.ge(clamped_a), one, T::zero());
+    T::select(open, (clamped_a - clamped_b) / T::select(open, gap, one), closed)
 }
 
 /// tᵢ = 2μϵ′ᵢ + λ tr ϵ′

@@ -1,4 +1,4 @@
-//! Materials of the material point method: what a trial deformation becomes, and the stress it causes.
+//! Materials and their constitutive models: plastic flow and stress of a trial deformation.
 //!
 //! Each substep gives a particle the trial deformation gradient F_trial = (1 + Δt C) F. A
 //! [`ConstitutiveModel`] turns it into the deformation gradient that remains after plastic flow and the
@@ -76,7 +76,7 @@ impl Material {
     }
 }
 
-/// What a trial deformation becomes, and the stress it causes.
+/// Plastic flow and stress of a trial deformation.
 ///
 /// ```
 /// use pullback_math::{Mat3, Vec3};

@@ -38,15 +38,15 @@ impl ConstitutiveModel for NeoHookean {
     ) -> (Mat3<T>, Elastic<T>) {
         let (mu, lambda) = lame(young, poisson);
         let (change, floor) = (volume_change(f_trial), T::lit(J_FLOOR - 1.0));
-        let held = change.max(floor);
+        let clamped = change.max(floor);
         let full_bar = SymMat3::from_mat3_vjp(f_trial, tau_bar);
         let trace_bar = tau_bar.trace();
 
         // d(FFᵀ) : τ̄ = 2 τ̄ F : dF
         let of_shear = full_bar * f_trial * (mu + mu);
-        let (change_bar, _) = change.max_vjp(floor, ln_1p_vjp(held, trace_bar * lambda));
+        let (change_bar, _) = change.max_vjp(floor, ln_1p_vjp(clamped, trace_bar * lambda));
         let mu_bar = (finger_strain(f_trial).to_mat3().transpose() * full_bar).trace();
-        let (young, poisson) = lame_vjp(young, poisson, (mu_bar, trace_bar * ln_1p(held)));
+        let (young, poisson) = lame_vjp(young, poisson, (mu_bar, trace_bar * ln_1p(clamped)));
         (f_bar + of_shear + volume_change_vjp(f_trial, change_bar), Elastic { young, poisson })
     }
 }

@@ -251,7 +251,7 @@ fn heaps_of_sand_keep_an_angle_of_repose() {
         let (before, slope, speed) = heap(start.to_radians(), friction.to_radians());
         let (before, slope) = (before.to_degrees(), slope.to_degrees());
         let sin = friction.to_radians().sin();
-        // |dev τ| = −α tr τ with the stress across half way between the other two: sin of the angle in plane strain = 3α/√2.
+        // In plane strain |dev τ| = −α tr τ, with the stress across half way between the other two: sin = 3α/√2.
         let plane = (3.0 / 2f64.sqrt() * (2.0f64 / 3.0).sqrt() * 2.0 * sin / (3.0 - sin)).asin().to_degrees();
         println!(
             "from {before:.1} deg, friction {friction} deg ({plane:.1} in plane strain): {slope:.1} deg, {speed:.4} m/s"

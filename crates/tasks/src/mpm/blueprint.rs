@@ -107,7 +107,7 @@ pub(super) struct Tools {
     pub model: Model,
     pub transmissions: Vec<Transmission>,
     pub rolling: Option<Rolling>,
-    /// Initial coordinates of the first joints, where they differ from those that the model stands at.
+    /// Initial coordinates of the first joints, where they differ from the reference of the model.
     pub start: Vec<f64>,
 }
 

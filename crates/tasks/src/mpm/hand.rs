@@ -95,7 +95,7 @@ fn disc(count: usize, centre: Vec3<f64>) -> Vec<Vec3<f64>> {
 /// A joint: name, axis in the body, range in rad.
 type Hinge<'a> = (&'a str, &'a str, f64, f64);
 
-/// Writes the hand down; sizes are those of a human hand.
+/// Writes the MJCF of the hand; sizes are those of a human hand.
 struct Hand<'b> {
     text: String,
     joints: Vec<String>,
@@ -141,7 +141,7 @@ impl Hand<'_> {
         self.close(3);
     }
 
-    /// The whole hand with its wrist at a place of the world.
+    /// The whole hand with its wrist at a position of the world.
     fn write(&mut self, at: Vec3<f64>) {
         let at = [at.x, at.y, at.z].map(|d| d / SCALE);
         // A half turn about (0, 1, −1): x to −x, y to −z, z to −y.

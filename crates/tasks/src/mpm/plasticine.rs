@@ -169,7 +169,7 @@ fn tools(name: &str, frame: SourceFrame) -> Result<Tools, ConfigError> {
             }
         }
         "plb-torus" => {
-            // A sphere in the file, a torus below: files know no tori.
+            // A sphere in the file, a torus below: MJCF has no tori.
             builder.slider("torus", frame.at(0.5, 0.2, 0.5), &ball(0.03), [0.004; 3], unit);
         }
         "plb-rope" => {

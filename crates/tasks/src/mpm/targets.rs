@@ -25,7 +25,7 @@ pub(super) fn target(name: &str, mpm: &Mpm) -> Result<Target, ConfigError> {
     })?;
     let cells = Cells { nodes: grid.nodes, spacing: grid.spacing, flat: false };
     let mass = particles.groups.iter().map(|p| p.count as f64 * p.volume * p.density).sum();
-    // As many particles as make the target smooth; nodes of a coarse grid hold more of them.
+    // Enough particles for a smooth target; nodes of a coarse grid have more mass.
     let threshold = THRESHOLD * (64.0 * grid.spacing).powi(3);
     Target::from_solid(cells, &shape, mass, 20_000, 1, threshold)
 }

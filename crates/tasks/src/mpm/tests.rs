@@ -39,7 +39,7 @@ fn among_dough(model: Model, count: usize, centre: Vec3<f64>, edges: Vec3<f64>) 
     Mpm::new(grid, particles, model, 2e-4).unwrap()
 }
 
-/// Checks one substep from where the model stands.
+/// Checks one substep from the reference of the model.
 fn check_tools(mpm: &Mpm, seed: u64, check: Check) {
     check_tools_from(mpm, &[], seed, check);
 }
