@@ -79,7 +79,7 @@ fn colliders_stay_within_their_memory() {
     let model = model.compile().unwrap();
     for coupled in [false, true] {
         let mut particles = Particles::default();
-        let positions = random_box(PARTICLES, Vec3::new(0.5, 0.5, 0.5), Vec3::new(0.05, 0.05, 0.05), 2);
+        let positions = random_box(PARTICLES, Vec3::new(0.5, 0.5, 0.48), Vec3::new(0.05, 0.05, 0.05), 2);
         let drop = Material::Fluid(Elastic { young: 1e3, poisson: 0.3 });
         particles.add("drop", drop, 1e3, 4e-7, &positions, Vec3::new(0.0, 0.0, -1.0)).unwrap();
         let build = if coupled { Mpm::coupled } else { Mpm::new };

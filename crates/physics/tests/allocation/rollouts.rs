@@ -16,27 +16,10 @@ fn counts<T: Real>(system: &impl System<T>, schedule: Schedule) -> [usize; 3] {
     let loss = FinalState { weights };
     let rollout = Rollout::new(system, steps, schedule).unwrap();
     let mut ws = rollout.workspace::<T>();
-    let Inputs { state, controls, params } = &inputs;
     let value = allocations(|| {
-        rollout
-            .value(
-                &mut ws,
-                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                &loss,
-            )
-            .unwrap();
+        rollout.value(&mut ws, &inputs, &loss).unwrap();
     });
-    let mut gradient = || {
-        allocations(|| {
-            rollout
-                .gradient(
-                    &mut ws,
-                    &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                    &loss,
-                )
-                .unwrap()
-        })
-    };
+    let mut gradient = || allocations(|| rollout.gradient(&mut ws, &inputs, &loss).unwrap());
     [value, gradient(), gradient()]
 }
 
