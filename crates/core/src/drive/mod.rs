@@ -15,7 +15,7 @@ use crate::layout::{Layout, Slice};
 use crate::{Bars, ConfigError, Described, FieldShape, Point, VectorField, Workspace};
 
 pub use knots::Knots;
-pub use sine_network::SineNetwork;
+pub use sine_network::{MOST_PHASES, SineNetwork};
 
 /// What stands in for controls.
 pub trait Drive: Send + Sync {
