@@ -191,6 +191,7 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
         }
     }
 
+    #[inline]
     fn step(&self, ws: &mut Self::Workspace, at: Point<'_, T>, next: &mut [T]) -> Result<Info, StepError> {
         let Point { params, state, control } = at;
         let n = self.field.layout().state.len();
@@ -238,6 +239,7 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
         Ok(info)
     }
 
+    #[inline]
     fn step_vjp(
         &self,
         ws: &mut Self::Workspace,
