@@ -3,7 +3,7 @@
 //! The pullback needs neither Jacobians nor a tape. With λ = M⁻¹ v̇_bar, by the factorisation at hand: τ̄ =
 //! λ, and (q̄, v̄, θ̄, f̄) come from the pullback of inverse dynamics with cotangent −λ.
 
-use pullback_core::Workspace;
+use pullback_core::{Bars, Point, Workspace};
 use pullback_math::{Flat, Force, Real, SpatialInertia, Transform, Vec3};
 
 use super::contact::{ContactSet, GeomView, MotionBars, Penalty, Resolve, Smooth};
@@ -112,30 +112,19 @@ impl Articulated {
 
     /// Accelerations at a state, leaving everything computed on the way in the workspace; what it holds per
     /// coordinate or velocity is of all joints, those that follow others included.
-    pub fn accelerations<T: Real>(
-        &self,
-        ws: &mut ArticulatedWorkspace<T>,
-        params: &[T],
-        state: &[T],
-        control: &[T],
-    ) {
+    pub fn accelerations<T: Real>(&self, ws: &mut ArticulatedWorkspace<T>, at: Point<'_, T>) {
         let Some(coupling) = &self.coupling else {
-            return self.full_accelerations(ws, params, state, control);
+            return self.full_accelerations(ws, at);
         };
         let mut full = std::mem::take(&mut ws.coupled.state);
-        coupling.expand_state(params, state, &mut full);
-        self.full_accelerations(ws, params, &full, control);
+        coupling.expand_state(at.params, at.state, &mut full);
+        self.full_accelerations(ws, at.with_state(&full));
         ws.coupled.state = full;
     }
 
     /// Accelerations at a state of all joints.
-    fn full_accelerations<T: Real>(
-        &self,
-        ws: &mut ArticulatedWorkspace<T>,
-        params: &[T],
-        state: &[T],
-        control: &[T],
-    ) {
+    fn full_accelerations<T: Real>(&self, ws: &mut ArticulatedWorkspace<T>, at: Point<'_, T>) {
+        let Point { params, state, control } = at;
         let (q, v) = state.split_at(self.model.nq);
         let ArticulatedWorkspace {
             kinematics,
@@ -252,17 +241,14 @@ impl Articulated {
     }
 
     /// The pullback of [`Articulated::full_accelerations`] with λ in the workspace: *adds* to all cotangents.
-    #[allow(clippy::too_many_arguments)]
     pub(super) fn full_pullback<T: Real>(
         &self,
         ws: &mut ArticulatedWorkspace<T>,
-        params: &[T],
-        state: &[T],
-        control: &[T],
-        state_bar: &mut [T],
-        control_bar: &mut [T],
-        params_bar: &mut [T],
+        at: Point<'_, T>,
+        bars: Bars<'_, T>,
     ) {
+        let Point { params, state, control } = at;
+        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let (q, v) = state.split_at(self.model.nq);
         let (q_bar, v_bar) = state_bar.split_at_mut(self.model.nq);
 
@@ -358,26 +344,24 @@ impl Articulated {
     }
 
     /// The pullback of [`Articulated::motion`] at the state last computed: *adds* what cotangents of body
-    /// velocities (forces about the trees' points) and wrenches on displacements of the bodies give.
+    /// velocities and wrenches on displacements of the bodies give.
     pub fn motion_vjp<T: Real>(
         &self,
         ws: &mut ArticulatedWorkspace<T>,
         params: &[T],
         state: &[T],
-        velocity_bars: &mut [Force<T>],
-        wrenches: &mut [Force<T>],
+        mut bars: MotionBars<'_, T>,
         state_bar: &mut [T],
-        params_bar: &mut [T],
     ) {
         let Some(coupling) = &self.coupling else {
-            return self.full_motion_vjp(ws, params, state, velocity_bars, wrenches, state_bar, params_bar);
+            return self.full_motion_vjp(ws, params, state, &mut bars, state_bar);
         };
         let full = std::mem::take(&mut ws.coupled.state);
         let mut full_bar = std::mem::take(&mut ws.coupled.state_bar);
         full_bar.fill(T::zero());
-        self.full_motion_vjp(ws, params, &full, velocity_bars, wrenches, &mut full_bar, params_bar);
+        self.full_motion_vjp(ws, params, &full, &mut bars, &mut full_bar);
         (ws.coupled.state, ws.coupled.state_bar) = (full, full_bar);
-        coupling.expand_state_vjp(&ws.coupled, params, state, state_bar, params_bar);
+        coupling.expand_state_vjp(&ws.coupled, params, state, state_bar, bars.params);
     }
 
     fn full_motion_vjp<T: Real>(
@@ -385,11 +369,10 @@ impl Articulated {
         ws: &mut ArticulatedWorkspace<T>,
         params: &[T],
         state: &[T],
-        velocity_bars: &mut [Force<T>],
-        wrenches: &mut [Force<T>],
+        bars: &mut MotionBars<'_, T>,
         state_bar: &mut [T],
-        params_bar: &mut [T],
     ) {
+        let MotionBars { velocities: velocity_bars, wrenches, params: params_bar } = bars;
         let (q, v) = state.split_at(self.model.nq);
         let (q_bar, v_bar) = state_bar.split_at_mut(self.model.nq);
         let ArticulatedWorkspace { kinematics, tangent_bar, axis_bars, .. } = ws;

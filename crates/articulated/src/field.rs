@@ -162,10 +162,9 @@ impl<T: Real> VectorField<T> for Articulated {
     }
 
     fn eval(&self, ws: &mut Self::Workspace, at: Point<'_, T>, _time: T, rate: &mut [T]) {
-        let Point { params, state, control } = at;
-        self.accelerations(ws, params, state, control);
+        self.accelerations(ws, at);
         let (velocity, acceleration) = rate.split_at_mut(self.coordinates.nv);
-        velocity.copy_from_slice(&state[self.coordinates.nq..]);
+        velocity.copy_from_slice(&at.state[self.coordinates.nq..]);
         match &self.coupling {
             None => acceleration.copy_from_slice(&ws.acceleration),
             Some(coupling) => coupling.independent(&ws.acceleration, acceleration),
@@ -178,26 +177,25 @@ impl<T: Real> VectorField<T> for Articulated {
         at: Point<'_, T>,
         _time: T,
         rate_bar: &[T],
-        bars: Bars<'_, T>,
+        mut bars: Bars<'_, T>,
     ) -> T {
-        let Point { params, state, control } = at;
-        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let Coordinates { nq, nv, .. } = self.coordinates;
-        for (bar, x) in state_bar[nq..].iter_mut().zip(rate_bar) {
+        for (bar, x) in bars.state[nq..].iter_mut().zip(rate_bar) {
             *bar += *x;
         }
 
-        self.multipliers(ws, &state[nq..], &rate_bar[nv..], params_bar);
+        self.multipliers(ws, &at.state[nq..], &rate_bar[nv..], bars.params);
         let Some(coupling) = &self.coupling else {
-            self.full_pullback(ws, params, state, control, state_bar, control_bar, params_bar);
+            self.full_pullback(ws, at, bars);
             return T::zero();
         };
         let full = std::mem::take(&mut ws.coupled.state);
         let mut full_bar = std::mem::take(&mut ws.coupled.state_bar);
         full_bar.fill(T::zero());
-        self.full_pullback(ws, params, &full, control, &mut full_bar, control_bar, params_bar);
+        self.full_pullback(ws, at.with_state(&full), bars.with_state(&mut full_bar));
         (ws.coupled.state, ws.coupled.state_bar) = (full, full_bar);
-        coupling.expand_state_vjp(&ws.coupled, params, state, state_bar, params_bar);
+        let (params, params_bar) = (at.params, bars.params);
+        coupling.expand_state_vjp(&ws.coupled, params, at.state, bars.state, params_bar);
         // By now `bias` is RNEA(q, v, v̇).
         let ArticulatedWorkspace { mass, coupled, lambda, acceleration, bias, tau, .. } = ws;
         let residual =

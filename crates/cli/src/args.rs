@@ -210,7 +210,7 @@ impl SimulateOptions {
             (Some(entry), _) => entry.value,
         };
         let control = match self.tolerance {
-            None => StepControl::Fixed { substeps: 1 },
+            None => StepControl::Fixed,
             Some(tolerance) => StepControl::Adaptive(PidController::new(tolerance)),
         };
         Some(Integrator { method, control, adjoint: Adjoint::Discrete { checkpoints: 4096 } })

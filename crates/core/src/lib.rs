@@ -25,7 +25,6 @@ mod loss;
 pub mod point;
 pub mod random;
 pub mod registry;
-pub mod repeated;
 pub mod rollout;
 pub mod sources;
 pub mod step_check;
@@ -43,7 +42,6 @@ pub use point::{Bars, Point};
 pub use pullback_macros::Workspace;
 #[doc(hidden)]
 pub use pullback_math as math;
-pub use repeated::Repeated;
 pub use rollout::{Inputs, Rollout};
 pub use system::{Described, Info, System};
 pub use workspace::Workspace;

@@ -2,8 +2,6 @@
 
 use pullback_math::Real;
 
-use crate::error::ConfigError;
-
 /// One sample of a trajectory: the state after `step` steps, and the control about to act.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a, T> {
@@ -54,45 +52,6 @@ impl<T: Real> Loss<T> for FinalState {
             for (bar, w) in state_bar.iter_mut().zip(&self.weights) {
                 *bar += T::lit(*w);
             }
-        }
-    }
-}
-
-/// A loss over frames of `times` steps each, read along a rollout of single steps: it sees the starts of
-/// frames and the end.
-///
-/// With [`Repeated`](crate::Repeated) a rollout keeps the states of frames; without it, and with this, its
-/// schedule decides what is kept.
-#[derive(Clone, Debug)]
-pub struct Framed<L> {
-    /// The loss over frames.
-    pub loss: L,
-    times: usize,
-}
-
-impl<L> Framed<L> {
-    /// `loss` over frames of `times` steps.
-    pub fn new(loss: L, times: usize) -> Result<Self, ConfigError> {
-        if times == 0 {
-            return Err(ConfigError::new("a frame needs at least one step"));
-        }
-        Ok(Framed { loss, times })
-    }
-
-    /// A sample between two frames, as the loss over frames sees it.
-    fn between<'a, T>(&self, at: Sample<'a, T>) -> Option<Sample<'a, T>> {
-        let starts = at.step.is_multiple_of(self.times);
-        starts.then(|| Sample { step: at.step / self.times, steps: at.steps / self.times, ..at })
-    }
-}
-
-impl<T: Real, L: Loss<T>> Loss<T> for Framed<L> {
-    fn value(&self, at: Sample<'_, T>) -> T {
-        self.between(at).map_or(T::zero(), |at| self.loss.value(at))
-    }
-    fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], control_bar: &mut [T]) {
-        if let Some(at) = self.between(at) {
-            self.loss.vjp(at, state_bar, control_bar);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! [`Rollout`]: a system run over a horizon, with the gradient of a loss over the trajectory.
 
+use std::ops::Range;
+
 use pullback_math::Real;
 
 use crate::Workspace;
@@ -7,11 +9,14 @@ use crate::checkpoint::{Chain, Plan, Reversal, Schedule};
 use crate::error::{ConfigError, StepError};
 pub use crate::inputs::Inputs;
 use crate::layout::Layout;
-pub use crate::loss::{FinalState, Framed, Loss, Sample};
+pub use crate::loss::{FinalState, Loss, Sample};
 use crate::point::{Bars, Point};
-use crate::system::{Info, System, first_not_finite};
+use crate::system::{Described, Info, System, first_not_finite};
 
 /// A system, a horizon, and how to keep states for the way back.
+///
+/// A control may hold for several steps of the system, its [substeps](Rollout::with_substeps). Losses see the
+/// states at which controls change, and the end.
 ///
 /// ```
 /// # use pullback_core::doc_example::falling;
@@ -30,8 +35,11 @@ use crate::system::{Info, System, first_not_finite};
 pub struct Rollout<S> {
     /// The system: owned, borrowed or shared.
     pub system: S,
-    /// How many steps.
+    /// How many controls.
     pub steps: usize,
+    /// Steps of the system per control.
+    substeps: usize,
+    schedule: Schedule,
     plan: Plan,
 }
 
@@ -79,7 +87,21 @@ impl<T: Real, W: Workspace> RolloutWorkspace<T, W> {
 impl<S> Rollout<S> {
     /// A rollout of `steps` steps.
     pub fn new(system: S, steps: usize, schedule: Schedule) -> Result<Self, ConfigError> {
-        Ok(Rollout { system, steps, plan: Plan::new(schedule, steps)? })
+        Ok(Rollout { system, steps, substeps: 1, schedule, plan: Plan::new(schedule, steps)? })
+    }
+
+    /// Holds every control for `substeps` steps of the system. The schedule counts these: `Schedule::StoreAll`
+    /// keeps the states of all of them, `Schedule::Every(substeps)` those at which the control changes.
+    pub fn with_substeps(self, substeps: usize) -> Result<Self, ConfigError> {
+        if substeps == 0 {
+            return Err(ConfigError::new("a control must hold for at least one step"));
+        }
+        Ok(Rollout { substeps, plan: Plan::new(self.schedule, self.steps * substeps)?, ..self })
+    }
+
+    /// Steps of the system per control.
+    pub fn substeps(&self) -> usize {
+        self.substeps
     }
 
     /// The sizes of the schedule.
@@ -125,6 +147,15 @@ impl<S> Rollout<S> {
         }
     }
 
+    /// Where the control of a step lies in those of all steps.
+    fn control_range(&self, step: usize) -> Range<usize>
+    where
+        S: Described,
+    {
+        let len = self.system.layout().control.len();
+        step * len..(step + 1) * len
+    }
+
     /// Runs the system and hands every sample, start and end included, to `visit`.
     pub fn simulate<T: Real>(
         &self,
@@ -137,17 +168,18 @@ impl<S> Rollout<S> {
     {
         let (layout, steps) = (self.system.layout(), self.steps);
         inputs.check(layout, steps)?;
-        let nu = layout.control.len();
         let RolloutWorkspace { info, system, current, next, .. } = ws;
         *info = Info::default();
         current.copy_from_slice(&inputs.state);
         for step in 0..steps {
-            let control = &inputs.controls[step * nu..(step + 1) * nu];
+            let control = &inputs.controls[self.control_range(step)];
             visit(Sample { step, steps, state: current, control });
-            let at = Point { params: &inputs.params, state: current, control };
-            info.add(self.system.step(system, at, next)?);
-            check_finite(layout, next, step)?;
-            std::mem::swap(current, next);
+            for _ in 0..self.substeps {
+                let at = Point { params: &inputs.params, state: current, control };
+                info.add(self.system.step(system, at, next)?);
+                std::mem::swap(current, next);
+            }
+            check_finite(layout, current, step)?;
         }
         visit(Sample { step: steps, steps, state: current, control: &[] });
         Ok(())
@@ -248,34 +280,42 @@ impl<S: System<T>, T: Real, L: Loss<T>> RolloutChain<'_, '_, S, T, L> {
 
 impl<S: System<T>, T: Real, L: Loss<T>> Chain<T> for RolloutChain<'_, '_, S, T, L> {
     fn forward(&mut self, i: usize, x: &[T], next: &mut [T]) -> Result<(), StepError> {
-        let system = &self.rollout.system;
-        let nu = system.layout().control.len();
-        let control = &self.inputs.controls[i * nu..(i + 1) * nu];
-        let info =
-            system.step(self.workspace, Point { params: &self.inputs.params, state: x, control }, next)?;
+        let Rollout { system, steps, substeps, .. } = self.rollout;
+        let (step, substep) = (i / substeps, i % substeps);
+        let control = &self.inputs.controls[self.rollout.control_range(step)];
+        let at = Point { params: &self.inputs.params, state: x, control };
+        let info = system.step(self.workspace, at, next)?;
         if self.first_sweep {
-            *self.total += self.loss.value(Sample { step: i, steps: self.rollout.steps, state: x, control });
+            if substep == 0 {
+                *self.total += self.loss.value(Sample { step, steps: *steps, state: x, control });
+            }
             self.info.add(info);
-            check_finite(system.layout(), next, i)?;
+            if substep + 1 == *substeps {
+                check_finite(system.layout(), next, step)?;
+            }
         }
         Ok(())
     }
 
     fn backward(&mut self, i: usize, x: &[T]) -> Result<(), StepError> {
-        let system = &self.rollout.system;
-        let nu = system.layout().control.len();
-        let span = i * nu..(i + 1) * nu;
-        let control = &self.inputs.controls[span.clone()];
-        let control_bar = &mut self.control_bar[span];
+        let Rollout { system, steps, substeps, .. } = self.rollout;
+        let (step, substep) = (i / substeps, i % substeps);
+        let range = self.rollout.control_range(step);
+        let control = &self.inputs.controls[range.clone()];
+        let control_bar = &mut self.control_bar[range];
         self.state_bar.fill(T::zero());
-        let sample = Sample { step: i, steps: self.rollout.steps, state: x, control };
-        self.loss.vjp(sample, self.state_bar, control_bar);
+        if substep == 0 {
+            let sample = Sample { step, steps: *steps, state: x, control };
+            self.loss.vjp(sample, self.state_bar, control_bar);
+        }
         let at = Point { params: &self.inputs.params, state: x, control };
         let bars = Bars { params: self.params_bar, state: self.state_bar, control: control_bar };
         system.step_vjp(self.workspace, at, self.next_bar, bars)?;
-        if let Some((entry, value)) = first_not_finite(self.state_bar) {
+        if substep == 0
+            && let Some((entry, value)) = first_not_finite(self.state_bar)
+        {
             let entry = system.layout().state.entry_name(entry);
-            return Err(StepError::GradientNotFinite { entry, value, step: i });
+            return Err(StepError::GradientNotFinite { entry, value, step });
         }
         std::mem::swap(self.next_bar, self.state_bar);
         Ok(())

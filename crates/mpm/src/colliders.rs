@@ -18,6 +18,7 @@
 //! because its spin takes explicit Euler steps.
 
 use pullback_articulated::Articulated;
+use pullback_articulated::contact::MotionBars;
 use pullback_articulated::rnea::Push;
 use pullback_core::{Bars, ConfigError, Point, VectorField};
 use pullback_math::{Flat, Mask, Real, Scalar, Vec3};
@@ -112,15 +113,8 @@ impl Mpm {
         params_bar: &mut [T],
     ) {
         let MpmWorkspace { robot, robot_state, robot_state_bar, body_velocity_bars, wrenches, .. } = ws;
-        self.robot.motion_vjp(
-            robot,
-            params,
-            robot_state,
-            body_velocity_bars,
-            wrenches,
-            robot_state_bar,
-            params_bar,
-        );
+        let bars = MotionBars { velocities: body_velocity_bars, wrenches, params: params_bar };
+        self.robot.motion_vjp(robot, params, robot_state, bars, robot_state_bar);
         let (q_bar, v_bar) = robot_state_bar.split_at(at.q.len());
         add(out.q, q_bar);
         match self.motion {

@@ -72,6 +72,7 @@ pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
         small: None,
         system,
         dt,
+        substeps: 1,
         probes,
         difference_tolerance: 1e-5,
     }))

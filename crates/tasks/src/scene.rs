@@ -30,7 +30,7 @@ pub trait Scene: Sync {
     fn controls(&self, steps: usize) -> Vec<f64> {
         self.layout().control.defaults().repeat(steps)
     }
-    /// Runs `steps` steps and hands every moment to `visit`.
+    /// Runs `steps` steps and hands every sample to `visit`.
     fn simulate(
         &self,
         inputs: &Inputs<f64>,
@@ -64,8 +64,10 @@ pub struct BuiltIn<S> {
     pub about: About,
     /// The system.
     pub system: S,
-    /// Seconds per step.
+    /// Seconds per step of the scene.
     pub dt: f64,
+    /// Steps of the system per step of the scene, all under one control.
+    pub substeps: usize,
     /// States at which gradients are checked, with what is special about each.
     pub probes: Vec<(String, Vec<f64>)>,
     /// Where the rollout whose gradient is checked starts, with what is special about it.
@@ -135,7 +137,8 @@ impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
     ) -> Result<Info, StepError> {
         // Nothing is kept for a way back: one slot is always enough.
         let rollout = Rollout::new(&self.system, steps, Schedule::Revolve { slots: 1 })
-            .unwrap_or_else(|_| unreachable!("one slot"));
+            .and_then(|rollout| rollout.with_substeps(self.substeps))
+            .unwrap_or_else(|_| unreachable!("one slot, and at least one substep"));
         let mut ws = rollout.workspace::<f64>();
         rollout.simulate(&mut ws, inputs, visit)?;
         Ok(ws.info)
@@ -176,7 +179,7 @@ const EVERY_ENTRY: Thoroughness = Thoroughness { every_entry: true, steps: 8 };
 const ALONG: Thoroughness = Thoroughness { every_entry: false, steps: 2 };
 
 impl<S: System<f64> + System<Dual<f64>>> BuiltIn<S> {
-    /// One step at each probe, and a rollout.
+    /// One step of the system at each probe, and a rollout.
     fn check(
         &self,
         random: &mut Random,
@@ -201,6 +204,7 @@ impl<S: System<f64> + System<Dual<f64>>> BuiltIn<S> {
         let at = self.perturbed(&start, steps, random);
         let weights = (0..at.state.len()).map(|_| random.uniform(0.5, 1.5)).collect();
         let rollout = Rollout::new(&self.system, steps, Schedule::Revolve { slots: 3 })?;
+        let rollout = rollout.with_substeps(self.substeps)?;
         let loss = FinalState { weights };
         let check = if how.every_entry { check_rollout } else { check_rollout_along };
         let report = check(&rollout, &at, &loss, options);

@@ -197,6 +197,7 @@ fn elastic(about: About, time_of_impact: bool, options: SceneOptions) -> BuiltSc
         about,
         system,
         dt,
+        substeps: 1,
         probes: named(BOUNCE),
         keyframes: Vec::new(),
         recorder: None,
@@ -222,7 +223,7 @@ where
     let integrator = options.integrator.unwrap_or(integrator);
     let tolerance = match integrator.control {
         StepControl::Adaptive(pid) => pid.relative.max(pid.absolute),
-        StepControl::Fixed { .. } => 0.0,
+        StepControl::Fixed => 0.0,
     };
     if matches!(integrator.adjoint, Adjoint::Continuous(_)) {
         return Err(ConfigError::new(format!(
@@ -236,6 +237,7 @@ where
         about,
         system,
         dt,
+        substeps: 1,
         probes: named(probes),
         keyframes: Vec::new(),
         recorder: None,

@@ -188,7 +188,7 @@ fn every_step_through_contact_has_the_exact_pullback() {
         let state = random_state(robot.model(), seed + 30);
         let params = robot.layout().params.defaults();
         let mut ws = pullback_core::VectorField::<f64>::workspace(&robot);
-        robot.accelerations(&mut ws, &params, &state, &[0.1, 0.2, -0.3]);
+        robot.accelerations(&mut ws, Point { params: &params, state: &state, control: &[0.1, 0.2, -0.3] });
         touched += ws.contacts.iter().filter(|(_, contact)| contact.distance < 0.0).count();
         let system = Integrated::new(robot, 1e-3, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
         let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-4, ..Options::default() };

@@ -49,7 +49,10 @@ fn constraint_forces_do_no_work() {
         let robot = Articulated::new(tied(branching(seed, seed == 1))).unwrap();
         let params = robot.layout().params.defaults();
         let mut ws = VectorField::<f64>::workspace(&robot);
-        robot.accelerations(&mut ws, &params, &state_of(&robot, 7), &CONTROL);
+        robot.accelerations(
+            &mut ws,
+            Point { params: &params, state: &state_of(&robot, 7), control: &CONTROL },
+        );
         // M v̇ + bias − τ is what holds the joints together: nothing along any motion that is possible.
         let mut held = vec![0.0; robot.model().nv];
         ws.mass.multiply(robot.tree(), &ws.acceleration, &mut held);

@@ -29,7 +29,7 @@ fn inverse_dynamics_undoes_forward_dynamics() {
         let params = robot.layout().params.defaults();
         let state = random_state(robot.model(), 7);
         let mut ws = workspace(&robot);
-        robot.accelerations(&mut ws, &params, &state, &CONTROL);
+        robot.accelerations(&mut ws, Point { params: &params, state: &state, control: &CONTROL });
         let mut tau = vec![0.0; robot.model().nv];
         let mut sweep = Sweep::new(robot.tree());
         let at = SweepInputs {
@@ -59,7 +59,7 @@ fn articulated_bodies_agree_with_composite_bodies() {
         let (model, params) = (robot.model(), robot.layout().params.defaults());
         let state = random_state(model, 13);
         let mut ws = workspace(&robot);
-        robot.accelerations(&mut ws, &params, &state, &CONTROL);
+        robot.accelerations(&mut ws, Point { params: &params, state: &state, control: &CONTROL });
         let at = SweepInputs {
             tree: robot.tree(),
             kinematics: &ws.kinematics,
@@ -101,7 +101,14 @@ fn a_push_on_a_free_body_accelerates_it() {
     state[7..].fill(0.0);
     let mut ws = workspace(&robot);
     let mass = robot.model().bodies[1].mass;
-    robot.accelerations(&mut ws, &robot.layout().params.defaults(), &state, &[3.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    robot.accelerations(
+        &mut ws,
+        Point {
+            params: &robot.layout().params.defaults(),
+            state: &state,
+            control: &[3.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        },
+    );
     assert!((ws.acceleration[0] - 3.0 / mass).abs() < 1e-12 && (ws.acceleration[2] + 9.81).abs() < 1e-12);
 }
 
@@ -111,7 +118,7 @@ fn the_mass_matrix_is_that_of_the_kinetic_energy() {
         let params = robot.layout().params.defaults();
         let state = random_state(robot.model(), 11);
         let mut ws = workspace(&robot);
-        robot.accelerations(&mut ws, &params, &state, &CONTROL);
+        robot.accelerations(&mut ws, Point { params: &params, state: &state, control: &CONTROL });
         let (n, v) = (robot.model().nv, &state[robot.model().nq..]);
         let dense = ws.mass.dense(robot.tree());
         let mut energy = 0.0;
@@ -219,7 +226,7 @@ fn conservative(mut model: Model) -> Model {
 }
 
 fn energy(robot: &Articulated, ws: &mut ArticulatedWorkspace<f64>, params: &[f64], state: &[f64]) -> f64 {
-    robot.accelerations(ws, params, state, &[]);
+    robot.accelerations(ws, Point { params, state, control: &[] });
     let kinetic = ws.kinematics.kinetic_energy(&ws.sweep.velocities);
     kinetic + ws.kinematics.potential_energy(robot.model().options.gravity)
 }
@@ -259,7 +266,7 @@ fn momentum_is_conserved_in_free_flight() {
     let (params, start) = (robot.layout().params.defaults(), random_state(robot.model(), 8));
     let momentum = |state: &[f64]| {
         let mut ws = workspace(&robot);
-        robot.accelerations(&mut ws, &params, state, &[]);
+        robot.accelerations(&mut ws, Point { params: &params, state, control: &[] });
         let (mut linear, mut angular) = (Vec3::zero(), Vec3::zero());
         for b in 1..robot.tree().bodies() - 1 {
             let p = ws.kinematics.inertias[b] * ws.sweep.velocities[b];
@@ -299,10 +306,10 @@ fn lanes_agree_with_scalars() {
     let packed: Vec<f64x8> = (0..n).map(|i| f64x8::from_lanes(|lane| states[lane][i])).collect();
     let lift = |x: &[f64]| x.iter().map(|x| f64x8::lit(*x)).collect::<Vec<_>>();
     let mut ws = VectorField::<f64x8>::workspace(robot);
-    robot.accelerations(&mut ws, &lift(&params), &packed, &lift(&CONTROL));
+    robot.accelerations(&mut ws, Point { params: &lift(&params), state: &packed, control: &lift(&CONTROL) });
     for (lane, state) in states.iter().enumerate() {
         let mut scalar = workspace(robot);
-        robot.accelerations(&mut scalar, &params, state, &CONTROL);
+        robot.accelerations(&mut scalar, Point { params: &params, state, control: &CONTROL });
         for (a, b) in ws.acceleration.iter().zip(&scalar.acceleration) {
             assert!((a.lane(lane) - b).abs() < 1e-11 * b.abs().max(1.0), "{} against {b}", a.lane(lane));
         }
@@ -319,7 +326,10 @@ fn a_free_body_falls_and_spins_as_euler_says() {
     let robot = Articulated::new(model).unwrap();
     let state = random_state(robot.model(), 1);
     let mut ws = workspace(&robot);
-    robot.accelerations(&mut ws, &robot.layout().params.defaults(), &state, &[]);
+    robot.accelerations(
+        &mut ws,
+        Point { params: &robot.layout().params.defaults(), state: &state, control: &[] },
+    );
     let body = &robot.model().bodies[1];
     let omega = Vec3::new(state[10], state[11], state[12]);
     let alpha = Vec3::new(ws.acceleration[3], ws.acceleration[4], ws.acceleration[5]);

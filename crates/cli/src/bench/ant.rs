@@ -13,7 +13,7 @@ use pullback_core::batch::{Batch, BatchGradients, BatchInputs};
 use pullback_core::integrator::Integrated;
 use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
-use pullback_core::{Described, Rollout, Schedule, VectorField};
+use pullback_core::{Described, Point, Rollout, Schedule, VectorField};
 use pullback_math::{Real, f32x16, f64x8};
 use pullback_physics::articulated::Articulated;
 use pullback_tasks::files::{find_keyframe, system};
@@ -152,7 +152,7 @@ fn contacts(ant: &Integrated<Articulated>, start: &Start) -> f64 {
     let control = vec![0.0; robot.layout().control.len()];
     let mut count = 0;
     for state in start.states.chunks(robot.layout().state.len()) {
-        robot.accelerations(&mut ws, &start.params, state, &control);
+        robot.accelerations(&mut ws, Point { params: &start.params, state, control: &control });
         count += ws.contacts.iter().filter(|(_, contact)| contact.distance < 0.0).count();
     }
     count as f64 / ENVS as f64

@@ -7,7 +7,7 @@ mod peer;
 use pullback_core::batch::{BatchGradients, BatchInputs};
 use pullback_core::random::Random;
 use pullback_core::rollout::{Inputs, Loss, Sample};
-use pullback_core::{Batch, ConfigError, Described, Repeated, Rollout, Schedule, Workspace};
+use pullback_core::{Batch, ConfigError, Described, Rollout, Schedule, Workspace};
 use pullback_math::{Real, Scalar, Vec3};
 use pullback_physics::articulated::Model;
 use pullback_physics::mpm::particles::random_box;
@@ -235,7 +235,7 @@ fn batch<T: Scalar>(
     let name = format!("{}, {scalar}, {envs} environment{plural}, {}", case.name, count(threads));
     let (states, at) = (case.start.repeat(envs), case.inputs::<f64>(1));
     let inputs = BatchInputs { states: &states, controls: &at.controls, params: &at.params };
-    let rollout = || Rollout::new(Repeated::new(&case.mpm, SUBSTEPS)?, 1, Schedule::StoreAll);
+    let rollout = || Rollout::new(&case.mpm, 1, Schedule::Every(SUBSTEPS))?.with_substeps(SUBSTEPS);
     let (mut one, mut other) =
         (Batch::<_, T>::new(rollout()?, envs, threads)?, Batch::<_, T>::new(rollout()?, envs, threads)?);
     let mut out = BatchGradients::default();
@@ -275,8 +275,7 @@ fn memory(results: &mut Results, case: &Case) -> Result<(), CliError> {
 }
 
 fn bytes<T: Scalar>(case: &Case) -> Result<(usize, usize), CliError> {
-    let frame = || Repeated::new(&case.mpm, SUBSTEPS);
-    let whole = Rollout::new(frame()?, HORIZON, Schedule::StoreAll)?;
+    let whole = Rollout::new(&case.mpm, HORIZON, Schedule::Every(SUBSTEPS))?.with_substeps(SUBSTEPS)?;
     let predicted = whole.predict_bytes::<T>();
     let mut ws = whole.workspace::<T>();
     let at = case.inputs::<T>(HORIZON);

@@ -7,7 +7,7 @@ use pullback_math::Real;
 use super::controller::{History, PidController};
 use super::events::Events;
 use super::explicit::{self, Stages};
-use super::rhs::Rhs;
+use super::rhs::{Rhs, StepInput};
 use super::tableau::Tableau;
 use crate::error::StepError;
 use crate::system::Info;
@@ -23,20 +23,26 @@ pub(super) struct InnerStep {
     pub event: bool,
 }
 
-/// Integrates `state` over `span` seconds in place, `next` being scratch. `accept` sees each accepted step
-/// before it is taken: its state, itself, and the sides of the guards during it.
+/// A method with an error estimate, its step size control, and their memory.
+pub(super) struct Solver<'a, T: Real> {
+    pub tableau: &'static Tableau,
+    pub controller: &'a PidController,
+    pub stages: &'a mut Stages<T>,
+    pub events: &'a mut Events<T>,
+    /// Scratch: the state after a step.
+    pub next: &'a mut [T],
+}
+
+/// Integrates `state` from `time` over `span` seconds in place. `accept` sees each accepted step before it is
+/// taken: its state, itself, and the sides of the guards during it.
 pub(super) fn solve<T: Real>(
-    tableau: &Tableau,
-    controller: &PidController,
+    solver: Solver<'_, T>,
     rhs: &mut impl Rhs<T>,
-    stages: &mut Stages<T>,
-    events: &mut Events<T>,
-    time: T,
-    span: f64,
+    (time, span): (T, f64),
     state: &mut [T],
-    next: &mut [T],
     mut accept: impl FnMut(&[T], InnerStep, &[T]),
 ) -> Result<Info, StepError> {
+    let Solver { tableau, controller, stages, events, next } = solver;
     let weights = tableau.error.unwrap_or_else(|| unreachable!("checked when the integrator was built"));
     let tolerances = (controller.absolute, controller.relative);
     let mut history = History::new();
@@ -56,9 +62,10 @@ pub(super) fn solve<T: Real>(
             h = remaining;
         }
         let now = time + T::lit(elapsed);
-        explicit::step(tableau, rhs, stages, now, h, state, next, first_ready);
-        explicit::last_stage(tableau, rhs, stages, now, h, next);
-        let error = explicit::error_norm(weights, stages, h, state, next, tolerances);
+        let from = StepInput { time: now, h, state };
+        explicit::step(tableau, rhs, stages, from, next, first_ready);
+        explicit::last_stage(tableau, rhs, stages, from, next);
+        let error = explicit::error_norm(weights, stages, from, next, tolerances);
         let (accepted, factor) = history.judge(controller, tableau.error_order, error);
         first_ready = true;
         if !accepted {
@@ -70,13 +77,13 @@ pub(super) fn solve<T: Real>(
             continue;
         }
         info.accepted += 1;
-        if events.crossed(rhs, now + T::lit(h), next) {
+        if events.crossed(rhs, from.end(), next) {
             // End the step where the first guard changes sides, and go on from there with the same step size.
             let size = events.locate(h, span, |trial, guards| {
-                explicit::step(tableau, rhs, stages, now, trial, state, next, true);
+                explicit::step(tableau, rhs, stages, StepInput { h: trial, ..from }, next, true);
                 rhs.guard(now + T::lit(trial), next, guards);
             });
-            explicit::step(tableau, rhs, stages, now, size, state, next, true);
+            explicit::step(tableau, rhs, stages, StepInput { h: size, ..from }, next, true);
             accept(state, InnerStep { start: elapsed, size, event: true }, events.sides());
             state.copy_from_slice(next);
             elapsed += size;

@@ -7,19 +7,18 @@
 
 use pullback_math::Real;
 
-use super::adaptive::{self, InnerStep};
+use super::adaptive::{self, InnerStep, Solver};
 use super::controller::PidController;
 use super::discrete_adjoint::record;
 use super::events::Events;
 use super::explicit::{self, Stages};
-use super::integrated::{IntegratedWorkspace, Stepper};
-use super::rhs::{Bound, InputBars, Rhs};
+use super::integrated::{IntegratedWorkspace, OuterStep, Stepper};
+use super::rhs::{Bound, InputBars, Rhs, StepInput};
 use super::tableau::Tableau;
 use crate::Workspace;
 use crate::error::StepError;
 use crate::field::VectorField;
 use crate::layout::Layout;
-use crate::point::Point;
 
 /// Scratch of the backward solve: (x, a, ū, θ̄, t̄) in one vector.
 #[derive(Debug, Workspace)]
@@ -90,17 +89,15 @@ impl<T: Real, F: VectorField<T>> Rhs<T> for AdjointRhs<'_, T, F> {
 
 /// Pulls one outer step back; `controllers` are the forward one and the adjoint's own.
 pub(super) fn solve<T: Real, F: VectorField<T>>(
-    field: &F,
+    outer: &OuterStep<'_, T, F>,
     ws: &mut IntegratedWorkspace<T, F::Workspace>,
     controllers: (&PidController, &PidController),
-    dt: f64,
-    at: Point<'_, T>,
-    time: T,
     next_bar: &[T],
     state_bar: &mut [T],
     bars: &mut InputBars<'_, T>,
 ) -> Result<(), StepError> {
-    let steps = record(field, ws, controllers.0, dt, at, time, usize::MAX)?;
+    let steps = record(outer, ws, controllers.0, usize::MAX)?;
+    let OuterStep { field, at, time, .. } = *outer;
     let n = at.state.len();
     let IntegratedWorkspace {
         field: workspace,
@@ -118,7 +115,7 @@ pub(super) fn solve<T: Real, F: VectorField<T>>(
         unreachable!("allocated with the workspace")
     };
     let mut rhs = AdjointRhs {
-        bound: Bound { field, workspace, params: at.params, control: at.control },
+        bound: outer.bound(workspace),
         end: time,
         n,
         rate: &mut scratch.rate,
@@ -138,8 +135,8 @@ pub(super) fn solve<T: Real, F: VectorField<T>>(
         if event {
             // The state before the correction, and the adjoint pulled back through it.
             let state_before = &kept[i * n..(i + 1) * n];
-            let start = time + T::lit(start);
-            explicit::step(tableau, &mut rhs.bound, stages, start, size, state_before, next, false);
+            let from = StepInput { time: time + T::lit(start), h: size, state: state_before };
+            explicit::step(tableau, &mut rhs.bound, stages, from, next, false);
             let pair = (sides_of(i), sides_of(i + 1));
             events.cross_vjp(&mut rhs.bound, end, next, pair, &mut y[n..2 * n], bars);
             rhs.bound.freeze(Some(sides_of(i)));
@@ -152,18 +149,14 @@ pub(super) fn solve<T: Real, F: VectorField<T>>(
         }
         // x is anchored at the stored state; solve back over the step.
         rhs.end = end;
-        adaptive::solve(
+        let solver = Solver {
             tableau,
-            controllers.1,
-            &mut rhs,
-            &mut scratch.stages,
-            &mut no_events,
-            T::zero(),
-            size,
-            y,
-            &mut scratch.next,
-            |_, _, _| {},
-        )?;
+            controller: controllers.1,
+            stages: &mut scratch.stages,
+            events: &mut no_events,
+            next: &mut scratch.next,
+        };
+        adaptive::solve(solver, &mut rhs, (T::zero(), size), y, |_, _, _| {})?;
     }
     rhs.bound.freeze(None);
     let integrals = &y[2 * n..];

@@ -2,110 +2,51 @@
 
 use pullback_math::Real;
 
-use super::adaptive::InnerStep;
+use super::adaptive::{self, InnerStep};
 use super::controller::PidController;
 use super::events::Events;
-use super::integrated::{IntegratedWorkspace, Stepper};
-use super::rhs::{Bound, InputBars, Rhs};
+use super::integrated::{IntegratedWorkspace, OuterStep, Stepper};
+use super::rhs::{Bound, InputBars, Rhs, StepInput};
 use crate::checkpoint::{Chain, Plan, Reversal, Schedule};
 use crate::error::StepError;
 use crate::field::VectorField;
-use crate::point::Point;
-
-/// Equal substeps: all inner states are kept.
-pub(super) fn fixed<T: Real, F: VectorField<T>>(
-    field: &F,
-    ws: &mut IntegratedWorkspace<T, F::Workspace>,
-    dt: f64,
-    substeps: usize,
-    at: Point<'_, T>,
-    time: T,
-    next_bar: &[T],
-    state_bar: &mut [T],
-    bars: &mut InputBars<'_, T>,
-) {
-    let mut bound = Bound { field, workspace: &mut ws.field, params: at.params, control: at.control };
-    if substeps == 1 {
-        ws.stepper.step_vjp(&mut bound, time, dt, at.state, next_bar, state_bar, bars);
-        return;
-    }
-    let n = at.state.len();
-    let h = dt / substeps as f64;
-    let start = |i: usize| time + T::lit(i as f64 * h);
-
-    // kept[i − 1] is the state before substep i; substep 0 starts from `at.state`.
-    for i in 0..substeps - 1 {
-        let (done, todo) = ws.kept.split_at_mut(i * n);
-        let from = if i == 0 { at.state } else { &done[(i - 1) * n..] };
-        ws.stepper.step(&mut bound, start(i), h, from, &mut todo[..n]);
-    }
-    ws.next_bar.copy_from_slice(next_bar);
-    for i in (1..substeps).rev() {
-        ws.state_bar.fill(T::zero());
-        let from = &ws.kept[(i - 1) * n..i * n];
-        ws.stepper.step_vjp(&mut bound, start(i), h, from, &ws.next_bar, &mut ws.state_bar, bars);
-        std::mem::swap(&mut ws.next_bar, &mut ws.state_bar);
-    }
-    ws.stepper.step_vjp(&mut bound, time, h, at.state, &ws.next_bar, state_bar, bars);
-}
 
 /// Solves forward again and leaves the accepted steps and the first `limit` states in the workspace; returns
 /// the number of steps.
 pub(super) fn record<T: Real, F: VectorField<T>>(
-    field: &F,
+    outer: &OuterStep<'_, T, F>,
     ws: &mut IntegratedWorkspace<T, F::Workspace>,
     controller: &PidController,
-    dt: f64,
-    at: Point<'_, T>,
-    time: T,
     limit: usize,
 ) -> Result<usize, StepError> {
-    let Stepper::RungeKutta { stages, tableau } = &mut ws.stepper else {
-        unreachable!("checked when the integrator was built")
-    };
-    let mut bound = Bound { field, workspace: &mut ws.field, params: at.params, control: at.control };
-    ws.current.copy_from_slice(at.state);
     ws.inner.clear();
     ws.kept.clear();
     ws.sides.clear();
-    let (inner, kept, sides) = (&mut ws.inner, &mut ws.kept, &mut ws.sides);
-    super::adaptive::solve(
-        tableau,
-        controller,
-        &mut bound,
-        stages,
-        &mut ws.events,
-        time,
-        dt,
-        &mut ws.current,
-        &mut ws.next,
-        |state, step, now| {
-            inner.push(step);
-            sides.extend_from_slice(now);
-            if inner.len() <= limit {
-                kept.extend_from_slice(state);
-            }
-        },
-    )?;
+    let IntegratedWorkspace { field, stepper, current, next, inner, kept, sides, events, .. } = &mut *ws;
+    current.copy_from_slice(outer.at.state);
+    let solver = stepper.solver(controller, events, next);
+    adaptive::solve(solver, &mut outer.bound(field), (outer.time, outer.dt), current, |state, step, now| {
+        inner.push(step);
+        sides.extend_from_slice(now);
+        if inner.len() <= limit {
+            kept.extend_from_slice(state);
+        }
+    })?;
     ws.sides.extend_from_slice(ws.events.sides());
     Ok(ws.inner.len())
 }
 
 /// Adaptive steps: through the accepted ones, with at most `checkpoints` states kept.
-pub(super) fn adaptive<T: Real, F: VectorField<T>>(
-    field: &F,
+pub(super) fn solve<T: Real, F: VectorField<T>>(
+    outer: &OuterStep<'_, T, F>,
     ws: &mut IntegratedWorkspace<T, F::Workspace>,
-    controller: &PidController,
-    checkpoints: usize,
-    dt: f64,
-    at: Point<'_, T>,
-    time: T,
+    (controller, checkpoints): (&PidController, usize),
     next_bar: &[T],
     state_bar: &mut [T],
     bars: &mut InputBars<'_, T>,
 ) -> Result<(), StepError> {
-    let steps = record(field, ws, controller, dt, at, time, checkpoints)?;
-    let n = at.state.len();
+    let steps = record(outer, ws, controller, checkpoints)?;
+    let n = outer.at.state.len();
     ws.next_bar.copy_from_slice(next_bar);
     let IntegratedWorkspace {
         field: workspace,
@@ -120,9 +61,9 @@ pub(super) fn adaptive<T: Real, F: VectorField<T>>(
         ..
     } = ws;
     let mut chain = InnerChain {
-        bound: Bound { field, workspace, params: at.params, control: at.control },
+        bound: outer.bound(workspace),
         stepper,
-        start: time,
+        start: outer.time,
         steps: inner,
         sides,
         events,
@@ -140,7 +81,7 @@ pub(super) fn adaptive<T: Real, F: VectorField<T>>(
         let plan = Plan::new(Schedule::Revolve { slots: checkpoints }, steps)
             .unwrap_or_else(|_| unreachable!("at least one checkpoint"));
         let mut reversal = Reversal::new(plan, n, T::zero());
-        reversal.forward(&mut chain, at.state)?;
+        reversal.forward(&mut chain, outer.at.state)?;
         reversal.backward(&mut chain)?;
     }
     chain.bound.freeze(None);
@@ -186,7 +127,7 @@ impl<T: Real, F: VectorField<T>> Chain<T> for InnerChain<'_, '_, T, F> {
     fn forward(&mut self, i: usize, x: &[T], next: &mut [T]) -> Result<(), StepError> {
         let InnerStep { size, event, .. } = self.steps[i];
         let time = self.enter(i);
-        self.stepper.step(&mut self.bound, time, size, x, next);
+        self.stepper.step(&mut self.bound, StepInput { time, h: size, state: x }, next);
         if event {
             let sides = (self.sides(i), self.sides(i + 1));
             self.events.replay(&mut self.bound, time + T::lit(size), sides, next);
@@ -196,16 +137,15 @@ impl<T: Real, F: VectorField<T>> Chain<T> for InnerChain<'_, '_, T, F> {
 
     fn backward(&mut self, i: usize, x: &[T]) -> Result<(), StepError> {
         let InnerStep { size, event, .. } = self.steps[i];
-        let time = self.enter(i);
+        let from = StepInput { time: self.enter(i), h: size, state: x };
         if event {
-            self.stepper.step(&mut self.bound, time, size, x, self.end);
+            self.stepper.step(&mut self.bound, from, self.end);
             let sides = (self.sides(i), self.sides(i + 1));
-            let end = time + T::lit(size);
-            self.events.cross_vjp(&mut self.bound, end, self.end, sides, self.next_bar, self.bars);
+            self.events.cross_vjp(&mut self.bound, from.end(), self.end, sides, self.next_bar, self.bars);
             self.bound.freeze(Some(sides.0));
         }
         self.state_bar.fill(T::zero());
-        self.stepper.step_vjp(&mut self.bound, time, size, x, self.next_bar, self.state_bar, self.bars);
+        self.stepper.step_vjp(&mut self.bound, from, self.next_bar, self.state_bar, self.bars);
         std::mem::swap(self.next_bar, self.state_bar);
         Ok(())
     }

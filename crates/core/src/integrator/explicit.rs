@@ -2,7 +2,7 @@
 
 use pullback_math::Real;
 
-use super::rhs::{Bound, InputBars, Rhs};
+use super::rhs::{Bound, InputBars, Rhs, StepInput};
 use super::tableau::Tableau;
 use crate::Workspace;
 use crate::field::VectorField;
@@ -50,14 +50,13 @@ impl<T: Real> Stages<T> {
     }
 }
 
-/// Evaluates stages `from..to` of a step from `state`.
+/// Evaluates a range of stages of a step.
 #[inline]
 fn evaluate_stages<T: Real>(
     tableau: &Tableau,
     rhs: &mut impl Rhs<T>,
     stages: &mut Stages<T>,
-    (time, h): (T, f64),
-    state: &[T],
+    StepInput { time, h, state }: StepInput<'_, T>,
     range: std::ops::Range<usize>,
 ) {
     let (n, m) = (stages.n, stages.m);
@@ -111,19 +110,17 @@ pub(super) fn step<T: Real>(
     tableau: &Tableau,
     rhs: &mut impl Rhs<T>,
     stages: &mut Stages<T>,
-    time: T,
-    h: f64,
-    state: &[T],
+    from: StepInput<'_, T>,
     next: &mut [T],
     first_ready: bool,
 ) {
     // A first-same-as-last stage is evaluated by the caller who needs it.
     let (s, used) = (tableau.stages(), tableau.stages_of_result());
-    evaluate_stages(tableau, rhs, stages, (time, h), state, usize::from(first_ready)..used);
+    evaluate_stages(tableau, rhs, stages, from, usize::from(first_ready)..used);
     let m = stages.m;
     let (_, result) = stages.increments.split_at_mut(s * m);
     combine(&tableau.b[..used], &stages.rates, result);
-    rhs.advance(state, result, T::lit(h), next);
+    rhs.advance(from.state, result, T::lit(from.h), next);
 }
 
 /// Evaluates the last stage of a first-same-as-last method at the result.
@@ -131,16 +128,15 @@ pub(super) fn last_stage<T: Real>(
     tableau: &Tableau,
     rhs: &mut impl Rhs<T>,
     stages: &mut Stages<T>,
-    time: T,
-    h: f64,
+    from: StepInput<'_, T>,
     next: &[T],
 ) {
     let (last, m) = (tableau.stages() - 1, stages.m);
     let rate = &mut stages.rates[last * m..];
-    rhs.eval(time + T::lit(h), next, rate);
+    rhs.eval(from.end(), next, rate);
     if !rhs.flat() {
         stages.raw_rates[last * m..].copy_from_slice(rate);
-        rhs.dexp_inverse(&stages.increments[(last + 1) * m..], T::lit(h), rate);
+        rhs.dexp_inverse(&stages.increments[(last + 1) * m..], T::lit(from.h), rate);
     }
 }
 
@@ -158,8 +154,7 @@ pub(super) fn reuse_last_stage<T: Real>(stages: &mut Stages<T>) {
 pub(super) fn error_norm<T: Real>(
     weights: &[f64],
     stages: &mut Stages<T>,
-    h: f64,
-    state: &[T],
+    StepInput { h, state, .. }: StepInput<'_, T>,
     next: &[T],
     (absolute, relative): (f64, f64),
 ) -> f64 {
@@ -183,19 +178,18 @@ pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
     tableau: &Tableau,
     bound: &mut Bound<'_, T, F>,
     stages: &mut Stages<T>,
-    time: T,
-    h: f64,
-    state: &[T],
+    from: StepInput<'_, T>,
     next_bar: &[T],
     state_bar: &mut [T],
     bars: &mut InputBars<'_, T>,
 ) {
+    let StepInput { time, h, state } = from;
     let (n, m) = (stages.n, stages.m);
     let (s, used) = (tableau.stages(), tableau.stages_of_result());
 
     // Stage states again; the last rate only where advance needs the result's increment.
     let last_rate = if bound.field.flat() { used - 1 } else { used };
-    evaluate_stages(tableau, bound, stages, (time, h), state, 0..last_rate);
+    evaluate_stages(tableau, bound, stages, from, 0..last_rate);
     if last_rate < used && used > 1 {
         let i = used - 1;
         let increment = &mut stages.increments[i * m..(i + 1) * m];

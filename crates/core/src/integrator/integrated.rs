@@ -2,12 +2,13 @@
 
 use pullback_math::Real;
 
-use super::adaptive::InnerStep;
+use super::adaptive::{InnerStep, Solver};
 use super::continuous_adjoint::{self, AdjointScratch};
+use super::controller::PidController;
 use super::discrete_adjoint;
 use super::events::Events;
 use super::explicit::{self, Stages};
-use super::rhs::{Bound, InputBars};
+use super::rhs::{Bound, InputBars, StepInput};
 use super::semi_implicit_euler::{self as euler, Scratch};
 use super::{Adjoint, Integrator, StepControl, adaptive};
 use crate::Workspace;
@@ -109,24 +110,36 @@ impl<F> Described for Integrated<F> {
 }
 
 impl<T: Real> Stepper<T> {
-    /// One inner step of `h` seconds.
+    /// One inner step.
     #[inline]
     pub fn step<F: VectorField<T>>(
         &mut self,
         bound: &mut Bound<'_, T, F>,
-        time: T,
-        h: f64,
-        state: &[T],
+        from: StepInput<'_, T>,
         next: &mut [T],
     ) {
         match self {
             Stepper::Euler { scratch, velocities } => {
-                euler::step(bound, scratch, *velocities, time, h, state, next);
+                euler::step(bound, scratch, *velocities, from, next);
             }
             Stepper::RungeKutta { stages, tableau } => {
-                explicit::step(tableau, bound, stages, time, h, state, next, false);
+                explicit::step(tableau, bound, stages, from, next, false);
             }
         }
+    }
+
+    /// The method as a solver with step size control; it has an error estimate, as
+    /// [`Integrator::check`] saw.
+    pub fn solver<'a>(
+        &'a mut self,
+        controller: &'a PidController,
+        events: &'a mut Events<T>,
+        next: &'a mut [T],
+    ) -> Solver<'a, T> {
+        let Stepper::RungeKutta { stages, tableau } = self else {
+            unreachable!("checked when the integrator was built")
+        };
+        Solver { tableau, controller, stages, events, next }
     }
 
     /// The pullback of [`Stepper::step`]: *adds* to `state_bar` and `bars`.
@@ -134,19 +147,17 @@ impl<T: Real> Stepper<T> {
     pub fn step_vjp<F: VectorField<T>>(
         &mut self,
         bound: &mut Bound<'_, T, F>,
-        time: T,
-        h: f64,
-        state: &[T],
+        from: StepInput<'_, T>,
         next_bar: &[T],
         state_bar: &mut [T],
         bars: &mut InputBars<'_, T>,
     ) {
         match self {
             Stepper::Euler { scratch, velocities } => {
-                euler::step_vjp(bound, scratch, *velocities, time, h, state, next_bar, state_bar, bars);
+                euler::step_vjp(bound, scratch, *velocities, from, next_bar, state_bar, bars);
             }
             Stepper::RungeKutta { stages, tableau } => {
-                explicit::step_vjp(tableau, bound, stages, time, h, state, next_bar, state_bar, bars);
+                explicit::step_vjp(tableau, bound, stages, from, next_bar, state_bar, bars);
             }
         }
     }
@@ -168,9 +179,9 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
                 Stepper::Euler { scratch: Scratch::new(m), velocities }
             }
         };
-        let (kept, guards) = match self.integrator.control {
-            StepControl::Fixed { substeps } => (zeros((substeps - 1) * n), 0),
-            StepControl::Adaptive(_) => (Vec::new(), self.field.guards()),
+        let guards = match self.integrator.control {
+            StepControl::Fixed => 0,
+            StepControl::Adaptive(_) => self.field.guards(),
         };
         let adjoint = match (self.integrator.adjoint, self.integrator.method.tableau()) {
             (Adjoint::Continuous(_), Some(tableau)) => Some(AdjointScratch::new(tableau, &self.layout, n)),
@@ -182,7 +193,7 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
             current: zeros(n),
             next: zeros(n),
             inner: Vec::new(),
-            kept,
+            kept: Vec::new(),
             sides: Vec::new(),
             events: Events::new(guards, n, m, self.layout.control.len(), self.layout.params.len()),
             next_bar: zeros(n),
@@ -193,48 +204,25 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
 
     #[inline]
     fn step(&self, ws: &mut Self::Workspace, at: Point<'_, T>, next: &mut [T]) -> Result<Info, StepError> {
-        let Point { params, state, control } = at;
         let n = self.field.layout().state.len();
-        let time = self.time_of(state);
-        let mut bound = Bound { field: &self.field, workspace: &mut ws.field, params, control };
-        let info = match self.integrator.control {
-            StepControl::Fixed { substeps: 1 } => {
-                ws.stepper.step(&mut bound, time, self.dt, &state[..n], &mut next[..n]);
+        let outer = self.outer_step(at);
+        let IntegratedWorkspace { field, stepper, current, next: scratch, events, .. } = ws;
+        let info = match &self.integrator.control {
+            StepControl::Fixed => {
+                stepper.step(&mut outer.bound(field), outer.whole(), &mut next[..n]);
                 Info::ONE
             }
-            StepControl::Fixed { substeps } => {
-                let h = self.dt / substeps as f64;
-                ws.current.copy_from_slice(&state[..n]);
-                for i in 0..substeps {
-                    ws.stepper.step(&mut bound, time + T::lit(i as f64 * h), h, &ws.current, &mut ws.next);
-                    std::mem::swap(&mut ws.current, &mut ws.next);
-                }
-                next[..n].copy_from_slice(&ws.current);
-                Info { accepted: substeps, rejected: 0 }
-            }
             StepControl::Adaptive(controller) => {
-                let Stepper::RungeKutta { stages, tableau } = &mut ws.stepper else {
-                    unreachable!("checked when the integrator was built")
-                };
-                ws.current.copy_from_slice(&state[..n]);
-                let info = adaptive::solve(
-                    tableau,
-                    &controller,
-                    &mut bound,
-                    stages,
-                    &mut ws.events,
-                    time,
-                    self.dt,
-                    &mut ws.current,
-                    &mut ws.next,
-                    |_, _, _| {},
-                )?;
-                next[..n].copy_from_slice(&ws.current);
+                current.copy_from_slice(outer.at.state);
+                let solver = stepper.solver(controller, events, scratch);
+                let span = (outer.time, self.dt);
+                let info = adaptive::solve(solver, &mut outer.bound(field), span, current, |_, _, _| {})?;
+                next[..n].copy_from_slice(current);
                 info
             }
         };
         if self.field.time_dependent() {
-            next[n] = time + T::lit(self.dt);
+            next[n] = outer.time + T::lit(self.dt);
         }
         Ok(info)
     }
@@ -248,52 +236,24 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
         bars: Bars<'_, T>,
     ) -> Result<(), StepError> {
         let n = self.field.layout().state.len();
-        let time = self.time_of(at.state);
+        let outer = self.outer_step(at);
         let mut time_bar = T::zero();
         let Bars { params, state: state_bar, control } = bars;
         let mut bars = InputBars { params, control, time: &mut time_bar };
-        let at = at.with_state(&at.state[..n]);
         let (next_bar_x, state_bar_x) = (&next_bar[..n], &mut state_bar[..n]);
-        match (self.integrator.control, self.integrator.adjoint) {
-            (StepControl::Fixed { substeps }, _) => {
-                discrete_adjoint::fixed(
-                    &self.field,
-                    ws,
-                    self.dt,
-                    substeps,
-                    at,
-                    time,
-                    next_bar_x,
-                    state_bar_x,
-                    &mut bars,
-                );
+        match (&self.integrator.control, &self.integrator.adjoint) {
+            (StepControl::Fixed, _) => {
+                let IntegratedWorkspace { field, stepper, .. } = ws;
+                let mut bound = outer.bound(field);
+                stepper.step_vjp(&mut bound, outer.whole(), next_bar_x, state_bar_x, &mut bars);
             }
             (StepControl::Adaptive(controller), Adjoint::Discrete { checkpoints }) => {
-                discrete_adjoint::adaptive(
-                    &self.field,
-                    ws,
-                    &controller,
-                    checkpoints,
-                    self.dt,
-                    at,
-                    time,
-                    next_bar_x,
-                    state_bar_x,
-                    &mut bars,
-                )?;
+                let how = (controller, *checkpoints);
+                discrete_adjoint::solve(&outer, ws, how, next_bar_x, state_bar_x, &mut bars)?;
             }
             (StepControl::Adaptive(controller), Adjoint::Continuous(adjoint_controller)) => {
-                continuous_adjoint::solve(
-                    &self.field,
-                    ws,
-                    (&controller, &adjoint_controller),
-                    self.dt,
-                    at,
-                    time,
-                    next_bar_x,
-                    state_bar_x,
-                    &mut bars,
-                )?;
+                let how = (controller, adjoint_controller);
+                continuous_adjoint::solve(&outer, ws, how, next_bar_x, state_bar_x, &mut bars)?;
             }
         }
         if self.field.time_dependent() {
@@ -303,9 +263,39 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
     }
 }
 
+/// One outer step: the field, where it starts, and how long it is.
+pub(super) struct OuterStep<'a, T, F> {
+    pub field: &'a F,
+    /// Parameters, control, and the state without its time.
+    pub at: Point<'a, T>,
+    /// The time that the state carries; zero for autonomous fields.
+    pub time: T,
+    pub dt: f64,
+}
+
+impl<'a, T: Real, F: VectorField<T>> OuterStep<'a, T, F> {
+    /// The field at the parameters and the control of the step.
+    #[inline(always)]
+    pub fn bound<'w>(&self, workspace: &'w mut F::Workspace) -> Bound<'w, T, F>
+    where
+        'a: 'w,
+    {
+        let Point { params, control, .. } = self.at;
+        Bound { field: self.field, workspace, params, control }
+    }
+
+    /// The whole of it as a step of the method.
+    #[inline(always)]
+    fn whole(&self) -> StepInput<'a, T> {
+        StepInput { time: self.time, h: self.dt, state: self.at.state }
+    }
+}
+
 impl<F: FieldShape> Integrated<F> {
-    /// The time that a state carries; zero for autonomous fields.
-    fn time_of<T: Real>(&self, state: &[T]) -> T {
-        if self.field.time_dependent() { state[self.field.layout().state.len()] } else { T::zero() }
+    #[inline(always)]
+    fn outer_step<'a, T: Real>(&'a self, at: Point<'a, T>) -> OuterStep<'a, T, F> {
+        let n = self.field.layout().state.len();
+        let time = if self.field.time_dependent() { at.state[n] } else { T::zero() };
+        OuterStep { field: &self.field, at: at.with_state(&at.state[..n]), time, dt: self.dt }
     }
 }

@@ -87,11 +87,8 @@ pub const METHODS: Registry<Method> = Registry::new(
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepControl {
-    /// Into equal parts.
-    Fixed {
-        /// How many.
-        substeps: usize,
-    },
+    /// One step of the method; a [`Rollout`](crate::Rollout) may take several under one control.
+    Fixed,
     /// By error estimates.
     Adaptive(PidController),
 }
@@ -124,11 +121,7 @@ pub struct Integrator {
 impl Integrator {
     /// One step of `method` per outer step, discrete adjoint.
     pub fn fixed(method: Method) -> Self {
-        Integrator {
-            method,
-            control: StepControl::Fixed { substeps: 1 },
-            adjoint: Adjoint::Discrete { checkpoints: 4096 },
-        }
+        Integrator { method, control: StepControl::Fixed, adjoint: Adjoint::Discrete { checkpoints: 4096 } }
     }
     /// `method` with error control, discrete adjoint through the accepted steps.
     pub fn adaptive(method: Method, controller: PidController) -> Self {
@@ -146,7 +139,6 @@ impl Integrator {
         }
         let estimates_error = self.method.tableau().is_some_and(|t| t.error.is_some());
         match (self.control, self.adjoint) {
-            (StepControl::Fixed { substeps: 0 }, _) => Err(ConfigError::new("substeps must be at least 1")),
             (_, Adjoint::Discrete { checkpoints: 0 }) => {
                 Err(ConfigError::new("the discrete adjoint needs at least 1 checkpoint"))
             }
@@ -154,7 +146,7 @@ impl Integrator {
                 "{:?} has no error estimate for adaptive steps: use Tsit5 or Dopri5",
                 self.method
             ))),
-            (StepControl::Fixed { .. }, Adjoint::Continuous(_)) => Err(ConfigError::new(
+            (StepControl::Fixed, Adjoint::Continuous(_)) => Err(ConfigError::new(
                 "the continuous adjoint belongs to an adaptive solve: use StepControl::Adaptive, or Adjoint::Discrete",
             )),
             _ => Ok(()),

@@ -6,6 +6,22 @@ use super::events::Events;
 use crate::field::VectorField;
 use crate::point::{Bars, Point};
 
+/// A step of a method: it starts at a time from a state, and lasts h seconds.
+#[derive(Clone, Copy)]
+pub(super) struct StepInput<'a, T> {
+    pub time: T,
+    pub h: f64,
+    pub state: &'a [T],
+}
+
+impl<T: Real> StepInput<'_, T> {
+    /// The time at its end.
+    #[inline(always)]
+    pub fn end(&self) -> T {
+        self.time + T::lit(self.h)
+    }
+}
+
 /// ẋ = f(t, x) with everything else fixed.
 pub(super) trait Rhs<T> {
     fn eval(&mut self, time: T, state: &[T], rate: &mut [T]);

@@ -2,7 +2,7 @@
 
 use pullback_math::Real;
 
-use super::rhs::{Bound, InputBars, Rhs};
+use super::rhs::{Bound, InputBars, Rhs, StepInput};
 use crate::Workspace;
 use crate::field::VectorField;
 
@@ -25,9 +25,7 @@ pub(super) fn step<T: Real, F: VectorField<T>>(
     bound: &mut Bound<'_, T, F>,
     scratch: &mut Scratch<T>,
     velocities: usize,
-    time: T,
-    h: f64,
-    state: &[T],
+    StepInput { time, h, state }: StepInput<'_, T>,
     next: &mut [T],
 ) {
     bound.eval(time, state, &mut scratch.rate);
@@ -41,9 +39,7 @@ pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
     bound: &mut Bound<'_, T, F>,
     scratch: &mut Scratch<T>,
     velocities: usize,
-    time: T,
-    h: f64,
-    state: &[T],
+    StepInput { time, h, state }: StepInput<'_, T>,
     next_bar: &[T],
     state_bar: &mut [T],
     bars: &mut InputBars<'_, T>,

@@ -7,10 +7,6 @@ use pullback_core::rollout::{FinalState, Inputs, Sample};
 use pullback_core::step_check::{check_rollout, check_step};
 use pullback_core::{Described, Point, Rollout, Schedule};
 
-fn fixed(method: Method, substeps: usize) -> Integrator {
-    Integrator { control: StepControl::Fixed { substeps }, ..Integrator::fixed(method) }
-}
-
 fn system(dt: f64, integrator: Integrator) -> Integrated<Duffing> {
     Integrated::new(Duffing::new(), dt, integrator).unwrap()
 }
@@ -50,19 +46,11 @@ fn fixed_steps_converge_at_their_order() {
         [(Method::SemiImplicitEuler, 1.0), (Method::Rk4, 4.0), (Method::Tsit5, 5.0), (Method::Dopri5, 5.0)]
     {
         let error = |division| {
-            let points = trajectory(division, fixed(method, 1));
+            let points = trajectory(division, Integrator::fixed(method));
             points.iter().zip(&exact).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
         };
         let seen = f64::log2(error(2) / error(8)) / 2.0;
         assert!((seen - order).abs() < 0.3, "{method:?}: order {seen:.2}, expected {order}");
-    }
-}
-
-#[test]
-fn substeps_are_smaller_steps() {
-    for method in [Method::SemiImplicitEuler, Method::Rk4] {
-        let (a, b) = (final_x(0.1, fixed(method, 4)), final_x(0.025, fixed(method, 1)));
-        assert!((a - b).abs() < 1e-13, "{method:?}: {a} against {b}");
     }
 }
 
@@ -82,12 +70,10 @@ fn adaptive_error_follows_the_tolerance() {
 fn every_integrator_has_the_exact_discrete_pullback() {
     let pid = PidController::new(1e-6);
     let integrators = [
-        fixed(Method::SemiImplicitEuler, 1),
-        fixed(Method::SemiImplicitEuler, 3),
-        fixed(Method::Rk4, 1),
-        fixed(Method::Rk4, 4),
-        fixed(Method::Tsit5, 2),
-        fixed(Method::Dopri5, 1),
+        Integrator::fixed(Method::SemiImplicitEuler),
+        Integrator::fixed(Method::Rk4),
+        Integrator::fixed(Method::Tsit5),
+        Integrator::fixed(Method::Dopri5),
         Integrator::adaptive(Method::Tsit5, pid),
         Integrator::adaptive(Method::Dopri5, pid.gains(0.2, 0.4, 0.1)),
         Integrator {
@@ -113,7 +99,7 @@ fn every_integrator_has_the_exact_discrete_pullback() {
 
 #[test]
 fn rollouts_have_the_exact_pullback_under_every_schedule() {
-    let system = system(0.05, fixed(Method::Rk4, 1));
+    let system = system(0.05, Integrator::fixed(Method::Rk4));
     let steps = 12;
     let inputs = Inputs::<f64>::defaults(&system, steps);
     let loss = FinalState { weights: vec![1.0, -0.5, 0.0] };
@@ -162,12 +148,11 @@ fn choices_that_do_not_fit_are_refused() {
         assert!(message.contains(why), "{message}");
     };
     refuse(Integrator::adaptive(Method::Rk4, pid), "no error estimate");
-    refuse(fixed(Method::Rk4, 0), "at least 1");
     refuse(
-        Integrator { adjoint: Adjoint::Continuous(pid), ..fixed(Method::Tsit5, 1) },
+        Integrator { adjoint: Adjoint::Continuous(pid), ..Integrator::fixed(Method::Tsit5) },
         "belongs to an adaptive solve",
     );
-    assert!(Integrated::new(Duffing::new(), -0.1, fixed(Method::Rk4, 1)).is_err());
+    assert!(Integrated::new(Duffing::new(), -0.1, Integrator::fixed(Method::Rk4)).is_err());
 }
 
 #[test]
@@ -184,6 +169,6 @@ fn an_impossible_tolerance_is_an_error_with_a_remedy() {
 
 #[test]
 fn time_is_part_of_the_state() {
-    let system = system(0.1, fixed(Method::Rk4, 1));
+    let system = system(0.1, Integrator::fixed(Method::Rk4));
     assert_eq!(system.layout().state.entry_names(), ["x", "v", "time"]);
 }

@@ -6,6 +6,7 @@
 //! from the narrow phase, with particles as points, a pack at a time, and pull back to particles, to sizes
 //! and places of geoms, and through the robot's kinematics to joint coordinates.
 
+use pullback_articulated::contact::MotionBars;
 use pullback_articulated::geom_lanes::{GeomLanes, GeomLanesBar, PointContacts};
 use pullback_articulated::{ArticulatedWorkspace, Model};
 use pullback_collision::{Contact, MAX_CONTACTS};
@@ -304,7 +305,8 @@ pub fn contact_distance_vjp<T: Scalar>(
     }
     let ContactScratch { robot, state, state_bar, velocity_bars, wrenches, .. } = scratch;
     state_bar.fill(T::zero());
-    mpm.robot().motion_vjp(robot, params, state, velocity_bars, wrenches, state_bar, params_bar);
+    let bars = MotionBars { velocities: velocity_bars, wrenches, params: params_bar };
+    mpm.robot().motion_vjp(robot, params, state, bars, state_bar);
     for (bar, x) in q_bar.iter_mut().zip(state_bar.iter()) {
         *bar += *x;
     }

@@ -174,9 +174,9 @@ fn mass_and_momentum_are_kept_to_round_off() {
 /// threads nor asking for gradients changes a bit.
 #[test]
 fn batches_do_not_depend_on_threads() {
+    use pullback_core::Batch;
     use pullback_core::batch::{BatchGradients, BatchInputs};
     use pullback_core::random::Random;
-    use pullback_core::{Batch, Repeated};
     let mpm = scene(
         Material::VonMises(Elastoplastic { young: 5e3, poisson: 0.2, yield_stress: 50.0 }),
         collider(Shape::Sphere { radius: 0.08 }),
@@ -190,7 +190,7 @@ fn batches_do_not_depend_on_threads() {
     let inputs = BatchInputs { states: &states, controls: &controls, params: &params };
     let loss = FinalState { weights: vec![1.0; n] };
     let run = |threads: usize| {
-        let rollout = Rollout::new(Repeated::new(&mpm, 10).unwrap(), frames, Schedule::StoreAll).unwrap();
+        let rollout = Rollout::new(&mpm, frames, Schedule::Every(10)).unwrap().with_substeps(10).unwrap();
         let mut batch = Batch::<_, f64>::new(rollout, envs, threads).unwrap();
         let before = batch.simulate(inputs).unwrap();
         let mut gradients = BatchGradients::default();

@@ -12,7 +12,7 @@ mod attach;
 mod touch;
 mod workspace;
 
-use pullback_articulated::contact::pose_wrench;
+use pullback_articulated::contact::{MotionBars, pose_wrench};
 use pullback_articulated::rnea::Push;
 use pullback_articulated::{Articulated, Model};
 use pullback_core::layout::{Layout, Slice};
@@ -457,15 +457,8 @@ impl<T: Real> VectorField<T> for World {
             bars.params[index.attachment_stiffness.clone()][i] += ke_bar;
             bars.params[index.attachment_damping.clone()][i] += kd_bar;
         }
-        self.robot.motion_vjp(
-            robot,
-            params,
-            robot_state,
-            velocity_bars,
-            wrenches,
-            robot_state_bar,
-            params_bar,
-        );
+        let bars = MotionBars { velocities: velocity_bars, wrenches, params: params_bar };
+        self.robot.motion_vjp(robot, params, robot_state, bars, robot_state_bar);
 
         // Elements.
         let mut wind_bar = Vec3::zero();

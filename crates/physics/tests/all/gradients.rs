@@ -2,7 +2,7 @@
 //! contact.
 
 use pullback_core::gradcheck::{Options, Verdict};
-use pullback_core::integrator::{Integrated, Integrator, Method, PidController, StepControl};
+use pullback_core::integrator::{Integrated, Integrator, Method, PidController};
 use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout, check_step};
@@ -107,13 +107,9 @@ where
     F: FieldShape + VectorField<f64> + VectorField<Dual<f64>> + Clone,
 {
     let adaptive = |method| Integrator::adaptive(method, PidController::new(1e-8));
-    let substeps =
-        |method| Integrator { control: StepControl::Fixed { substeps: 3 }, ..Integrator::fixed(method) };
     let integrators = [
         (Integrator::fixed(Method::SemiImplicitEuler), 1e-6),
-        (substeps(Method::SemiImplicitEuler), 1e-6),
         (Integrator::fixed(Method::Rk4), 1e-6),
-        (substeps(Method::Rk4), 1e-6),
         (Integrator::fixed(Method::Tsit5), 1e-6),
         (Integrator::fixed(Method::Dopri5), 1e-6),
         // Differences over adaptive steps see the step sizes change, by about the tolerance over the

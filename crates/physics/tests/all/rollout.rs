@@ -1,10 +1,11 @@
 //! Rollouts: the same bits with gradients on or off and under every schedule, memory known beforehand,
 //! divergence named.
 
-use pullback_core::doc_example::falling;
+use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidController, StepControl};
-use pullback_core::rollout::{Framed, Inputs, Loss, Sample};
-use pullback_core::{Described, Repeated, Rollout, Schedule, StepError, System, Workspace};
+use pullback_core::rollout::{Inputs, Loss, Sample};
+use pullback_core::step_check::check_rollout;
+use pullback_core::{Described, Rollout, Schedule, StepError, System, Workspace};
 use pullback_math::{Real, f32x16, f64x8};
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
 use pullback_physics::point_mass::{ContactDamping, ElasticPointMass, PenaltyPointMass};
@@ -41,13 +42,12 @@ impl<T: Real> Loss<T> for Mixed {
     }
 }
 
-fn integrators() -> [Integrator; 6] {
+fn integrators() -> [Integrator; 5] {
     let pid = PidController::new(1e-6);
     let adaptive = Integrator::adaptive(Method::Tsit5, pid);
     [
         Integrator::fixed(Method::SemiImplicitEuler),
         Integrator::fixed(Method::Rk4),
-        Integrator { control: StepControl::Fixed { substeps: 3 }, ..Integrator::fixed(Method::Rk4) },
         adaptive,
         Integrator { adjoint: Adjoint::Discrete { checkpoints: 2 }, ..adaptive },
         Integrator { adjoint: Adjoint::Continuous(pid), ..adaptive },
@@ -178,7 +178,7 @@ fn memory_is_known_before_the_rollout_runs() {
     }
     for integrator in integrators() {
         // Adaptive steps are kept as they come; their number is known only afterwards.
-        let stays = matches!(integrator.control, StepControl::Fixed { .. });
+        let stays = matches!(integrator.control, StepControl::Fixed);
         known::<f64, _>(&double(0.01, integrator), stays);
         known::<f64x8, _>(&double(0.01, integrator), stays);
         known::<f32x16, _>(&Integrated::new(SimplePendulum::default(), 0.01, integrator).unwrap(), stays);
@@ -277,10 +277,45 @@ fn no_steps_is_a_rollout_too() {
     assert!(ws.gradient.params.iter().all(|g| *g == 0.0));
 }
 
-/// A loss at every frame.
-struct Heights;
+/// A control that holds for several steps is the same as that control at each of them, to the last bit,
+/// whatever is kept; its cotangent is the sum of theirs.
+#[test]
+fn substeps_are_steps_under_one_control() {
+    let (steps, substeps) = (6, 4);
+    let system = double(0.01, Integrator::fixed(Method::SemiImplicitEuler));
+    let mut inputs = Inputs::<f64>::defaults(&system, steps);
+    inputs.controls.iter_mut().enumerate().for_each(|(i, u)| *u = 0.3 * i as f64 - 1.0);
+    let controls = inputs.controls.len() / steps;
+    let repeated = inputs.controls.chunks(controls).flat_map(|u| u.repeat(substeps)).collect();
+    let single = Rollout::new(&system, steps * substeps, Schedule::StoreAll).unwrap();
+    let mut expected = single.workspace::<f64>();
+    single.gradient(&mut expected, &Inputs { controls: repeated, ..inputs.clone() }, &EveryFourth).unwrap();
+    let expected = expected.gradient;
+    let held = |step: usize, i: usize| {
+        let of_substep = |substep: usize| expected.control[(step * substeps + substep) * controls + i];
+        (0..substeps).rev().map(of_substep).fold(0.0, |sum, bar| sum + bar)
+    };
+    let control: Vec<f64> =
+        (0..steps).flat_map(|t| (0..controls).map(move |i| (t, i))).map(|(t, i)| held(t, i)).collect();
+    for schedule in SCHEDULES.into_iter().chain([Schedule::Every(substeps)]) {
+        let rollout = Rollout::new(&system, steps, schedule).unwrap().with_substeps(substeps).unwrap();
+        let mut ws = rollout.workspace::<f64>();
+        assert_eq!(rollout.predict_bytes::<f64>(), ws.heap_bytes());
+        assert_eq!(rollout.value(&mut ws, &inputs, &EverySample).unwrap(), expected.loss);
+        rollout.gradient(&mut ws, &inputs, &EverySample).unwrap();
+        assert_eq!(ws.gradient.loss, expected.loss, "{schedule:?}");
+        assert_eq!(ws.gradient.state, expected.state, "{schedule:?}");
+        assert_eq!(ws.gradient.params, expected.params, "{schedule:?}");
+        assert_eq!(ws.gradient.control, control, "{schedule:?}");
+        check_rollout(&rollout, &inputs, &Mixed, &Options::default()).assert_passed();
+    }
+    assert!(single.with_substeps(0).is_err());
+}
 
-impl Loss<f64> for Heights {
+/// Squares of the first angle, weighted by the step.
+struct EverySample;
+
+impl Loss<f64> for EverySample {
     fn value(&self, at: Sample<'_, f64>) -> f64 {
         at.state[0] * at.state[0] * (1.0 + at.step as f64) / at.steps as f64
     }
@@ -289,37 +324,22 @@ impl Loss<f64> for Heights {
     }
 }
 
-/// Frames as steps of a rollout, and single steps with a loss that counts frames, are the same whatever is
-/// kept.
-#[test]
-fn a_loss_over_frames_is_the_same_along_single_steps() {
-    let (frames, times, start) = (6, 4, [3.0, 0.2]);
-    let whole =
-        Rollout::new(Repeated::new(falling(0.01), times).unwrap(), frames, Schedule::StoreAll).unwrap();
-    let mut expected = whole.workspace::<f64>();
-    whole
-        .gradient(
-            &mut expected,
-            &Inputs { state: start.to_vec(), controls: vec![], params: vec![9.81] },
-            &Heights,
-        )
-        .unwrap();
-    let loss = Framed::new(Heights, times).unwrap();
-    for schedule in [Schedule::StoreAll, Schedule::TwoLevel { frame: times, slots: frames }] {
-        let single = Rollout::new(falling(0.01), frames * times, schedule).unwrap();
-        let mut got = single.workspace::<f64>();
-        single
-            .gradient(
-                &mut got,
-                &Inputs { state: start.to_vec(), controls: vec![], params: vec![9.81] },
-                &loss,
-            )
-            .unwrap();
-        assert_eq!(got.gradient, expected.gradient);
-        let value = single
-            .value(&mut got, &Inputs { state: start.to_vec(), controls: vec![], params: vec![9.81] }, &loss)
-            .unwrap();
-        assert_eq!(value, expected.gradient.loss);
+/// The same read at every fourth step.
+struct EveryFourth;
+
+impl EveryFourth {
+    fn sample<'a>(at: Sample<'a, f64>) -> Option<Sample<'a, f64>> {
+        at.step.is_multiple_of(4).then_some(Sample { step: at.step / 4, steps: at.steps / 4, ..at })
     }
-    assert!(Framed::new(Heights, 0).is_err());
+}
+
+impl Loss<f64> for EveryFourth {
+    fn value(&self, at: Sample<'_, f64>) -> f64 {
+        Self::sample(at).map_or(0.0, |at| EverySample.value(at))
+    }
+    fn vjp(&self, at: Sample<'_, f64>, state_bar: &mut [f64], control_bar: &mut [f64]) {
+        if let Some(at) = Self::sample(at) {
+            EverySample.vjp(at, state_bar, control_bar);
+        }
+    }
 }

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use pullback_articulated::{Actuator, ActuatorTarget, Articulated, Joint, JointKind, Model};
-use pullback_core::{ConfigError, Described, VectorField};
+use pullback_core::{ConfigError, Described, Point, VectorField};
 
 use super::ImportOptions;
 use super::joint::is_limited;
@@ -221,7 +221,10 @@ pub(super) fn settle_damping_ratios(model: &mut Model) -> Result<(), ConfigError
     let state = [model.reference_configuration(), vec![0.0; model.nv]].concat();
     let mut ws = VectorField::<f64>::workspace(&robot);
     let controls = vec![0.0; model.actuators.len()];
-    robot.accelerations(&mut ws, &robot.layout().params.defaults(), &state, &controls);
+    robot.accelerations(
+        &mut ws,
+        Point { params: &robot.layout().params.defaults(), state: &state, control: &controls },
+    );
     let mut along = vec![0.0; model.nv];
     for actuator in model.actuators.iter_mut().filter(|a| is_ratio(a)) {
         let ActuatorTarget::Joint(joint) = actuator.target;

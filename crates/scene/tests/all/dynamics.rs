@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pullback_articulated::Articulated;
 use pullback_core::integrator::{Integrated, Integrator, Method};
-use pullback_core::{Described, Inputs, Rollout, Schedule, VectorField};
+use pullback_core::{Described, Inputs, Point, Rollout, Schedule, VectorField};
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use serde_json::Value;
 
@@ -49,7 +49,10 @@ fn mass_matrix_bias_acceleration_poses_and_energies_are_mujocos() {
         for state in golden["states"].as_array().unwrap() {
             let x = [numbers(&state["qpos"]), numbers(&state["qvel"])].concat();
             let mut ws = VectorField::<f64>::workspace(&robot);
-            robot.accelerations(&mut ws, &params, &x, &numbers(&state["ctrl"]));
+            robot.accelerations(
+                &mut ws,
+                Point { params: &params, state: &x, control: &numbers(&state["ctrl"]) },
+            );
             let (n, dense) = (robot.model().nv, ws.mass.dense(robot.tree()));
             let entries = (0..n).flat_map(|i| (0..=i).map(move |j| (i, j)));
             let lower: Vec<f64> = entries.map(|(i, j)| dense[i * n + j]).collect();

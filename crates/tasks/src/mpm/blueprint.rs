@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use pullback_core::{ConfigError, Repeated};
+use pullback_core::ConfigError;
 use pullback_math::Vec3;
 use pullback_physics::articulated::Model;
 use pullback_physics::mpm::{ActuatedMpm, Floor, Grid, Mpm, Particles, Rolling, Transmission};
@@ -81,11 +81,6 @@ impl Blueprint {
         let Tools { model, transmissions, rolling, start } = &self.tools;
         let mpm = Mpm::new(self.grid, self.particles.clone(), model.clone(), self.dt)?;
         ActuatedMpm::new(mpm, transmissions, rolling.as_ref(), start)
-    }
-
-    /// The system whose step is one action of `substeps`.
-    pub fn frames(&self, substeps: usize) -> Result<Repeated<ActuatedMpm>, ConfigError> {
-        Repeated::new(self.system()?, substeps)
     }
 
     /// The demonstration over `steps` actions; it lasts an episode of `actions` and then stops.

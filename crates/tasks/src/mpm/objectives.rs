@@ -28,7 +28,7 @@ use std::sync::Arc;
 use pullback_core::input_map::{InputEntry, LinearMap, Variable};
 use pullback_core::layout::Section;
 use pullback_core::registry::Entry;
-use pullback_core::rollout::{Framed, Loss, Rollout, Sample};
+use pullback_core::rollout::{Loss, Rollout, Sample};
 use pullback_core::sources::BO_LEAP;
 use pullback_core::{ConfigError, Described, Schedule};
 use pullback_math::{Real, Scalar};
@@ -112,20 +112,19 @@ fn segmented<T: Scalar, L: Loss<T>>(
     actions: usize,
     substeps: usize,
     loss: L,
-) -> Result<RolloutObjective<ActuatedMpm, Framed<L>, LinearMap, T>, ConfigError> {
-    let steps = actions * substeps;
-    let mut rollout = Rollout::new(system, steps, Schedule::StoreAll)?;
+) -> Result<RolloutObjective<ActuatedMpm, L, LinearMap, T>, ConfigError> {
+    let mut rollout = Rollout::new(system, actions, Schedule::StoreAll)?.with_substeps(substeps)?;
     if rollout.predict_bytes::<T>() > MOST_BYTES {
-        let schedule = Schedule::TwoLevel { frame: substeps, slots: actions };
-        rollout = Rollout::new(rollout.system, steps, schedule)?;
+        rollout =
+            Rollout::new(rollout.system, actions, Schedule::Every(substeps))?.with_substeps(substeps)?;
     }
-    let map = segments(&rollout.system.layout().control, actions, substeps);
+    let map = segments(&rollout.system.layout().control, actions);
     // Masses, distances and weights are none of them negative.
-    Ok(RolloutObjective::new(rollout, Framed::new(loss, substeps)?, map).with_floor(0.0))
+    Ok(RolloutObjective::new(rollout, loss, map).with_floor(0.0))
 }
 
-/// One variable per segment and control; every substep of a segment takes its values.
-fn segments(control: &Section, actions: usize, substeps: usize) -> LinearMap {
+/// One variable per segment and control; every action of a segment takes its values.
+fn segments(control: &Section, actions: usize) -> LinearMap {
     let controls = control.len();
     let variable = |segment: usize, i: usize| {
         let name = format!("{}[segment {segment}]", control.entry_name(i));
@@ -133,8 +132,8 @@ fn segments(control: &Section, actions: usize, substeps: usize) -> LinearMap {
     };
     let variables = (0..SEGMENTS).flat_map(|s| (0..controls).map(move |i| variable(s, i))).collect();
     let mut map = LinearMap::new(variables);
-    for entry in 0..actions * substeps * controls {
-        let (action, i) = (entry / controls / substeps, entry % controls);
+    for entry in 0..actions * controls {
+        let (action, i) = (entry / controls, entry % controls);
         let segment = action * SEGMENTS / actions;
         map.tie(InputEntry::Control(entry), 0.0, [(segment * controls + i, 1.0)]);
     }

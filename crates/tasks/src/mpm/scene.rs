@@ -4,7 +4,7 @@ use pullback_core::gradcheck::Report;
 use pullback_core::layout::Layout;
 use pullback_core::random::Random;
 use pullback_core::rollout::{Inputs, Sample};
-use pullback_core::{ConfigError, Described, Info, Repeated, StepError};
+use pullback_core::{ConfigError, Described, Info, StepError};
 use pullback_physics::articulated::Keyframe;
 use pullback_physics::mpm::ActuatedMpm;
 use pullback_replay::Replay;
@@ -17,9 +17,9 @@ use crate::scenes::{BuiltScene, SceneOptions};
 
 /// A scene, and the version of it whose gradients are checked.
 struct MpmScene {
-    shown: BuiltIn<Repeated<ActuatedMpm>>,
+    shown: BuiltIn<ActuatedMpm>,
     /// Coarse, and a step of one substep: to check the full size takes minutes.
-    checked: BuiltIn<Repeated<ActuatedMpm>>,
+    checked: BuiltIn<ActuatedMpm>,
     blueprint: Blueprint,
     /// Actions per episode.
     actions: usize,
@@ -54,13 +54,14 @@ fn built_in(
     blueprint: &Blueprint,
     substeps: usize,
     small: Option<Box<dyn Scene>>,
-) -> Result<BuiltIn<Repeated<ActuatedMpm>>, ConfigError> {
-    let system = blueprint.frames(substeps)?;
+) -> Result<BuiltIn<ActuatedMpm>, ConfigError> {
+    let system = blueprint.system()?;
     let shaken = perturbed(system.layout());
-    let (mpm, title) = (system.system.mpm().clone(), about.name.clone());
+    let (mpm, title) = (system.mpm().clone(), about.name.clone());
     Ok(BuiltIn {
         about: about.clone(),
         dt: substeps as f64 * blueprint.dt,
+        substeps,
         probes: vec![("shaken".to_owned(), shaken.clone())],
         rollout_from: ("the shaken state".to_owned(), shaken),
         keyframes: Vec::new(),

@@ -30,7 +30,7 @@ mod sheets;
 mod solids;
 
 use pullback_core::drive::{Driven, Knots, SineNetwork};
-use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, StepControl};
+use pullback_core::integrator::{Integrated, Integrator, Method, StepControl};
 use pullback_core::random::Random;
 use pullback_core::registry::Entry;
 use pullback_core::sources::{BO_LEAP, GRADSIM};
@@ -161,7 +161,7 @@ const fn cloth(world: fn(Size) -> Result<World, ConfigError>) -> SceneSpec {
 /// How a soft scene is stepped, where its gradients are checked, and what moves in it.
 #[derive(Clone, Copy, Debug)]
 pub struct SoftSpec {
-    /// Inner steps per step of [`STEP`] seconds.
+    /// Substeps per step of [`STEP`] seconds.
     substeps: usize,
     /// Seconds until it shows what it is about; gradients are checked there.
     settle: f64,
@@ -252,15 +252,20 @@ impl SoftSpec {
         Integrated<F>: System<f64> + System<Dual<f64>>,
     {
         let dt = options.dt.unwrap_or(STEP);
-        // The inner step stays what it is, whatever the outer one.
-        let substeps = (dt / STEP * self.substeps as f64).ceil().clamp(1.0, 1e6) as usize;
-        let system = Integrated::new(field, dt, options.integrator.unwrap_or(integrator(substeps)))?;
+        let integrator = options.integrator.unwrap_or(Integrator::fixed(Method::SemiImplicitEuler));
+        // Substeps stay as long as they are, whatever the step; adaptive solves choose their own.
+        let substeps = match integrator.control {
+            StepControl::Fixed => (dt / STEP * self.substeps as f64).ceil().clamp(1.0, 1e6) as usize,
+            StepControl::Adaptive(_) => 1,
+        };
+        let system = Integrated::new(field, dt / substeps as f64, integrator)?;
         let start = pullback_core::Described::layout(&system).state.defaults();
         let shaken = shake(&world, &start);
         let title = about.name.clone();
         Ok(Box::new(BuiltIn {
             about,
             dt,
+            substeps,
             probes: vec![("shaken".to_owned(), shaken.clone())],
             rollout_from: ("the shaken state, settled".to_owned(), shaken),
             keyframes: Vec::new(),
@@ -272,15 +277,6 @@ impl SoftSpec {
             system,
             small,
         }))
-    }
-}
-
-/// How soft scenes are integrated.
-pub fn integrator(substeps: usize) -> Integrator {
-    Integrator {
-        method: Method::SemiImplicitEuler,
-        control: StepControl::Fixed { substeps },
-        adjoint: Adjoint::Discrete { checkpoints: 4096 },
     }
 }
 

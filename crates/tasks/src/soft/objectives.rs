@@ -3,17 +3,17 @@
 use std::ops::Range;
 
 use pullback_core::drive::{Driven, SineNetwork};
-use pullback_core::integrator::Integrated;
+use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
 use pullback_core::registry::Entry;
 use pullback_core::rollout::{Inputs, Loss, Rollout, Sample};
 use pullback_core::sources::GRADSIM;
-use pullback_core::{ConfigError, Described, Schedule};
+use pullback_core::{ConfigError, Described, FieldShape, Schedule};
 use pullback_math::Real;
 use pullback_optim::{Objective, RolloutObjective};
 use pullback_physics::world::World;
 
-use super::{STEP, Size, integrator, solids};
+use super::{STEP, Size, solids};
 use crate::objectives::{Build, Task};
 
 /// The tasks of this file.
@@ -47,13 +47,21 @@ const GEAR_TARGET: [f64; 3] = [-1.7, 0.0, 1.3];
 /// Steps of 1/60 s over which the ball is watched.
 const BALL_STEPS: usize = 60;
 
+/// Substeps per step.
+const SUBSTEPS: usize = 32;
+
+/// One substep of a field.
+fn substep<F: FieldShape>(field: F) -> Result<Integrated<F>, ConfigError> {
+    Integrated::new(field, STEP / SUBSTEPS as f64, Integrator::fixed(Method::SemiImplicitEuler))
+}
+
 /// Weights W so that the gear's centre of mass is at a target after 1.5 s (Table 6, `gear`).
 pub fn gear_reach(
     size: Size,
 ) -> Result<RolloutObjective<Integrated<Driven<World, SineNetwork>>, CentreAt>, ConfigError> {
-    let system = Integrated::new(solids::gear(size)?, STEP, integrator(32))?;
+    let system = substep(solids::gear(size)?)?;
     let particles = system.layout().state.slice("gear.position")?.range.clone();
-    let rollout = Rollout::new(system, GEAR_STEPS, Schedule::StoreAll)?;
+    let rollout = Rollout::new(system, GEAR_STEPS, Schedule::Every(SUBSTEPS))?.with_substeps(SUBSTEPS)?;
     let base = Inputs::defaults(&rollout.system, rollout.steps);
     RolloutObjective::select(
         rollout,
@@ -66,10 +74,10 @@ pub fn gear_reach(
 /// Masses of a ball's particles from a recorded bounce of 1 s (Table 6, `elastic-ball`); the guess is off by
 /// up to a tenth.
 pub fn ball_mass(size: Size) -> Result<RolloutObjective<Integrated<World>, FollowParticles>, ConfigError> {
-    let system = Integrated::new(solids::ball(size)?, STEP, integrator(32))?;
+    let system = substep(solids::ball(size)?)?;
     let particles = system.layout().state.slice("ball.position")?.range.clone();
     let masses = system.layout().params.slice("ball.mass")?.range.clone();
-    let rollout = Rollout::new(system, BALL_STEPS, Schedule::StoreAll)?;
+    let rollout = Rollout::new(system, BALL_STEPS, Schedule::Every(SUBSTEPS))?.with_substeps(SUBSTEPS)?;
     let mut base = Inputs::defaults(&rollout.system, rollout.steps);
     let mut recorded = Vec::new();
     let mut ws = rollout.workspace::<f64>();

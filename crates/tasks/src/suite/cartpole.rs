@@ -87,11 +87,8 @@ fn task<const N: usize>(
 ) -> Result<Task<N>, ConfigError> {
     let inner = DT / SUBSTEPS as f64;
     let robot = Articulated::new(model.compile()?)?.with_implicit_damping(inner);
-    let integrator = Integrator {
-        control: pullback_core::integrator::StepControl::Fixed { substeps: SUBSTEPS },
-        ..Integrator::fixed(Method::SemiImplicitEuler)
-    };
-    let rollout = Rollout::new(Integrated::new(robot, DT, integrator)?, STEPS, Schedule::StoreAll)?;
+    let system = Integrated::new(robot, inner, Integrator::fixed(Method::SemiImplicitEuler))?;
+    let rollout = Rollout::new(system, STEPS, Schedule::StoreAll)?.with_substeps(SUBSTEPS)?;
     let variable = |step: usize, (name, unit, limit): &(&str, &'static str, f64)| {
         Variable::new(format!("{name}[step {step}]"), *unit, (-limit, *limit), 0.0)
     };

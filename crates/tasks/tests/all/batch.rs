@@ -7,7 +7,7 @@ use pullback_core::batch::{Batch, BatchGradients, BatchInputs};
 use pullback_core::integrator::Integrated;
 use pullback_core::random::Random;
 use pullback_core::rollout::{FinalState, Loss, Sample};
-use pullback_core::{Described, Inputs, Rollout, Schedule, VectorField};
+use pullback_core::{Described, Inputs, Point, Rollout, Schedule, VectorField};
 use pullback_math::{Real, f64x8};
 use pullback_physics::articulated::Articulated;
 use pullback_tasks::files::{random_state, read_model, system};
@@ -101,7 +101,10 @@ fn pushing(robot: &Robot, data: &Data) -> usize {
     let field = robot.field();
     let mut ws = VectorField::<f64>::workspace(field);
     let control = vec![0.0; robot.layout().control.len()];
-    field.accelerations(&mut ws, &data.params, &data.states[..robot.layout().state.len()], &control);
+    field.accelerations(
+        &mut ws,
+        Point { params: &data.params, state: &data.states[..robot.layout().state.len()], control: &control },
+    );
     ws.contacts.iter().filter(|(_, contact)| contact.distance < 0.0).count()
 }
 

@@ -8,7 +8,7 @@ use pullback_core::gradcheck::Options;
 use pullback_core::random::Random;
 use pullback_core::rollout::{Loss, Sample};
 use pullback_core::step_check::check_rollout_along;
-use pullback_core::{Described, Inputs, Repeated, Rollout, Schedule};
+use pullback_core::{Described, Inputs, Rollout, Schedule};
 use pullback_math::Vec3;
 use pullback_mpm::losses::{Cells, ContactDistance, ShapeLoss, Solid, Target, Tools, Weights, When};
 use pullback_mpm::{Elastic, Grid, Material, Mpm, Particles};
@@ -37,7 +37,7 @@ fn rollouts_of_the_shape_loss_have_the_exact_pullback() {
             state[slice.range.clone()].iter_mut().for_each(|c| *c = 20.0 * random.normal());
         }
         let controls: Vec<f64> = (0..9).map(|_| random.normal()).collect();
-        let rollout = Rollout::new(Repeated::new(mpm, 5).unwrap(), 3, Schedule::StoreAll).unwrap();
+        let rollout = Rollout::new(mpm, 3, Schedule::Every(5)).unwrap().with_substeps(5).unwrap();
         let options = Options { difference_tolerance: 1e-5, ..options() };
         let report = check_rollout_along(
             &rollout,
@@ -125,7 +125,7 @@ fn descent_on_the_initial_velocity_reaches_the_target() {
     let mpm =
         Arc::new(Mpm::new(Grid::cube(16), particles, Model::new("none").compile().unwrap(), 1e-3).unwrap());
     let layout = mpm.layout().clone();
-    let rollout = Rollout::new(Repeated::new(mpm.clone(), 20).unwrap(), 5, Schedule::StoreAll).unwrap();
+    let rollout = Rollout::new(mpm.clone(), 5, Schedule::Every(20)).unwrap().with_substeps(20).unwrap();
     let mut ws = rollout.workspace::<f64>();
     let (params, rest) = (layout.params.defaults(), layout.state.defaults());
     let velocity = layout.state.slice("block.velocity").unwrap().range.clone();
