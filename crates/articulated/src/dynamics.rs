@@ -6,7 +6,7 @@
 use pullback_core::{Bars, Point, Workspace};
 use pullback_math::{Flat, Force, Real, SpatialInertia, Transform, Vec3};
 
-use super::contact::{ContactSet, GeomView, MotionBars, Penalty, Resolve, Smooth};
+use super::contact::{ContactSet, GeomView, MotionBars, Penalty, PenaltyWorkspace, Resolve, Smooth};
 use super::coupling::CoupledWorkspace;
 use super::field::Articulated;
 use super::joint_forces::{joint_forces, joint_forces_vjp};
@@ -49,6 +49,8 @@ pub struct ArticulatedWorkspace<T> {
     pub(super) coupled: CoupledWorkspace<T>,
     /// Contacts found last.
     pub contacts: ContactSet<T>,
+    /// What the contact model keeps.
+    resolve: PenaltyWorkspace,
 }
 
 impl<T: Real> ArticulatedWorkspace<T> {
@@ -58,6 +60,7 @@ impl<T: Real> ArticulatedWorkspace<T> {
         let pushed = if robot.pushed.is_empty() && robot.pairs.is_empty() { 0 } else { robot.tree.bodies() };
         let touching = if robot.pairs.is_empty() { 0 } else { robot.tree.bodies() };
         let axes = if robot.index.kinematics.is_some() { robot.model.nv } else { 0 };
+        let contacts = ContactSet::new(&robot.model, &robot.pairs, robot.many);
         ArticulatedWorkspace {
             kinematics: Kinematics::new(&robot.tree),
             sweep: Sweep::new(&robot.tree),
@@ -75,7 +78,8 @@ impl<T: Real> ArticulatedWorkspace<T> {
             wrenches: vec![Force::zero(); touching],
             axis_bars: vec![Force::zero(); axes],
             coupled: robot.coupling.as_ref().map_or_else(CoupledWorkspace::default, |c| c.workspace()),
-            contacts: ContactSet::new(&robot.model, &robot.pairs, robot.many),
+            resolve: Resolve::<T>::workspace(&Penalty, &robot.tree, contacts.capacity()),
+            contacts,
         }
     }
 }
@@ -136,6 +140,7 @@ impl Articulated {
             pushes,
             coupled,
             contacts,
+            resolve,
             ..
         } = ws;
         kinematics.update(&self.model, &self.tree, &self.index, params, q);
@@ -174,8 +179,9 @@ impl Articulated {
             None => {
                 mass.factorize(&self.tree);
                 mass.solve(&self.tree, acceleration);
-                let smooth = Smooth { tree: &self.tree, kinematics, v, mass, dt: self.implicit_damping };
-                Penalty.constrain(&smooth, contacts, acceleration);
+                let (geoms, tree) = (&self.geoms(kinematics, params), &self.tree);
+                let smooth = Smooth { geoms, tree, v, mass, dt: self.implicit_damping };
+                Penalty.constrain(resolve, &smooth, contacts, acceleration);
             }
             Some(coupling) => {
                 coupling.factorize(&self.tree, params, mass, coupled);
@@ -219,12 +225,21 @@ impl Articulated {
     pub(super) fn multipliers<T: Real>(
         &self,
         ws: &mut ArticulatedWorkspace<T>,
-        v: &[T],
+        at: Point<'_, T>,
         acceleration_bar: &[T],
         params_bar: &mut [T],
     ) {
+        let (params, v) = (at.params, &at.state[self.coordinates().nq..]);
         let ArticulatedWorkspace {
-            kinematics, mass, lambda, contacts, coupled, velocity_bars, wrenches, ..
+            kinematics,
+            mass,
+            lambda,
+            contacts,
+            resolve,
+            coupled,
+            velocity_bars,
+            wrenches,
+            ..
         } = ws;
         contacts.clear_bars();
         velocity_bars.fill(Force::zero());
@@ -232,9 +247,10 @@ impl Articulated {
         match &self.coupling {
             None => {
                 lambda.copy_from_slice(acceleration_bar);
-                let smooth = Smooth { tree: &self.tree, kinematics, v, mass, dt: self.implicit_damping };
+                let (geoms, tree) = (&self.geoms(kinematics, params), &self.tree);
+                let smooth = Smooth { geoms, tree, v, mass, dt: self.implicit_damping };
                 let mut bars = MotionBars { velocities: velocity_bars, wrenches, params: params_bar };
-                Penalty.constrain_vjp(&smooth, contacts, lambda, &mut bars);
+                Penalty.constrain_vjp(resolve, &smooth, contacts, lambda, &mut bars);
             }
             Some(coupling) => coupling.multipliers(coupled, acceleration_bar, lambda),
         }

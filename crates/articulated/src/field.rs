@@ -184,7 +184,7 @@ impl<T: Real> VectorField<T> for Articulated {
             *bar += *x;
         }
 
-        self.multipliers(ws, &at.state[nq..], &rate_bar[nv..], bars.params);
+        self.multipliers(ws, at, &rate_bar[nv..], bars.params);
         let Some(coupling) = &self.coupling else {
             self.full_pullback(ws, at, bars);
             return T::zero();

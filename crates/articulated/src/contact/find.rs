@@ -70,6 +70,11 @@ impl<T: Real> ContactSet<T> {
         }
     }
 
+    /// The most contacts that there can be.
+    pub fn capacity(&self) -> usize {
+        self.contacts.capacity()
+    }
+
     /// The pairs that are near each other.
     pub fn pairs(&self) -> &[FoundPair] {
         &self.pairs

@@ -16,16 +16,16 @@ pub mod find;
 pub mod geoms;
 pub mod penalty;
 
+use pullback_core::Workspace;
 use pullback_math::{Force, Motion, Real};
 
-use super::kinematics::Kinematics;
 use super::mass_matrix::MassMatrix;
 use super::rnea::Push;
 use super::tree::Tree;
 
 pub use find::{ContactSet, FoundPair};
 pub use geoms::{GeomView, PlacedGeom, pose_wrench};
-pub use penalty::{Penalty, pair_law};
+pub use penalty::{Penalty, PenaltyWorkspace, pair_law};
 pub use pullback_collision::{PENALTY_DEFAULTS, PenaltyLaw, penalty_force, penalty_force_vjp};
 
 /// Cotangents of the motion of bodies that a contact model adds to.
@@ -40,12 +40,11 @@ pub struct MotionBars<'a, T> {
 }
 
 /// The motion without constraints, and what a solver needs to change it.
-#[derive(Clone, Copy, Debug)]
 pub struct Smooth<'a, T> {
+    /// The model, its parameters, poses of its bodies and axes of its joints.
+    pub geoms: &'a GeomView<'a, T>,
     /// Structure.
     pub tree: &'a Tree,
-    /// Poses, axes and inertias.
-    pub kinematics: &'a Kinematics<T>,
     /// Generalised velocities.
     pub v: &'a [T],
     /// The mass matrix, factorised.
@@ -56,6 +55,12 @@ pub struct Smooth<'a, T> {
 
 /// A contact model: how the contacts of an evaluation act.
 pub trait Resolve<T: Real> {
+    /// Memory: what a solve leaves for its pullback. Nothing that it holds changes a result.
+    type Workspace: Workspace;
+
+    /// Allocates the memory for a model of this structure with at most so many contacts.
+    fn workspace(&self, tree: &Tree, contacts: usize) -> Self::Workspace;
+
     /// Before the dynamics: adds forces that depend on positions and velocities to the pushes on bodies.
     fn push(
         &self,
@@ -77,7 +82,14 @@ pub trait Resolve<T: Real> {
 
     /// After the dynamics: turns the smooth acceleration into the constrained one. Nothing to do for a model
     /// whose forces are pushes.
-    fn constrain(&self, _smooth: &Smooth<'_, T>, _contacts: &mut ContactSet<T>, _acceleration: &mut [T]) {}
+    fn constrain(
+        &self,
+        _ws: &mut Self::Workspace,
+        _smooth: &Smooth<'_, T>,
+        _contacts: &ContactSet<T>,
+        _acceleration: &mut [T],
+    ) {
+    }
 
     /// The pullback of the solve and of [`Resolve::constrain`]: `lambda` comes in as the cotangent of the
     /// constrained acceleration and goes out as that of the smooth generalised force; *adds* to the
@@ -85,6 +97,7 @@ pub trait Resolve<T: Real> {
     /// cotangent of its own: inverse dynamics is pulled back at the constrained acceleration.
     fn constrain_vjp(
         &self,
+        _ws: &mut Self::Workspace,
         smooth: &Smooth<'_, T>,
         _contacts: &mut ContactSet<T>,
         lambda: &mut [T],

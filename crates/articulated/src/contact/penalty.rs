@@ -5,16 +5,22 @@
 //! act on the bodies as pushes at their frames.
 
 use pullback_collision::{Contact, PenaltyLaw, penalty_force, penalty_force_vjp};
+use pullback_core::Workspace;
 use pullback_math::{Cotangent, Force, Motion, Real, Vec3, differentiable};
 
 use super::{ContactSet, GeomView, MotionBars, Resolve};
 use crate::model::{MaterialMixing, Model};
 use crate::params::{LawBlocks, ParamIndex};
 use crate::rnea::Push;
+use crate::tree::Tree;
 
 /// The penalty model of contact.
 #[derive(Clone, Copy, Debug)]
 pub struct Penalty;
+
+/// Memory of [`Penalty`]: none, since the pullback computes forces again.
+#[derive(Clone, Copy, Debug, Workspace)]
+pub struct PenaltyWorkspace;
 
 /// A constant of a contact from those of its two geoms.
 #[differentiable]
@@ -111,6 +117,12 @@ fn relative_velocity<T: Real>(
 }
 
 impl<T: Real> Resolve<T> for Penalty {
+    type Workspace = PenaltyWorkspace;
+
+    fn workspace(&self, _tree: &Tree, _contacts: usize) -> PenaltyWorkspace {
+        PenaltyWorkspace
+    }
+
     fn push(
         &self,
         geoms: &GeomView<'_, T>,
