@@ -64,7 +64,7 @@ pub fn forward_dynamics<T: Real>(
         }
         sweep.velocities[b] = velocity;
         let inertia = kinematics.inertias[b];
-        bodies.inertias[b] = rigid(kinematics, b);
+        bodies.inertias[b] = rigid_body_inertia(kinematics, b);
         bodies.biases[b] = velocity.cross_force(inertia * velocity);
         if let Some(push) = external.get(b) {
             let arm = kinematics.arm(b);
@@ -133,7 +133,7 @@ fn velocity_product<T: Real>(
 }
 
 /// [I, [h]; −[h], m 1] of a rigid body.
-fn rigid<T: Real>(kinematics: &Kinematics<T>, body: usize) -> Matrix6<T> {
+fn rigid_body_inertia<T: Real>(kinematics: &Kinematics<T>, body: usize) -> Matrix6<T> {
     let i = kinematics.inertias[body];
     let (h, m, r, o) = (i.first_moment, i.mass, i.rotational, T::zero());
     [

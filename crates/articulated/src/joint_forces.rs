@@ -178,13 +178,13 @@ pub fn joint_forces_vjp<T: Real>(
             v_bar[k] += velocity * *gear;
             *gear_bar += velocity * v[k];
         }
-        match at.measured {
-            Measured::Nothing => {}
-            Measured::Coordinate(x) => {
+        match at.length_source {
+            LengthSource::Nothing => {}
+            LengthSource::Coordinate(x) => {
                 q_bar[x] += length * at.gear[0];
                 gear_bar[0] += length * q[x];
             }
-            Measured::Rotation(x) => {
+            LengthSource::Rotation(x) => {
                 // length = gear · log q
                 let ball = Quat::read(&q[x..]);
                 (rotation_of(ball) * length).add_to(gear_bar);
@@ -196,7 +196,7 @@ pub fn joint_forces_vjp<T: Real>(
 
 /// What the length of an actuator is measured by, and where that begins among the coordinates.
 #[derive(Clone, Copy)]
-enum Measured {
+enum LengthSource {
     /// The coordinate of a hinge or slide.
     Coordinate(usize),
     /// The rotation vector of a ball joint.
@@ -208,7 +208,7 @@ enum Measured {
 /// An actuator at work: where it acts, and with what.
 struct Transmission<'a, T> {
     dofs: std::ops::Range<usize>,
-    measured: Measured,
+    length_source: LengthSource,
     gear: &'a [T],
     params: ActuatorParams<T>,
     length: T,
@@ -229,13 +229,13 @@ impl<'a, T: Real> Transmission<'a, T> {
         let joint = &model.joints[target];
         let dofs = joint.v..joint.v + joint.kind.velocities();
         let gear = &params[blocks.gear.clone()];
-        let (measured, length) = match joint.kind {
-            JointKind::Hinge | JointKind::Slide => (Measured::Coordinate(joint.q), gear[0] * q[joint.q]),
+        let (length_source, length) = match joint.kind {
+            JointKind::Hinge | JointKind::Slide => (LengthSource::Coordinate(joint.q), gear[0] * q[joint.q]),
             JointKind::Ball => {
                 let turn = rotation_of(Quat::read(&q[joint.q..]));
-                (Measured::Rotation(joint.q), Vec3::read(gear).dot(turn))
+                (LengthSource::Rotation(joint.q), Vec3::read(gear).dot(turn))
             }
-            JointKind::Free => (Measured::Nothing, T::zero()),
+            JointKind::Free => (LengthSource::Nothing, T::zero()),
         };
         let mut velocity = T::zero();
         for (k, gear) in dofs.clone().zip(gear) {
@@ -246,7 +246,7 @@ impl<'a, T: Real> Transmission<'a, T> {
             (T::lit(low), T::lit(high))
         };
         Transmission {
-            measured,
+            length_source,
             gear,
             params: blocks.params.read(params),
             length,

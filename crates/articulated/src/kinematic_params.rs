@@ -174,7 +174,7 @@ impl<T: Real> KinematicInputs<'_, T> {
             let groups = &self.tree.groups[b];
             for (i, group) in groups.iter().enumerate().rev() {
                 // The pose before the group: after undoing it, or where the body started.
-                let pose = if i == 0 { start } else { self.undone(group, after) };
+                let pose = if i == 0 { start } else { self.pose_before(group, after) };
                 self.group_bars(at, group, (pose, after), beyond, params_bar);
                 for k in group.dofs.clone() {
                     beyond += self.kinematics.axes[k].cross_force(self.axis_bars[k]);
@@ -195,7 +195,7 @@ impl<T: Real> KinematicInputs<'_, T> {
     }
 
     /// The pose from which a group led to `after`; only hinges and slides come after other groups, and balls.
-    fn undone(&self, group: &Group, after: Transform<T>) -> Transform<T> {
+    fn pose_before(&self, group: &Group, after: Transform<T>) -> Transform<T> {
         let joint = &self.model.joints[group.joint];
         let c = anchor(joint, self.index, self.params, group.joint);
         match group.kind {

@@ -94,7 +94,7 @@ impl Polytope {
 }
 
 /// Completes a simplex that touches the origin to a tetrahedron; the number of vertices reached.
-fn complete(a: &Core, b: &Core, vertices: &mut [Vertex; 4], count: usize, scale: f64) -> usize {
+fn complete_tetrahedron(a: &Core, b: &Core, vertices: &mut [Vertex; 4], count: usize, scale: f64) -> usize {
     let tiny = 1e-9 * scale;
     let mut count = count;
     let axes = [Vec3::new(1.0, 0.0, 0.0), Vec3::new(0.0, 1.0, 0.0), Vec3::new(0.0, 0.0, 1.0)];
@@ -143,7 +143,7 @@ fn flat(vertices: &[Vertex; 4], count: usize) -> Witness {
 pub(super) fn penetration(a: &Core, b: &Core, simplex: &Simplex) -> Witness {
     let scale = a.collider.bounding_radius() + b.collider.bounding_radius();
     let mut first = simplex.vertices;
-    let count = complete(a, b, &mut first, simplex.count, scale);
+    let count = complete_tetrahedron(a, b, &mut first, simplex.count, scale);
     let w = first.map(|v| v.w);
     let volume = (w[1] - w[0]).cross(w[2] - w[0]).dot(w[3] - w[0]);
     if count < 4 || volume.abs() <= 1e-30 {

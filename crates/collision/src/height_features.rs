@@ -49,7 +49,7 @@ pub(super) fn slots(kind: Kind) -> (usize, usize) {
     }
 }
 
-fn nothing() -> HeightFeatures<f64> {
+fn inactive_features() -> HeightFeatures<f64> {
     let up = Vec3::new(0.0, 0.0, 1.0);
     let facet = Facet { corner: Vec3::zero(), normal: up, point: Vec3::zero(), off: INACTIVE };
     let poke = ConvexFeatures { world: up, ..ConvexFeatures::empty() };
@@ -91,7 +91,7 @@ fn faces_of_ball(
         let lowest = c + low(n);
         // A foot on the line between two triangles of one plane counts once.
         let known = kept.iter().flatten().any(|(_, k)| (terrain.normal(*k) - n).norm() < 1e-9);
-        if (height < 0.0) == inside && !known && terrain.over(t, lowest) {
+        if (height < 0.0) == inside && !known && terrain.projects_into(t, lowest) {
             // From inside, the nearest way out; from outside, the nearest face.
             insert(&mut kept, 2, if inside { -height } else { n.dot(lowest - corner) }, t);
         }
@@ -99,7 +99,7 @@ fn faces_of_ball(
     if inside {
         kept[1] = None;
         if kept[0].is_none() {
-            kept[0] = terrain.under(c).map(|t| (0.0, t));
+            kept[0] = terrain.triangle_at(c).map(|t| (0.0, t));
         }
     }
     kept
@@ -108,7 +108,7 @@ fn faces_of_ball(
 fn faces(terrain: &Terrain, shape: &Collider<f64>, at: Transform<f64>, found: &mut HeightFeatures<f64>) {
     let s = shape.size;
     let below_base = |x: Vec3<f64>| x.z < -terrain.grid.base;
-    let under = |x: Vec3<f64>| if below_base(x) { None } else { terrain.under(x) };
+    let under = |x: Vec3<f64>| if below_base(x) { None } else { terrain.triangle_at(x) };
     let facets = &mut found.facets;
     let mut put = |slot: usize, t: Option<Triangle>, point: Vec3<f64>| {
         if let Some(t) = t {
@@ -197,7 +197,7 @@ fn pokes(
     terrain.for_each(around.min, around.max, |t| {
         let prism = terrain.prism(t);
         let top = prism[0].z.max(prism[1].z).max(prism[2].z);
-        if top < around.min.z || around.max.z < -terrain.grid.base || !terrain.bends_outwards(t) {
+        if top < around.min.z || around.max.z < -terrain.grid.base || !terrain.is_convex_edge(t) {
             return;
         }
         // Around its own centre, so that tolerances are those of the cell, not of the terrain.
@@ -241,7 +241,7 @@ pub(super) fn height_features<T: Real>(
     b: &Collider<T>,
     pose_b: Transform<T>,
 ) -> HeightFeatures<T> {
-    let mut lanes = [nothing(); 16];
+    let mut lanes = [inactive_features(); 16];
     for (lane, found) in lanes.iter_mut().enumerate().take(T::LANES) {
         let terrain = Terrain { grid: a.grid, size: a.size.map(|x| x.lane(lane)) };
         let (shape, field, pose) = (b.lane(lane), lane_of(pose_a, lane), lane_of(pose_b, lane));

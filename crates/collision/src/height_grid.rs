@@ -60,7 +60,7 @@ impl Terrain<'_> {
         [along(x.x, self.size.x, self.grid.columns), along(x.y, self.size.y, self.grid.rows)]
     }
     /// The triangle above or below x, unless x is beside the terrain.
-    pub fn under(&self, x: Vec3<f64>) -> Option<Triangle> {
+    pub fn triangle_at(&self, x: Vec3<f64>) -> Option<Triangle> {
         let [u, v] = self.cells(x);
         let (last_u, last_v) = ((self.grid.columns - 1) as f64, (self.grid.rows - 1) as f64);
         if !((0.0..=last_u).contains(&u) && (0.0..=last_v).contains(&v)) {
@@ -72,7 +72,7 @@ impl Terrain<'_> {
     }
     /// Height of x over the surface along z, if the surface is there.
     pub fn clearance(&self, x: Vec3<f64>) -> Option<f64> {
-        let t = self.under(x)?;
+        let t = self.triangle_at(x)?;
         let n = self.normal(t);
         Some((x - self.corners(t)[0]).dot(n) / n.z)
     }
@@ -93,7 +93,7 @@ impl Terrain<'_> {
         }
     }
     /// Whether the foot of x on the plane of a triangle is in it.
-    pub fn over(&self, t: Triangle, x: Vec3<f64>) -> bool {
+    pub fn projects_into(&self, t: Triangle, x: Vec3<f64>) -> bool {
         let n = self.normal(t);
         let corners = self.corners(t);
         (0..3).all(|i| {
@@ -102,7 +102,7 @@ impl Terrain<'_> {
         })
     }
     /// Whether the surface bends outwards at an edge of a triangle, so that it can poke into a shape.
-    pub fn bends_outwards(&self, t: Triangle) -> bool {
+    pub fn is_convex_edge(&self, t: Triangle) -> bool {
         let (r, c) = (t.row as isize, t.column as isize);
         let beyond = if t.upper {
             [(r, c + 1), (r + 2, c + 1), (r, c - 1)]

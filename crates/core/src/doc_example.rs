@@ -2,6 +2,7 @@
 
 use pullback_math::Real;
 
+use crate::block::Block;
 use crate::field::{FieldShape, VectorField};
 use crate::integrator::{Integrated, Integrator, Method};
 use crate::layout::{Layout, Slice};
@@ -12,17 +13,16 @@ use crate::system::Described;
 #[derive(Clone, Debug)]
 pub struct FreeFall {
     layout: Layout,
+    gravity: Block<f64>,
 }
 
 /// Free fall stepped by semi-implicit Euler.
 pub fn falling(dt: f64) -> Integrated<FreeFall> {
-    let layout = Layout::builder()
-        .state(Slice::new("height", 1, "m"))
-        .state(Slice::new("velocity", 1, "m/s"))
-        .param(Slice::new("gravity", 1, "m/s^2").default(&[9.81]))
-        .build()
-        .expect("names differ");
-    Integrated::new(FreeFall { layout }, dt, Integrator::fixed(Method::SemiImplicitEuler))
+    let mut builder =
+        Layout::builder().state(Slice::new("height", 1, "m")).state(Slice::new("velocity", 1, "m/s"));
+    let gravity = builder.param_block([Slice::new("gravity", 1, "m/s^2").default(&[9.81])]);
+    let layout = builder.build().expect("names differ");
+    Integrated::new(FreeFall { layout, gravity }, dt, Integrator::fixed(Method::SemiImplicitEuler))
         .expect("a second-order system")
 }
 
@@ -41,11 +41,11 @@ impl<T: Real> VectorField<T> for FreeFall {
     fn workspace(&self) {}
     fn eval(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate: &mut [T]) {
         rate[0] = at.state[1];
-        rate[1] = -at.params[0];
+        rate[1] = -self.gravity.read(at.params);
     }
     fn eval_vjp(&self, _ws: &mut (), _at: Point<'_, T>, _time: T, rate_bar: &[T], bars: Bars<'_, T>) -> T {
         bars.state[1] += rate_bar[0];
-        bars.params[0] -= rate_bar[1];
+        self.gravity.add(-rate_bar[1], bars.params);
         T::zero()
     }
 }

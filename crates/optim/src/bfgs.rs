@@ -24,9 +24,9 @@ impl Default for BfgsConfig {
     }
 }
 
-/// A point on the way down.
+/// An iterate of the descent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Visited {
+pub struct Iterate {
     /// The variables.
     pub x: Vec<f64>,
     /// The objective there.
@@ -37,7 +37,7 @@ pub struct Visited {
 #[derive(Clone, Debug)]
 pub struct BfgsState {
     /// Accepted points, the start first.
-    pub path: Vec<Visited>,
+    pub path: Vec<Iterate>,
     /// Gradients computed.
     pub gradients: usize,
     gradient: Vec<f64>,
@@ -51,7 +51,7 @@ pub fn bfgs(objective: &dyn Objective, start: &[f64], config: &BfgsConfig) -> Re
     let mut gradient = vec![0.0; n];
     let value = objective.value_grad(start, &mut gradient)?;
     let mut state = BfgsState {
-        path: vec![Visited { x: start.to_vec(), value }],
+        path: vec![Iterate { x: start.to_vec(), value }],
         gradients: 1,
         gradient,
         inverse_hessian: vec![vec![0.0; n]; n],
@@ -68,7 +68,7 @@ pub fn bfgs(objective: &dyn Objective, start: &[f64], config: &BfgsConfig) -> Re
 
 impl BfgsState {
     /// The lowest point so far.
-    pub fn best(&self) -> &Visited {
+    pub fn best(&self) -> &Iterate {
         &self.path[self.path.len() - 1]
     }
 
@@ -83,7 +83,7 @@ impl BfgsState {
         }
         let direction: Vec<f64> = self.inverse_hessian.iter().map(|row| -dot(row, &self.gradient)).collect();
         let bounds = objective.bounds();
-        let Visited { x, value } = self.best().clone();
+        let Iterate { x, value } = self.best().clone();
         let mut scale = 1.0;
         while scale > 1e-9 {
             let moved = x.iter().zip(&direction).zip(&bounds);
@@ -98,7 +98,7 @@ impl BfgsState {
                 let y: Vec<f64> = gradient.iter().zip(&self.gradient).map(|(a, b)| a - b).collect();
                 self.fresh = !self.update(&s, &y);
                 self.gradient = gradient;
-                self.path.push(Visited { x: trial, value: trial_value });
+                self.path.push(Iterate { x: trial, value: trial_value });
                 return Ok(true);
             }
             scale *= 0.5;

@@ -19,7 +19,7 @@ use crate::run::{finite_bounds, unscaled};
 /// How closely to look.
 #[derive(Clone, Debug, Serialize)]
 pub struct DoctorConfig {
-    /// Points at which gradients are judged (48).
+    /// Points at which gradients are sampled (48).
     pub points: usize,
     /// Lengths of steps along the gradient, in the box scaled to [−1, 1] (1e-5 to 0.1).
     pub scales: Vec<f64>,
@@ -128,39 +128,39 @@ pub fn examine(
         .collect();
     let lines: Vec<(Vec<f64>, Vec<f64>)> = (0..config.lines).map(|_| cube.line(&mut random)).collect();
 
-    let judged: Vec<Option<Judged>> = points
+    let samples: Vec<Option<GradientSample>> = points
         .par_iter()
         .map(|z| {
-            let judged = cube.judge(z, &config.scales);
+            let sample = cube.sample_gradient(z, &config.scales);
             tick();
-            judged
+            sample
         })
         .collect();
     let lines: Vec<Line> = lines
         .par_iter()
         .map(|(from, to)| {
-            let line = cube.walk(from, to, config.line_points);
+            let line = cube.sample_line(from, to, config.line_points);
             tick();
             line
         })
         .collect();
-    let failures = judged.iter().filter(|j| j.is_none()).count();
-    let judged: Vec<Judged> = judged.into_iter().flatten().collect();
-    if judged.is_empty() {
+    let failures = samples.iter().filter(|j| j.is_none()).count();
+    let samples: Vec<GradientSample> = samples.into_iter().flatten().collect();
+    if samples.is_empty() {
         return Err(ConfigError::new("every simulation failed: check the task's bounds and time step"));
     }
-    Ok(diagnose(&cube, config, judged, lines, failures))
+    Ok(diagnose(&cube, config, samples, lines, failures))
 }
 
 fn diagnose(
     cube: &Cube<'_>,
     config: &DoctorConfig,
-    judged: Vec<Judged>,
+    samples: Vec<GradientSample>,
     lines: Vec<Line>,
     failures: usize,
 ) -> Examination {
     let share = |part: usize, whole: usize| part as f64 / whole.max(1) as f64;
-    let with_gradient: Vec<&Judged> = judged.iter().filter(|j| j.size > 0.0).collect();
+    let with_gradient: Vec<&GradientSample> = samples.iter().filter(|j| j.size > 0.0).collect();
     let scales: Vec<AtScale> = config
         .scales
         .iter()
@@ -175,21 +175,21 @@ fn diagnose(
             }
         })
         .collect();
-    let seen = judged.iter().map(|j| j.loss).chain(lines.iter().flat_map(|l| l.losses.iter().copied()));
+    let seen = samples.iter().map(|j| j.loss).chain(lines.iter().flat_map(|l| l.losses.iter().copied()));
     let range = seen
         .filter(|x| x.is_finite())
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
     let shapes: Vec<Shape> = lines.iter().map(|l| Shape::of(&l.losses, range.1 - range.0)).collect();
     let pairs = shapes.iter().map(|s| s.pairs).sum();
-    let zero_entries = judged.iter().map(|j| j.zero_entries).sum::<usize>();
+    let zero_entries = samples.iter().map(|j| j.zero_entries).sum::<usize>();
     let steps = config.points * (1 + 2 * config.scales.len());
     let mut found = Examination {
         verdict: Verdict::Trustworthy,
         advice: String::new(),
         dim: cube.dim(),
         failures,
-        zero_gradients: share(judged.len() - with_gradient.len(), judged.len()),
-        zero_entries: share(zero_entries, judged.len() * cube.dim()),
+        zero_gradients: share(samples.len() - with_gradient.len(), samples.len()),
+        zero_entries: share(zero_entries, samples.len() * cube.dim()),
         scales,
         range,
         valleys: median(shapes.iter().map(|s| s.valleys as f64).collect()),
@@ -199,7 +199,7 @@ fn diagnose(
         episodes: steps + config.lines * config.line_points,
         lines,
     };
-    found.verdict = found.judge();
+    found.verdict = found.verdict();
     found.advice = found.advise();
     found
 }
@@ -207,20 +207,20 @@ fn diagnose(
 impl Examination {
     /// The share of points whose gradient leads down over a step of a hundredth of the box or the nearest
     /// length to it.
-    fn downhill_usefully(&self) -> f64 {
+    fn downhill_over_useful_step(&self) -> f64 {
         let off = |s: &&AtScale| (s.scale / 0.02).ln().abs();
         self.scales.iter().min_by(|a, b| off(a).total_cmp(&off(b))).map_or(0.0, |s| s.downhill)
     }
 
     /// The best agreement of gradient and difference over all lengths.
-    fn agreeing(&self) -> f64 {
+    fn best_agreement(&self) -> f64 {
         self.scales.iter().map(|s| s.agreeing).fold(0.0, f64::max)
     }
 
-    fn judge(&self) -> Verdict {
+    fn verdict(&self) -> Verdict {
         if self.zero_gradients > 0.1 || self.zero_entries > 2.0 / 3.0 || self.flat > 0.3 {
             Verdict::Plateaued
-        } else if self.agreeing() < 0.8 || self.downhill_usefully() < 0.8 {
+        } else if self.best_agreement() < 0.8 || self.downhill_over_useful_step() < 0.8 {
             Verdict::Misleading
         } else if self.valleys > 3.0 {
             Verdict::Rugged
@@ -235,13 +235,13 @@ impl Examination {
             Verdict::Trustworthy => format!(
                 "Gradients agree with differences at {} of the points and lead down over a useful step at {}. Descend: \
                  L-BFGS or Adam from a few starts; BO-Leap where there may be other valleys.",
-                percent(self.agreeing()),
-                percent(self.downhill_usefully())
+                percent(self.best_agreement()),
+                percent(self.downhill_over_useful_step())
             ),
             Verdict::Rugged => format!(
                 "Gradients are right at {} of the points, but a line across the box crosses {} valleys. A single descent \
                  ends in the nearest one: BO-Leap, or CMA-ES with restarts.",
-                percent(self.agreeing()),
+                percent(self.best_agreement()),
                 self.valleys
             ),
             Verdict::Plateaued => format!(
@@ -256,8 +256,8 @@ impl Examination {
                 "Gradients agree with differences at {} of the points at best, and a useful step along them goes down at {}. Do \
                  not descend: CMA-ES or Bayesian optimisation; or smooth the task (softer contacts, shorter horizon, \
                  averaged losses) and examine it again.",
-                percent(self.agreeing()),
-                percent(self.downhill_usefully())
+                percent(self.best_agreement()),
+                percent(self.downhill_over_useful_step())
             ),
         }
     }
@@ -270,7 +270,7 @@ struct Cube<'a> {
 }
 
 /// A point with its gradient and what steps along it did.
-struct Judged {
+struct GradientSample {
     loss: f64,
     /// |g| in the scaled box.
     size: f64,
@@ -304,7 +304,7 @@ impl<'a> Cube<'a> {
         (end(-1.0), end(1.0))
     }
 
-    fn walk(&self, from: &[f64], to: &[f64], points: usize) -> Line {
+    fn sample_line(&self, from: &[f64], to: &[f64], points: usize) -> Line {
         let places: Vec<f64> = (0..points).map(|k| 2.0 * k as f64 / (points - 1) as f64 - 1.0).collect();
         let at =
             |t: f64| from.iter().zip(to).map(|(a, b)| a + 0.5 * (t + 1.0) * (b - a)).collect::<Vec<f64>>();
@@ -313,7 +313,7 @@ impl<'a> Cube<'a> {
     }
 
     /// Nothing where a simulation fails.
-    fn judge(&self, z: &[f64], scales: &[f64]) -> Option<Judged> {
+    fn sample_gradient(&self, z: &[f64], scales: &[f64]) -> Option<GradientSample> {
         let mut gradient = vec![0.0; z.len()];
         let loss = self.objective.value_grad(&unscaled(z, &self.bounds), &mut gradient).ok()?;
         let zero_entries = gradient.iter().filter(|g| **g == 0.0).count();
@@ -335,7 +335,7 @@ impl<'a> Cube<'a> {
                 steps.push(((back - ahead) / (2.0 * h * size), ahead < loss));
             }
         }
-        Some(Judged { loss, size, zero_entries, steps })
+        Some(GradientSample { loss, size, zero_entries, steps })
     }
 }
 

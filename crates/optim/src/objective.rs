@@ -140,7 +140,7 @@ fn lit<T: Real>(x: &[f64]) -> Vec<T> {
 }
 
 /// The first lane of each entry.
-fn plain<T: Real>(from: &[T], to: &mut Vec<f64>) {
+fn first_lanes<T: Real>(from: &[T], to: &mut Vec<f64>) {
     to.clear();
     to.extend(from.iter().map(|x| x.lane(0)));
 }
@@ -172,9 +172,9 @@ impl<T: Real, S: System<T>, L: Loss<T>, M: InputMap> Objective for RolloutObject
             self.map.apply(&lit(x), inputs);
             self.rollout.gradient(workspace, inputs, &self.loss)?;
             let found = &workspace.gradient;
-            plain(&found.state, &mut gradient.state);
-            plain(&found.control, &mut gradient.control);
-            plain(&found.params, &mut gradient.params);
+            first_lanes(&found.state, &mut gradient.state);
+            first_lanes(&found.control, &mut gradient.control);
+            first_lanes(&found.params, &mut gradient.params);
             grad.fill(0.0);
             self.map.apply_vjp(x, gradient, grad);
             Ok(found.loss.lane(0))

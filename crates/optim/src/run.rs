@@ -74,7 +74,7 @@ impl<'a> Run<'a> {
     }
 
     /// Calls `watch` after every episode with their number and the lowest loss so far.
-    pub fn watched(mut self, watch: impl FnMut(usize, f64) + 'a) -> Self {
+    pub fn with_callback(mut self, watch: impl FnMut(usize, f64) + 'a) -> Self {
         self.watch = Box::new(watch);
         self
     }
@@ -84,7 +84,7 @@ impl<'a> Run<'a> {
         self.bounds.len()
     }
     /// Episodes that may still be run.
-    pub fn left(&self) -> usize {
+    pub fn remaining(&self) -> usize {
         self.budget - self.losses.len()
     }
     /// A loss that none is below, if the objective knows one.
@@ -101,7 +101,7 @@ impl<'a> Run<'a> {
     }
 
     /// A uniformly random point of the box.
-    pub fn anywhere(&self, random: &mut Random) -> Vec<f64> {
+    pub fn sample_uniform(&self, random: &mut Random) -> Vec<f64> {
         (0..self.dim()).map(|_| random.uniform(-1.0, 1.0)).collect()
     }
 
@@ -119,9 +119,9 @@ impl<'a> Run<'a> {
     /// The losses at several points, simulated in parallel. If the budget does not reach for all, the first
     /// ones are run and the rest is [`Stop::Budget`].
     pub fn values(&mut self, points: &[Vec<f64>]) -> Result<Vec<f64>, Stop> {
-        let affordable = points.len().min(self.left());
+        let affordable = points.len().min(self.remaining());
         let mut losses = Vec::with_capacity(points.len());
-        let points: Vec<Vec<f64>> = points.iter().map(|z| inside(z)).collect();
+        let points: Vec<Vec<f64>> = points.iter().map(|z| clamp_to_box(z)).collect();
         for z in &points[..affordable] {
             let Some(episode) = self.log.take(z, false)? else { break };
             losses.push(episode.loss);
@@ -142,10 +142,10 @@ impl<'a> Run<'a> {
 
     /// The loss at `z` and its gradient by z.
     pub fn value_grad(&mut self, z: &[f64], gradient: &mut [f64]) -> Result<f64, Stop> {
-        if self.left() == 0 {
+        if self.remaining() == 0 {
             return Err(Stop::Budget);
         }
-        let z = inside(z);
+        let z = clamp_to_box(z);
         let episode = match self.log.take(&z, true)? {
             Some(episode) => episode,
             None => {
@@ -204,7 +204,7 @@ pub(crate) fn unscaled(z: &[f64], bounds: &[(f64, f64)]) -> Vec<f64> {
 }
 
 /// The nearest point of the box.
-pub fn inside(z: &[f64]) -> Vec<f64> {
+pub fn clamp_to_box(z: &[f64]) -> Vec<f64> {
     z.iter().map(|z| z.clamp(-1.0, 1.0)).collect()
 }
 
@@ -261,7 +261,7 @@ mod tests {
         fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
             let mut gradient = vec![0.0; run.dim()];
             loop {
-                let points: Vec<Vec<f64>> = (0..3).map(|_| run.anywhere(random)).collect();
+                let points: Vec<Vec<f64>> = (0..3).map(|_| run.sample_uniform(random)).collect();
                 run.values(&points)?;
                 run.value_grad(&points[1], &mut gradient)?;
                 let down: Vec<f64> = points[1].iter().zip(&gradient).map(|(z, g)| z - 0.01 * g).collect();

@@ -48,7 +48,7 @@ pub fn search(
         RunName { task: task.to_owned(), method: settings.clone(), dim: objective.names().len(), seed };
     let log = RunLog::open(log, &name)?;
     let resumed = log.kept().min(budget);
-    let mut run = Run::new(objective, budget, log)?.watched(watch);
+    let mut run = Run::new(objective, budget, log)?.with_callback(watch);
     optimize(method, &mut run, seed)?;
     let (losses, best) = (run.losses().to_vec(), run.best().cloned());
     Ok(Searched { losses, best, resumed, settings })

@@ -30,8 +30,8 @@ impl Pairs {
     /// Takes in a step; one that saw no positive curvature is not kept.
     pub fn push(&mut self, s: Vec<f64>, y: Vec<f64>) {
         let all = |_: usize| true;
-        let lengths = (among(&s, &s, all) * among(&y, &y, all)).sqrt();
-        if among(&s, &y, all) <= 1e-12 * lengths {
+        let lengths = (masked_dot(&s, &s, all) * masked_dot(&y, &y, all)).sqrt();
+        if masked_dot(&s, &y, all) <= 1e-12 * lengths {
             return;
         }
         self.pairs.push_back((s, y));
@@ -46,22 +46,22 @@ impl Pairs {
         let curved: Vec<(&[f64], &[f64], f64)> = self
             .pairs
             .iter()
-            .map(|(s, y)| (&s[..], &y[..], among(s, y, free)))
+            .map(|(s, y)| (&s[..], &y[..], masked_dot(s, y, free)))
             .filter(|(_, _, sy)| *sy > 0.0)
             .collect();
         let (mut q, mut along) = (clipped.to_vec(), Vec::with_capacity(curved.len()));
         for (s, y, sy) in curved.iter().rev() {
-            let a = among(s, &q, free) / sy;
+            let a = masked_dot(s, &q, free) / sy;
             q.iter_mut().zip(*y).for_each(|(q, y)| *q -= a * y);
             along.push(a);
         }
         // H₀ = sᵀy/yᵀy of the latest pair
         if let Some((_, y, sy)) = curved.last() {
-            let size = sy / among(y, y, free);
+            let size = sy / masked_dot(y, y, free);
             q.iter_mut().for_each(|q| *q *= size);
         }
         for ((s, y, sy), a) in curved.iter().zip(along.iter().rev()) {
-            let b = among(y, &q, free) / sy;
+            let b = masked_dot(y, &q, free) / sy;
             q.iter_mut().zip(*s).for_each(|(q, s)| *q += (a - b) * s);
         }
         q.iter().enumerate().map(|(i, q)| if free(i) { -q } else { 0.0 }).collect()
@@ -69,7 +69,7 @@ impl Pairs {
 }
 
 /// aᵀb over some of the entries.
-fn among(a: &[f64], b: &[f64], which: impl Fn(usize) -> bool) -> f64 {
+fn masked_dot(a: &[f64], b: &[f64], which: impl Fn(usize) -> bool) -> f64 {
     a.iter().zip(b).enumerate().filter(|(i, _)| which(*i)).map(|(_, (a, b))| a * b).sum()
 }
 

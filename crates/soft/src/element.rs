@@ -18,7 +18,7 @@ type Corners<T, const N: usize> = [Vec3<<T as Packing>::Pack>; N];
 
 /// How many of `count` items a task of a parallel loop gets: eight tasks to a thread, so that one that wakes
 /// late still finds work.
-fn grain(count: usize) -> usize {
+fn items_per_task(count: usize) -> usize {
     count.div_ceil(8 * rayon::current_num_threads()).max(1)
 }
 
@@ -309,7 +309,7 @@ impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
             *work += w;
         };
         if at.parallel {
-            let grain = grain(x.len());
+            let grain = items_per_task(x.len());
             x.par_chunks_mut(grain)
                 .zip(v.par_chunks_mut(grain))
                 .zip(work.par_chunks_mut(grain))
@@ -417,7 +417,7 @@ fn for_each_chunk<X: Send>(
     visit: impl Fn(usize, &mut [X]) + Sync,
 ) {
     if parallel {
-        let each = grain(items.len() / size);
+        let each = items_per_task(items.len() / size);
         items.par_chunks_mut(each * size).enumerate().for_each(|(task, items)| {
             for (k, chunk) in items.chunks_mut(size).enumerate() {
                 visit(task * each + k, chunk);
@@ -439,7 +439,7 @@ fn for_each_chunk2<X: Send, Y: Send>(
     visit: impl Fn(usize, &mut [X], &mut [Y]) + Sync,
 ) {
     if parallel {
-        let each = grain(xs.len() / xsize);
+        let each = items_per_task(xs.len() / xsize);
         let tasks = xs.par_chunks_mut(each * xsize).zip(ys.par_chunks_mut(each * ysize)).enumerate();
         tasks.for_each(|(task, (xs, ys))| {
             for (k, (x, y)) in xs.chunks_mut(xsize).zip(ys.chunks_mut(ysize)).enumerate() {

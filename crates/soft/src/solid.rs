@@ -15,7 +15,7 @@
 //! Inverted elements (J < 0) keep finite forces that push them back, except with St. Venant-Kirchhoff, which
 //! resists compression less and less below J ≈ 0.58 and cannot be recommended there.
 
-use pullback_math::{Mat3, Real, Vec3, differentiable, polar, polar_vjp};
+use pullback_math::{Flat, Mat3, Real, Vec3, differentiable, polar, polar_vjp};
 
 use super::element::{Element, ElementBars, work};
 
@@ -169,8 +169,9 @@ pub fn rest_shape(x: [Vec3<f64>; 4]) -> Option<[f64; 10]> {
     if volume.is_nan() || volume <= 1e-9 * longest.powi(3) {
         return None;
     }
-    let b = d.inverse();
-    Some([b.c0.x, b.c0.y, b.c0.z, b.c1.x, b.c1.y, b.c1.z, b.c2.x, b.c2.y, b.c2.z, volume])
+    let mut rest = [0.0; 10];
+    (d.inverse(), volume).write(&mut rest);
+    Some(rest)
 }
 
 /// (x₁ − x₀, x₂ − x₀, x₃ − x₀).
@@ -187,8 +188,7 @@ fn edges_vjp<T: Real>(bar: Mat3<T>) -> [Vec3<T>; 4] {
 
 #[inline(always)]
 fn unpack<T: Real>(rest: [T; 10]) -> (Mat3<T>, T) {
-    let c = |i: usize| Vec3::new(rest[i], rest[i + 1], rest[i + 2]);
-    (Mat3::from_cols(c(0), c(3), c(6)), rest[9])
+    Flat::read(&rest)
 }
 
 impl<L: Law> Element<4, 4, 10> for Tetrahedron<L> {

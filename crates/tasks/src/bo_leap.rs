@@ -78,7 +78,7 @@ pub struct Plan {
 
 /// How one run ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct RunResult {
     /// The task.
     pub task: String,
     /// The method.
@@ -112,13 +112,17 @@ pub enum CompareError {
 }
 
 /// Runs what is missing, seed after seed; `tick` after each run, from any thread.
-pub fn compare(plan: &Plan, folder: &Path, tick: impl Fn(&Ended) + Sync) -> Result<Vec<Ended>, CompareError> {
+pub fn compare(
+    plan: &Plan,
+    folder: &Path,
+    tick: impl Fn(&RunResult) + Sync,
+) -> Result<Vec<RunResult>, CompareError> {
     let mut ended = Vec::new();
     // Seeds outermost: an interrupted comparison has all methods at the same number of seeds.
     for seed in 0..plan.seeds {
         let runs: Vec<(&String, &str)> =
             plan.tasks.iter().flat_map(|task| METHODS.iter().map(move |method| (task, *method))).collect();
-        let of_seed: Result<Vec<Ended>, CompareError> = runs
+        let of_seed: Result<Vec<RunResult>, CompareError> = runs
             .par_iter()
             .with_max_len(1)
             .map(|(task, method)| {
@@ -138,7 +142,7 @@ fn run_or_read(
     seed: u64,
     budget: usize,
     folder: &Path,
-) -> Result<Ended, CompareError> {
+) -> Result<RunResult, CompareError> {
     let folder = folder.join(task);
     let file = |path: &Path| {
         let path = path.to_owned();
@@ -147,7 +151,7 @@ fn run_or_read(
     std::fs::create_dir_all(&folder).map_err(file(&folder))?;
     let done = folder.join(format!("{method}-{seed}-{budget}.json"));
     // A result that cannot be read is as good as none: the log still is.
-    let kept = std::fs::read(&done).ok().and_then(|bytes| serde_json::from_slice::<Ended>(&bytes).ok());
+    let kept = std::fs::read(&done).ok().and_then(|bytes| serde_json::from_slice::<RunResult>(&bytes).ok());
     if let Some(ended) = kept {
         return Ok(ended);
     }
@@ -157,7 +161,7 @@ fn run_or_read(
     let found = search(objective.as_ref(), (task, search_by.as_ref()), (budget, seed), &log, |_, _| ())?;
     let lowest = lowest_so_far(&found.losses);
     let tenth = |k: usize| lowest.get((k * budget / 10).max(1) - 1).or(lowest.last()).copied();
-    let ended = Ended {
+    let ended = RunResult {
         task: task.to_owned(),
         method: method.to_owned(),
         seed,
@@ -174,14 +178,14 @@ fn run_or_read(
 }
 
 /// Mean and interval of one method on one task.
-pub fn spread(ended: &[Ended], task: &str, method: &str) -> Option<Spread> {
+pub fn spread(ended: &[RunResult], task: &str, method: &str) -> Option<Spread> {
     let losses: Vec<f64> =
         ended.iter().filter(|e| e.task == task && e.method == method).map(|e| e.loss).collect();
     (!losses.is_empty()).then(|| Spread::of(&losses))
 }
 
 /// Rows, and for each task that the paper gives to BO-Leap the goal that it is lowest or tied.
-pub fn results(plan: &Plan, ended: &[Ended]) -> Results {
+pub fn results(plan: &Plan, ended: &[RunResult]) -> Results {
     let mut results = Results::new("bo-leap");
     for entry in TASKS.entries().filter(|entry| plan.tasks.iter().any(|task| task == entry.name)) {
         let (task, figure) = (entry.name, entry.source.and_then(|source| source.place).unwrap_or_default());

@@ -219,11 +219,13 @@ impl Scene<'_> {
     fn run<S: System<T>, T: Real>(&self, system: S, dt: f64) -> Result<(Vec<f64>, Vec<f64>), ToyError> {
         let steps = (SPAN / dt).round() as usize;
         let rollout = Rollout::new(system, steps, Schedule::Every(steps.isqrt().max(1)))?;
-        let params = rollout.system.layout().params.defaults();
+        let layout = rollout.system.layout();
+        let (params, loss) =
+            (layout.params.defaults(), EndHeight { height: layout.state.index_of("height")? });
         let mut batch = Batch::<S, T>::new(rollout, self.heights.len(), self.threads)?;
         let inputs = BatchInputs { states: &self.states(), controls: &[], params: &params };
         let mut out = BatchGradients::default();
-        batch.gradients(inputs, |_| EndHeight, &mut out)?;
+        batch.gradients(inputs, |_| loss, &mut out)?;
         Ok((out.loss, out.states.iter().step_by(2).copied().collect()))
     }
 

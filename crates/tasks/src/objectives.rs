@@ -3,14 +3,15 @@
 //! A family of tasks is a table of [`Task`]s beside the code that builds them; [`TASKS`] joins the tables. To
 //! add a task, add an entry to its table.
 
+use std::ops::Range;
 use std::path::Path;
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::registry::{Entry, Registry};
 use pullback_core::rollout::{Inputs, Loss, Rollout, Sample};
 use pullback_core::sources::{DIFFMJX, GRADSIM};
-use pullback_core::{ConfigError, Schedule};
-use pullback_math::Real;
+use pullback_core::{ConfigError, Described, Schedule};
+use pullback_math::{Flat, Real};
 use pullback_optim::{Objective, RolloutObjective};
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
 use pullback_physics::point_mass::{ContactDamping, PenaltyPointMass};
@@ -85,7 +86,8 @@ fn point_bounce() -> Built {
     let system = Integrated::new(PenaltyPointMass::new(ContactDamping::ByDepth), 0.001, integrator)?;
     let rollout = Rollout::new(system, 2000, Schedule::StoreAll)?;
     let base = Inputs::defaults(&rollout.system, rollout.steps);
-    let task = RolloutObjective::select(rollout, EndHeight, base, "state.height, params.stiffness")?;
+    let loss = EndHeight { height: rollout.system.layout().state.index_of("height")? };
+    let task = RolloutObjective::select(rollout, loss, base, "state.height, params.stiffness")?;
     Ok(Box::new(task.with_bounds(&[(0.0, 3.0), (10.0, 200.0)])?))
 }
 
@@ -93,13 +95,14 @@ fn pendulum_identify() -> Built {
     let system = Integrated::new(SimplePendulum::default(), 0.02, Integrator::fixed(Method::Rk4))?;
     let rollout = Rollout::new(system, 200, Schedule::StoreAll)?;
     let base = Inputs::defaults(&rollout.system, rollout.steps);
+    let angle = rollout.system.layout().state.index_of("angle")?;
     let mut recorded = Vec::new();
     let mut ws = rollout.workspace::<f64>();
     rollout
-        .simulate(&mut ws, &base, |at| recorded.push(at.state[0]))
+        .simulate(&mut ws, &base, |at| recorded.push(at.state[angle]))
         .map_err(|e| ConfigError::new(e.to_string()))?;
-    let task =
-        RolloutObjective::select(rollout, FollowAngle { recorded }, base, "params.length, params.damping")?;
+    let loss = FollowAngle { angle, recorded };
+    let task = RolloutObjective::select(rollout, loss, base, "params.length, params.damping")?;
     Ok(Box::new(task.with_bounds(&[(0.5, 2.0), (0.0, 1.0)])?))
 }
 
@@ -107,21 +110,26 @@ fn double_pendulum_reach() -> Built {
     let system = Integrated::new(DoublePendulum::default(), 0.01, Integrator::fixed(Method::Rk4))?;
     let rollout = Rollout::new(system, 200, Schedule::StoreAll)?;
     let base = Inputs::defaults(&rollout.system, rollout.steps);
-    let task = RolloutObjective::select(rollout, TipAt { target: (1.0, -0.5) }, base, "state.angle")?;
+    let angles = rollout.system.layout().state.slice("angle")?.range.clone();
+    let loss = TipAt { angles, target: (1.0, -0.5) };
+    let task = RolloutObjective::select(rollout, loss, base, "state.angle")?;
     Ok(Box::new(task.with_bounds(&[(-3.0, 3.0), (-3.0, 3.0)])?))
 }
 
 /// L = |q_N − 1|: the loss of DiffMJX, Fig. 4.
 #[derive(Clone, Copy, Debug)]
-pub struct EndHeight;
+pub struct EndHeight {
+    /// Entry of the height in the state.
+    pub height: usize,
+}
 
 impl<T: Real> Loss<T> for EndHeight {
     fn value(&self, at: Sample<'_, T>) -> T {
-        if at.last() { (at.state[0] - T::one()).abs() } else { T::zero() }
+        if at.last() { (at.state[self.height] - T::one()).abs() } else { T::zero() }
     }
     fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if at.last() {
-            state_bar[0] += (at.state[0] - T::one()).abs_vjp(T::one());
+            state_bar[self.height] += (at.state[self.height] - T::one()).abs_vjp(T::one());
         }
     }
 }
@@ -129,32 +137,37 @@ impl<T: Real> Loss<T> for EndHeight {
 /// L = mean over the moments of (θ − recorded θ)².
 #[derive(Clone, Debug)]
 pub struct FollowAngle {
+    /// Entry of the angle in the state.
+    pub angle: usize,
     /// The angle to follow, one per moment.
     pub recorded: Vec<f64>,
 }
 
 impl<T: Real> Loss<T> for FollowAngle {
     fn value(&self, at: Sample<'_, T>) -> T {
-        let error = at.state[0] - T::lit(self.recorded[at.step]);
+        let error = at.state[self.angle] - T::lit(self.recorded[at.step]);
         error * error * T::lit(1.0 / self.recorded.len() as f64)
     }
     fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
-        let error = at.state[0] - T::lit(self.recorded[at.step]);
-        state_bar[0] += error * T::lit(2.0 / self.recorded.len() as f64);
+        let error = at.state[self.angle] - T::lit(self.recorded[at.step]);
+        state_bar[self.angle] += error * T::lit(2.0 / self.recorded.len() as f64);
     }
 }
 
 /// L = squared distance of a double pendulum's tip (unit rods) from a target at the end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct TipAt {
+    /// Entries of the two angles in the state.
+    pub angles: Range<usize>,
     /// Horizontal and vertical position, m, from the pivot.
     pub target: (f64, f64),
 }
 
 impl TipAt {
     fn error<T: Real>(&self, state: &[T]) -> (T, T) {
-        let x = state[0].sin() + state[1].sin() - T::lit(self.target.0);
-        let z = -state[0].cos() - state[1].cos() - T::lit(self.target.1);
+        let [upper, lower] = <[T; 2]>::read(&state[self.angles.clone()]);
+        let x = upper.sin() + lower.sin() - T::lit(self.target.0);
+        let z = -upper.cos() - lower.cos() - T::lit(self.target.1);
         (x, z)
     }
 }
@@ -170,7 +183,7 @@ impl<T: Real> Loss<T> for TipAt {
     fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if at.last() {
             let (x, z) = self.error(at.state);
-            for i in 0..2 {
+            for i in self.angles.clone() {
                 let (sin, cos) = at.state[i].sin_cos();
                 state_bar[i] += T::lit(2.0) * (x * cos + z * sin);
             }

@@ -21,7 +21,7 @@ const MOST_PARTICLES: usize = 1_000_000;
 /// The page of times and states of a robot.
 pub fn replay(robot: &Articulated, rows: &[(f64, Vec<f64>)]) -> Replay {
     let mut page = Replay::new(robot.model().name.clone(), FRAMES_PER_SECOND);
-    fill(&mut page, robot, &thinned(rows, FRAMES_PER_SECOND), Marks::Contacts);
+    fill(&mut page, robot, &decimate(rows, FRAMES_PER_SECOND), Marks::Contacts);
     page
 }
 
@@ -30,7 +30,7 @@ pub fn world_replay(world: &World, title: &str, rows: &[(f64, Vec<f64>)]) -> Rep
     let body = world.soft().body();
     let seconds = rows.last().map_or(0.0, |(time, _)| *time).max(0.1);
     let rate = (MOST_VERTICES / (seconds * body.particles().max(1) as f64)).clamp(10.0, FRAMES_PER_SECOND);
-    let rows = thinned(rows, rate);
+    let rows = decimate(rows, rate);
     let mut page = Replay::new(title, rate);
     fill(&mut page, world.robot(), &rows, Marks::Contacts);
     page.soft = (0..body.parts.len()).map(|part| soft(world, part, &rows)).collect();
@@ -70,7 +70,7 @@ fn dots(mpm: &Mpm, group: &ParticleGroup, rgba: [f32; 4], rows: &[&(f64, Vec<f64
 }
 
 /// Rows at most `rate` times a second.
-fn thinned(rows: &[(f64, Vec<f64>)], rate: f64) -> Vec<&(f64, Vec<f64>)> {
+fn decimate(rows: &[(f64, Vec<f64>)], rate: f64) -> Vec<&(f64, Vec<f64>)> {
     let mut due = f64::NEG_INFINITY;
     let mut kept = Vec::new();
     for row in rows {

@@ -111,7 +111,7 @@ impl<T: Real> ContactSet<T> {
         near.fill(false);
         contacts.clear();
         for &(a, b) in candidates {
-            if apart((radii[a], poses[a]), (radii[b], poses[b])) {
+            if bounding_spheres_apart((radii[a], poses[a]), (radii[b], poses[b])) {
                 continue;
             }
             let (first, second) = (geoms.collider(a), geoms.collider(b));
@@ -155,7 +155,7 @@ fn no_shape_bar<T: Real>() -> ShapeBar<T> {
 }
 
 /// Whether two geoms, each by bounding radius and pose, are surely too far apart to touch, in every lane.
-fn apart<T: Real>((ra, a): (f64, Transform<T>), (rb, b): (f64, Transform<T>)) -> bool {
+fn bounding_spheres_apart<T: Real>((ra, a): (f64, Transform<T>), (rb, b): (f64, Transform<T>)) -> bool {
     let between = b.translation - a.translation;
     let gap = match (ra.is_finite(), rb.is_finite()) {
         (true, true) => between.norm() - T::lit(ra + rb),

@@ -50,7 +50,7 @@ impl<'a, T: Real> GeomView<'a, T> {
     /// The pose of a geom in the world.
     #[inline(always)]
     pub fn pose(&self, geom: usize) -> Transform<T> {
-        self.kinematics.world_from_body[self.model.geoms[geom].body] * local(self.params_of(geom))
+        self.kinematics.world_from_body[self.model.geoms[geom].body] * body_from_geom(self.params_of(geom))
     }
 
     /// A geom in the world.
@@ -75,7 +75,7 @@ impl<'a, T: Real> GeomView<'a, T> {
     ) {
         let (body, p) = (self.model.geoms[geom].body, self.params_of(geom));
         let body_pose = self.kinematics.world_from_body[body];
-        let (body_bar, local_bar) = body_pose.mul_vjp(local(p), bar.pose);
+        let (body_bar, local_bar) = body_pose.mul_vjp(body_from_geom(p), bar.pose);
         wrenches[body] += pose_wrench(body_pose, body_bar, self.kinematics.origins[body]);
         let unit = p.orientation.normalize();
         let (unit_bar, position) = Transform::from_quat_vjp(unit, p.position, local_bar);
@@ -87,7 +87,7 @@ impl<'a, T: Real> GeomView<'a, T> {
 
 /// The pose of a geom in its body.
 #[inline(always)]
-fn local<T: Real>(p: GeomParams<T>) -> Transform<T> {
+fn body_from_geom<T: Real>(p: GeomParams<T>) -> Transform<T> {
     Transform::from_quat(p.orientation.normalize(), p.position)
 }
 

@@ -25,7 +25,7 @@ pub struct PenaltyWorkspace;
 /// A constant of a contact from those of its two geoms.
 #[differentiable]
 #[inline(always)]
-fn mixed<T: Real>(a: T, b: T, #[constant] mixing: MaterialMixing) -> T {
+fn mix<T: Real>(a: T, b: T, #[constant] mixing: MaterialMixing) -> T {
     if mixing == MaterialMixing::Larger { a.max(b) } else { (a + b) * T::lit(0.5) }
 }
 
@@ -38,9 +38,9 @@ fn mixed_law<T: Real>(
     #[constant] mixing: MaterialMixing,
 ) -> PenaltyLaw<T> {
     PenaltyLaw {
-        stiffness: mixed(a.stiffness, b.stiffness, mixing),
-        damping: mixed(a.damping, b.damping, mixing),
-        friction_slope: mixed(a.friction_slope, b.friction_slope, mixing),
+        stiffness: mix(a.stiffness, b.stiffness, mixing),
+        damping: mix(a.damping, b.damping, mixing),
+        friction_slope: mix(a.friction_slope, b.friction_slope, mixing),
     }
 }
 
@@ -85,7 +85,7 @@ fn pair_friction<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> T 
         Some(own) => T::lit(own),
         None => {
             let of = |geom: usize| geoms.params_of(geom).friction;
-            mixed(of(a), of(b), geoms.model.options.material_mixing)
+            mix(of(a), of(b), geoms.model.options.material_mixing)
         }
     }
 }
@@ -99,7 +99,7 @@ fn pair_friction_vjp<T: Real>(
 ) {
     if geoms.model.friction_of_pair(a, b).is_none() {
         let of = |geom: usize| geoms.params_of(geom).friction;
-        let (first, second, ()) = mixed_vjp(of(a), of(b), geoms.model.options.material_mixing, bar);
+        let (first, second, ()) = mix_vjp(of(a), of(b), geoms.model.options.material_mixing, bar);
         friction_bars[a] += first;
         friction_bars[b] += second;
     }

@@ -74,8 +74,8 @@ impl Factor {
         None
     }
 
-    /// A factor made elsewhere, without jitter.
-    pub(super) fn made(lower: Mat<f64>) -> Self {
+    /// A factor from its lower triangle, without jitter.
+    pub(super) fn from_lower(lower: Mat<f64>) -> Self {
         Factor { n: lower.nrows(), lower, jitter: 0.0 }
     }
 

@@ -74,22 +74,22 @@ impl Pair {
 
 impl GradientPosterior {
     /// Conditions on values `y` at points and on gradients at some of them. The noise of a gradient's entry,
-    /// relative to its variance, is `doubt` or that of the values if this is more. `None` if the covariance
-    /// cannot be factored, as where an entry is not a number.
+    /// relative to its variance, is `gradient_noise` or that of the values if this is more. `None` if the
+    /// covariance cannot be factored, as where an entry is not a number.
     pub fn new(
         kernel: Kernel,
         hyper: Hyper,
         points: Points,
         y: &[f64],
         slopes: &[Slope],
-        doubt: f64,
+        gradient_noise: f64,
     ) -> Option<Self> {
         let (n, d) = (points.len(), points.dim());
         let sloped: Vec<Vec<f64>> = slopes.iter().map(|slope| points.get(slope.point)).collect();
         let factor = Factor::new(n + slopes.len() * d, |matrix| {
             covariance(kernel, &hyper, &points, matrix);
             slope_covariance(kernel, &hyper, &points, &sloped, matrix);
-            let noise = doubt.max(hyper.noise / hyper.signal);
+            let noise = gradient_noise.max(hyper.noise / hyper.signal);
             for (i, variance) in (n..).zip(slope_variances(kernel, &hyper).cycle().take(sloped.len() * d)) {
                 matrix[(i, i)] += noise * variance;
             }
@@ -162,18 +162,18 @@ fn slope_variances(kernel: Kernel, hyper: &Hyper) -> impl Iterator<Item = f64> +
     hyper.scales.iter().map(move |scale| steepness / (scale * scale))
 }
 
-/// How much to doubt gradients, for [`GradientPosterior::new`]. A process whose length scales were fitted to
-/// values says how steep it should be. Gradients are that steep where they tell of the same landscape; where
-/// most of them are steeper, as among ripples that the values at hand cannot resolve, what is beyond is noise
-/// to it.
-pub fn doubt(kernel: Kernel, hyper: &Hyper, slopes: &[Slope]) -> f64 {
+/// Noise of gradients relative to their variance, for [`GradientPosterior::new`]. A process whose length
+/// scales were fitted to values has a variance of its gradient. Gradients of the same landscape have that
+/// variance. Where most of them are larger, as among ripples that the values cannot resolve, the excess is
+/// noise.
+pub fn gradient_noise(kernel: Kernel, hyper: &Hyper, slopes: &[Slope]) -> f64 {
     let steepness = |slope: &Slope| {
         let squares = slope.gradient.iter().zip(slope_variances(kernel, hyper)).map(|(g, v)| g * g / v);
         squares.sum::<f64>() / slope.gradient.len() as f64
     };
     let mut all: Vec<f64> = slopes.iter().map(steepness).collect();
     all.sort_by(f64::total_cmp);
-    // E g² = variance (1 + doubt)
+    // E g² = variance (1 + gradient_noise)
     all.get(all.len() / 2).map_or(0.0, |median| (median - 1.0).max(0.0))
 }
 
@@ -320,7 +320,7 @@ mod tests {
     fn gradients_steeper_than_the_values_tell_are_doubted() {
         for kernel in KERNELS {
             let (points, y, slopes) = data(40, 1);
-            assert!(doubt(kernel, &hyper(1e-6), &slopes) < 0.5);
+            assert!(gradient_noise(kernel, &hyper(1e-6), &slopes) < 0.5);
             // Ripples of amplitude 0.02 that no point resolves: slopes of amplitude 2.
             let rippled: Vec<Slope> = slopes
                 .iter()
@@ -330,11 +330,12 @@ mod tests {
                     Slope { point: slope.point, gradient: ripples.collect() }
                 })
                 .collect();
-            let much = doubt(kernel, &hyper(1e-6), &rippled);
+            let much = gradient_noise(kernel, &hyper(1e-6), &rippled);
             assert!(much > 1.0, "{much}");
-            let error = |doubt: f64| -> f64 {
+            let error = |gradient_noise: f64| -> f64 {
                 let (points, hyper) = (points.clone(), hyper(1e-6));
-                let posterior = GradientPosterior::new(kernel, hyper, points, &y, &rippled, doubt).unwrap();
+                let posterior =
+                    GradientPosterior::new(kernel, hyper, points, &y, &rippled, gradient_noise).unwrap();
                 let mut random = Random::new(6);
                 let z: Vec<Vec<f64>> =
                     (0..100).map(|_| (0..3).map(|_| random.uniform(-1.0, 1.0)).collect()).collect();

@@ -243,7 +243,7 @@ impl<'a> Likelihood<'a> {
 
     /// The factor of the covariance at θ, if that was the last to be evaluated.
     fn into_factor(self, theta: &[f64]) -> Option<Factor> {
-        (self.factored_at.as_deref() == Some(theta)).then(|| Factor::made(self.matrix))
+        (self.factored_at.as_deref() == Some(theta)).then(|| Factor::from_lower(self.matrix))
     }
 
     /// −½ Σ (αα − K⁻¹) ∂K/∂ln ℓ, where ∂K/∂ln ℓ = −2 σ² κ' (x − x')²/ℓ².
@@ -306,7 +306,7 @@ pub fn fit(
     random: &mut Random,
 ) -> Fit {
     if points.len() > config.most_points {
-        let (points, y) = some(points, y, config.most_points, random);
+        let (points, y) = random_subset(points, y, config.most_points, random);
         return Fit { factor: None, ..fit(kernel, &points, &y, start, config, random) };
     }
     let Start { hyper, mut pairs } = match start {
@@ -331,7 +331,7 @@ pub fn fit(
 /// The best of several starts on a few of the points.
 fn first_stage(kernel: Kernel, points: &Points, y: &[f64], config: &FitConfig, random: &mut Random) -> Start {
     let mode = prior_mode(points.dim(), config);
-    let (points, y) = some(points, y, config.first_points, random);
+    let (points, y) = random_subset(points, y, config.first_points, random);
     let mut likelihood = Likelihood::new(kernel, &points, &y, config);
     let bounds = likelihood.bounds(config);
     let rough = LbfgsConfig { max_steps: 30, value_tolerance: 1e-5, gradient_tolerance: 1e-3 };
@@ -351,7 +351,7 @@ fn first_stage(kernel: Kernel, points: &Points, y: &[f64], config: &FitConfig, r
 }
 
 /// At most `count` of the points, drawn at random, with their values.
-fn some(points: &Points, y: &[f64], count: usize, random: &mut Random) -> (Points, Vec<f64>) {
+fn random_subset(points: &Points, y: &[f64], count: usize, random: &mut Random) -> (Points, Vec<f64>) {
     let which = draw(points.len(), count, random);
     (points.subset(&which), which.iter().map(|i| y[*i]).collect())
 }

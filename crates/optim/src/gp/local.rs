@@ -27,7 +27,7 @@ pub fn selection(y: &[f64], count: usize, random: &mut Random) -> Vec<usize> {
 }
 
 /// The posterior of the `count` points nearest to `z`.
-pub fn around(
+pub fn nearest_posterior(
     kernel: Kernel,
     hyper: &Hyper,
     (points, y): (&Points, &[f64]),
@@ -63,7 +63,7 @@ mod tests {
         let all = Posterior::new(Kernel::Matern52, hyper.clone(), points.clone(), &y).unwrap();
         for _ in 0..30 {
             let z = vec![random.uniform(-1.0, 1.0), random.uniform(-1.0, 1.0)];
-            let near = around(Kernel::Matern52, &hyper, (&points, &y), &z, 150).unwrap();
+            let near = nearest_posterior(Kernel::Matern52, &hyper, (&points, &y), &z, 150).unwrap();
             let (a, b) =
                 (all.predict(std::slice::from_ref(&z), false), near.predict(std::slice::from_ref(&z), false));
             assert!((a.mean[0] - b.mean[0]).abs() < 2e-3, "{} {}", a.mean[0], b.mean[0]);

@@ -24,10 +24,10 @@ use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
 
 use super::acquisition::{Acquisition, descend};
-use super::derivative::{GradientPosterior, Slope, doubt};
+use super::derivative::{GradientPosterior, Slope, gradient_noise};
 use super::hyper::{Fit, FitConfig, Start, fit, prior_mode};
 use super::kernel::{Kernel, Points};
-use super::local::{around, selection};
+use super::local::{nearest_posterior, selection};
 use super::outcome::Outcomes;
 use super::posterior::{Hyper, Posterior, Predict};
 
@@ -189,8 +189,8 @@ impl LossModel {
         found
     }
 
-    /// Forgets the fit of hyperparameters: the next one starts cold.
-    pub fn forget_fit(&mut self) {
+    /// Resets the hyperparameters to the mode of their prior; the next fit starts there.
+    pub fn reset_fit(&mut self) {
         self.fitted = None;
         self.hyper = prior_mode(self.points.dim(), &self.config.fit);
         (self.posterior, self.with_slopes) = (None, None);
@@ -226,7 +226,7 @@ impl LossModel {
     }
 
     /// Conditions on gradients as well, where that is wanted and possible.
-    fn take_slopes(&mut self) {
+    fn condition_on_gradients(&mut self) {
         let n = self.len();
         if self.with_slopes.as_ref().is_some_and(|(seen, _)| *seen == n) {
             return;
@@ -244,22 +244,22 @@ impl LossModel {
         };
         let mut slopes: Vec<Slope> = self.slopes.iter().map(standard).collect();
         let (kernel, hyper, points) = (self.config.kernel, self.hyper.clone(), self.points.clone());
-        let doubt = doubt(kernel, &hyper, &slopes);
+        let gradient_noise = gradient_noise(kernel, &hyper, &slopes);
         slopes.sort_by(|a, b| self.losses[a.point].total_cmp(&self.losses[b.point]));
-        let posterior = GradientPosterior::new(kernel, hyper, points, y, &slopes[..count], doubt);
+        let posterior = GradientPosterior::new(kernel, hyper, points, y, &slopes[..count], gradient_noise);
         self.with_slopes = posterior.map(|posterior| (n, posterior));
     }
 
-    /// What is known of all places.
-    fn everywhere(&self) -> Option<&dyn Predict> {
+    /// The posterior of the whole box, with gradients where they are conditioned on.
+    fn global_posterior(&self) -> Option<&dyn Predict> {
         let with_slopes = self.with_slopes.as_ref().map(|(_, posterior)| posterior as &dyn Predict);
         with_slopes.or(self.posterior.as_ref().filter(|p| !p.is_empty()).map(|p| p as &dyn Predict))
     }
 
     /// The posterior of the neighbours of `z`.
-    fn around(&self, z: &[f64]) -> Option<Posterior> {
+    fn local_posterior(&self, z: &[f64]) -> Option<Posterior> {
         let data = (&self.points, &self.outcomes.y[..]);
-        around(self.config.kernel, &self.hyper, data, z, self.config.neighbours)
+        nearest_posterior(self.config.kernel, &self.hyper, data, z, self.config.neighbours)
     }
 
     /// Mean and standard deviation of the loss at `z`.
@@ -268,10 +268,10 @@ impl LossModel {
             // What a selection draws here depends on the points alone.
             self.update(&mut Random::new(self.len() as u64));
         }
-        self.take_slopes();
-        let local = if self.is_local() { self.around(z) } else { None };
+        self.condition_on_gradients();
+        let local = if self.is_local() { self.local_posterior(z) } else { None };
         let local = local.as_ref().map(|posterior| posterior as &dyn Predict);
-        let Some(posterior) = local.or_else(|| self.everywhere()) else { return (0.0, 1.0) };
+        let Some(posterior) = local.or_else(|| self.global_posterior()) else { return (0.0, 1.0) };
         let batch = posterior.predict(&[z.to_vec()], false);
         let Outcomes { shift, scale, .. } = self.outcomes;
         (shift + scale * batch.mean[0], scale * batch.sd[0])
@@ -282,10 +282,10 @@ impl LossModel {
         if self.outcomes.y.len() < self.len() {
             self.update(random);
         }
-        self.take_slopes();
+        self.condition_on_gradients();
         let candidates = self.candidates(random);
         let anywhere = candidates[0].clone();
-        let Some(posterior) = self.everywhere() else { return anywhere };
+        let Some(posterior) = self.global_posterior() else { return anywhere };
         let ModelConfig { acquisition, steps, .. } = self.config;
         let best = self.outcomes.y.iter().fold(f64::INFINITY, |m, y| m.min(*y));
         let (values, _) = acquisition.at(posterior, best, &candidates, false);
@@ -294,7 +294,7 @@ impl LossModel {
         let starts = order.iter().take(self.config.starts).map(|i| candidates[*i].clone());
         let found = if self.is_local() {
             // Each start in its own neighbourhood.
-            let settle = |z: Vec<f64>| descend(acquisition, &self.around(&z)?, best, vec![z], steps);
+            let settle = |z: Vec<f64>| descend(acquisition, &self.local_posterior(&z)?, best, vec![z], steps);
             starts.filter_map(settle).min_by(|a, b| a.0.total_cmp(&b.0))
         } else {
             descend(acquisition, posterior, best, starts.collect(), steps)

@@ -82,7 +82,7 @@ impl SearchMethod for Adam {
         let mut z = config.start.point(run, random);
         let mut gradient = vec![0.0; z.len()];
         let mut state = AdamState::new(z.len());
-        let steps = if config.steps == 0 { run.left() } else { config.steps };
+        let steps = if config.steps == 0 { run.remaining() } else { config.steps };
         for t in 0..steps {
             run.value_grad(&z, &mut gradient)?;
             let cosine = (std::f64::consts::PI * t as f64 / steps as f64).cos();

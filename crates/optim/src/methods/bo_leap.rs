@@ -13,17 +13,17 @@
 //! the search was. Ours is 0.3, ahead of 1, 0.5 and 0.15 over test functions and both carts. J is not given:
 //! 100, as long as a semi-local search, came out ahead of 20 and 40 where valleys are narrow and level
 //! elsewhere. Line 17's equations need the move of the mean: it is the whole move, descent included, in units
-//! of σ, its length limited as in `CmaState::tell_moved`. A step of a semi-local search is one episode, and a
-//! generation that has begun is finished.
+//! of σ, its length limited as in `CmaState::tell_with_mean`. A step of a semi-local search is one episode,
+//! and a generation that has begun is finished.
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};
 
 use super::cma_state::{CmaState, Weights};
-use super::descent::{DescentConfig, Place, descend};
+use super::descent::{DescentConfig, Iterate, descend};
 use super::settings;
 use crate::gp::{LossModel, ModelConfig};
-use crate::run::{Run, SearchMethod, Stop, inside};
+use crate::run::{Run, SearchMethod, Stop, clamp_to_box};
 
 /// Settings of [`BoLeap`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -62,8 +62,8 @@ pub trait Proposer {
     /// Takes a point and its loss as data.
     fn add(&mut self, z: &[f64], loss: f64);
     /// Takes a point of a descent as data.
-    fn add_place(&mut self, place: &Place) {
-        self.add(&place.z, place.loss);
+    fn add_iterate(&mut self, iterate: &Iterate) {
+        self.add(&iterate.z, iterate.loss);
     }
     /// Where to search next.
     fn propose(&mut self, random: &mut Random) -> Vec<f64>;
@@ -73,8 +73,8 @@ impl Proposer for LossModel {
     fn add(&mut self, z: &[f64], loss: f64) {
         self.add(z, loss);
     }
-    fn add_place(&mut self, place: &Place) {
-        self.add_with_gradient(&place.z, place.loss, &place.gradient);
+    fn add_iterate(&mut self, iterate: &Iterate) {
+        self.add_with_gradient(&iterate.z, iterate.loss, &iterate.gradient);
     }
     fn propose(&mut self, random: &mut Random) -> Vec<f64> {
         self.fit(random);
@@ -129,11 +129,11 @@ impl BoLeap {
         let BoLeapConfig { local_steps, population, sigma, tries, descent, .. } = self.config;
         let before = run.losses().len();
         // 7: μ ← x, σ ← σ₁, C ← I
-        let mut state = CmaState::new(inside(&start), sigma, population, Weights::BestHalf);
+        let mut state = CmaState::new(clamp_to_box(&start), sigma, population, Weights::BestHalf);
         // 8: episodes of the semi-local search
         while run.losses().len() - before < local_steps {
             // 9: xₖ ~ N(μ, σ² C)
-            let candidates = state.ask_inside(tries, random);
+            let candidates = state.ask_in_box(tries, random);
             // 10: lₖ ← Sim(xₖ)
             let losses = run.values(&candidates)?;
             // 11, 12: s₁ = mean of Kbest
@@ -144,9 +144,9 @@ impl BoLeap {
             for (z, loss) in candidates.iter().zip(&losses) {
                 model.add(z, *loss);
             }
-            down.path.iter().for_each(|place| model.add_place(place));
+            down.path.iter().for_each(|iterate| model.add_iterate(iterate));
             // 17: μ ← s_J; σ, C from the moved mean
-            state.tell_moved(&candidates, &losses, down.end);
+            state.tell_with_mean(&candidates, &losses, down.end);
         }
         Ok(())
     }

@@ -74,17 +74,17 @@ impl SearchMethod for CmaEs {
         loop {
             let mut state = CmaState::new(mean, config.sigma, population, Weights::Logarithmic);
             let mut convergence = Convergence::new(config, &state);
-            while !convergence.reached(&state) {
-                let points = state.ask_inside(config.tries, random);
+            while !convergence.is_converged(&state) {
+                let points = state.ask_in_box(config.tries, random);
                 let losses = run.values(&points)?;
                 state.tell(&points, &losses);
-                convergence.see(&losses);
+                convergence.update(&losses);
             }
             if config.restart_growth == 0 {
                 return Ok(());
             }
             population *= config.restart_growth;
-            mean = run.anywhere(random);
+            mean = run.sample_uniform(random);
         }
     }
 }
@@ -105,7 +105,7 @@ impl<'a> Convergence<'a> {
         Convergence { config, best: VecDeque::with_capacity(memory + 1), memory, last: (0.0, f64::INFINITY) }
     }
 
-    fn see(&mut self, losses: &[f64]) {
+    fn update(&mut self, losses: &[f64]) {
         let range = |(low, high): (f64, f64), l: &f64| (l.min(low), l.max(high));
         self.last = losses.iter().fold((f64::INFINITY, f64::NEG_INFINITY), range);
         self.best.push_back(self.last.0);
@@ -114,7 +114,7 @@ impl<'a> Convergence<'a> {
         }
     }
 
-    fn reached(&self, state: &CmaState) -> bool {
+    fn is_converged(&self, state: &CmaState) -> bool {
         let (long, short) = state.axes();
         let (first, step) = (self.config.sigma, state.sigma);
         // Steps tiny, exploding or no numbers; covariance degenerate.

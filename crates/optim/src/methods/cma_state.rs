@@ -13,7 +13,7 @@
 use faer::{Mat, Side};
 use pullback_core::random::Random;
 
-use crate::run::inside;
+use crate::run::clamp_to_box;
 
 /// How candidates count in the mean and in the covariance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +153,7 @@ impl CmaState {
 
     /// The next generation in the box [−1, 1]: a point outside is drawn again, and after `tries` its
     /// coordinates are put on the wall.
-    pub fn ask_inside(&mut self, tries: usize, random: &mut Random) -> Vec<Vec<f64>> {
+    pub fn ask_in_box(&mut self, tries: usize, random: &mut Random) -> Vec<Vec<f64>> {
         self.refresh();
         let one = |random: &mut Random| {
             let mut z = self.sample(random);
@@ -163,7 +163,7 @@ impl CmaState {
                 }
                 z = self.sample(random);
             }
-            inside(&z)
+            clamp_to_box(&z)
         };
         (0..self.population()).map(|_| one(random)).collect()
     }
@@ -198,7 +198,7 @@ impl CmaState {
     /// The length that the paths see is limited as Hansen (2011, arXiv:1110.4181) limits injected points: to
     /// √n + 2n/(n + 2) times what selection would move the mean at random. A leap of many σ would otherwise
     /// make σ explode.
-    pub fn tell_moved(&mut self, points: &[Vec<f64>], losses: &[f64], mean: Vec<f64>) {
+    pub fn tell_with_mean(&mut self, points: &[Vec<f64>], losses: &[f64], mean: Vec<f64>) {
         let n = mean.len() as f64;
         self.adapt(points, &ranking(losses), mean, n.sqrt() + 2.0 * n / (n + 2.0));
     }
@@ -431,7 +431,7 @@ mod tests {
         let mut state = CmaState::new(vec![0.0; 4], 1e-3, 10, Weights::BestHalf);
         let points = state.ask(&mut Random::new(1));
         let losses: Vec<f64> = (0..10).map(f64::from).collect();
-        state.tell_moved(&points, &losses, vec![1.0; 4]);
+        state.tell_with_mean(&points, &losses, vec![1.0; 4]);
         assert_eq!(state.mean, [1.0; 4]);
         assert!(state.sigma < 4e-3, "{}", state.sigma);
         assert!(state.covariance().iter().all(|c| c.abs() < 30.0));

@@ -63,7 +63,7 @@ impl Default for DescentConfig {
 
 /// A point with its loss and gradient.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct Iterate {
     /// The point in the scaled box.
     pub z: Vec<f64>,
     /// Loss there.
@@ -72,11 +72,11 @@ pub struct Place {
     pub gradient: Vec<f64>,
 }
 
-/// The way a descent went.
+/// The iterates of a descent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Descended {
+pub struct DescentPath {
     /// Every point simulated, the start first.
-    pub path: Vec<Place>,
+    pub path: Vec<Iterate>,
     /// Where it ended: the last point by the constant rule, the lowest by the others.
     pub end: Vec<f64>,
     /// Loss there.
@@ -122,8 +122,8 @@ const PAIRS: usize = 10;
 const BEYOND_POLYAK: f64 = 2.0;
 
 /// Descends from `start`.
-pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Result<Descended, Stop> {
-    let mut here = place(run, start)?;
+pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Result<DescentPath, Stop> {
+    let mut here = evaluate(run, start)?;
     let mut path = vec![here.clone()];
     let (mut best, mut recent) = (here.clone(), VecDeque::from([here.loss]));
     let (mut lowest, mut stagnating) = (here.loss, 0);
@@ -153,7 +153,7 @@ pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Re
             }
         };
         let moved = here.z.iter().zip(&step).map(|(z, d)| (z + d).clamp(-1.0, 1.0));
-        let there = place(run, moved.collect())?;
+        let there = evaluate(run, moved.collect())?;
         path.push(there.clone());
         let better = there.loss < lowest - config.tolerance * lowest.abs();
         stagnating = if better { 0 } else { stagnating + 1 };
@@ -192,7 +192,7 @@ pub fn descend(run: &mut Run<'_>, start: Vec<f64>, config: &DescentConfig) -> Re
         }
     }
     let end = if config.rule == StepRule::Constant { here } else { best };
-    Ok(Descended { path, end: end.z, loss: end.loss })
+    Ok(DescentPath { path, end: end.z, loss: end.loss })
 }
 
 /// How much of a failed step to try next: up to where the slope along it, taken as linear between both ends,
@@ -205,10 +205,10 @@ fn shrink(slope_here: f64, slope_there: f64) -> f64 {
     }
 }
 
-fn place(run: &mut Run<'_>, z: Vec<f64>) -> Result<Place, Stop> {
+fn evaluate(run: &mut Run<'_>, z: Vec<f64>) -> Result<Iterate, Stop> {
     let mut gradient = vec![0.0; z.len()];
     let loss = run.value_grad(&z, &mut gradient)?;
-    Ok(Place { z, loss, gradient })
+    Ok(Iterate { z, loss, gradient })
 }
 
 /// The gradient without the entries whose descent leads out of the box.

@@ -48,7 +48,7 @@ impl Start {
     pub fn point(self, run: &Run<'_>, random: &mut Random) -> Vec<f64> {
         match self {
             Start::Own => run.start(),
-            Start::Anywhere => run.anywhere(random),
+            Start::Anywhere => run.sample_uniform(random),
         }
     }
 }

@@ -25,7 +25,7 @@ impl SearchMethod for RandDescents {
     }
     fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
         loop {
-            let start = run.anywhere(random);
+            let start = run.sample_uniform(random);
             descend(run, start, &self.descent)?;
         }
     }

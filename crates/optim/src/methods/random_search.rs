@@ -36,7 +36,8 @@ impl SearchMethod for RandomSearch {
     }
     fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
         loop {
-            let points: Vec<Vec<f64>> = (0..self.config.batch.max(1)).map(|_| run.anywhere(random)).collect();
+            let points: Vec<Vec<f64>> =
+                (0..self.config.batch.max(1)).map(|_| run.sample_uniform(random)).collect();
             run.values(&points)?;
         }
     }

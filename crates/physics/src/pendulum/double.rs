@@ -1,7 +1,7 @@
 //! The double pendulum.
 
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{Bars, Described, FieldShape, Point, VectorField};
+use pullback_core::{Bars, Block, Described, FieldShape, Point, VectorField};
 use pullback_math::{Cotangent, Flat, Real, differentiable};
 
 /// One rod with a point mass at its end.
@@ -13,6 +13,17 @@ pub struct Link<T> {
     pub mass: T,
     /// Viscous friction in the joint at its start, N m s/rad.
     pub damping: T,
+}
+
+/// Parameters of a [`DoublePendulum`].
+#[derive(Clone, Copy, Debug, PartialEq, Cotangent)]
+pub struct DoublePendulumParams<T> {
+    /// Rod that hangs from the pivot.
+    pub upper: Link<T>,
+    /// Rod that hangs from the upper one.
+    pub lower: Link<T>,
+    /// Gravity, m/s².
+    pub gravity: T,
 }
 
 /// M(δ) θ̈ = r with δ = θ₁ − θ₂ and
@@ -59,6 +70,7 @@ pub fn acceleration<T: Real>(
 #[derive(Clone, Debug)]
 pub struct DoublePendulum {
     layout: Layout,
+    params: Block<DoublePendulumParams<f64>>,
 }
 
 impl Default for DoublePendulum {
@@ -66,25 +78,34 @@ impl Default for DoublePendulum {
         let positive = |name: &str, unit, value: f64| {
             Slice::new(name.to_owned(), 1, unit).bounds(1e-6, 1e6).default(&[value])
         };
-        let mut layout = Layout::builder()
+        let mut builder = Layout::builder()
             .state(Slice::new("angle", 2, "rad").default(&[2.0, 1.0]).doc("from the downward vertical"))
             .state(Slice::new("rate", 2, "rad/s"))
             .control(Slice::new("torque", 2, "N m").doc("at the pivot and at the elbow"));
-        for link in ["upper", "lower"] {
-            layout = layout
-                .param(positive(&format!("{link}.length"), "m", 1.0))
-                .param(positive(&format!("{link}.mass"), "kg", 1.0))
-                .param(Slice::new(format!("{link}.damping"), 1, "N m s/rad").bounds(0.0, 1e6));
-        }
-        let layout = layout.param(Slice::new("gravity", 1, "m/s^2").bounds(-1e3, 1e3).default(&[9.81]));
-        DoublePendulum { layout: layout.build().unwrap_or_else(|_| unreachable!("names differ")) }
+        let link = |name: &str| {
+            [
+                positive(&format!("{name}.length"), "m", 1.0),
+                positive(&format!("{name}.mass"), "kg", 1.0),
+                Slice::new(format!("{name}.damping"), 1, "N m s/rad").bounds(0.0, 1e6),
+            ]
+        };
+        let gravity = Slice::new("gravity", 1, "m/s^2").bounds(-1e3, 1e3).default(&[9.81]);
+        let params = builder.param_block(link("upper").into_iter().chain(link("lower")).chain([gravity]));
+        let layout = builder.build().unwrap_or_else(|_| unreachable!("names differ"));
+        DoublePendulum { layout, params }
     }
 }
 
 impl DoublePendulum {
+    /// Where the parameters lie.
+    pub fn param_block(&self) -> Block<DoublePendulumParams<f64>> {
+        self.params
+    }
+
     /// Kinetic plus potential energy, zero when both hang at rest, J.
     pub fn energy(&self, params: &[f64], state: &[f64]) -> f64 {
-        let [l1, m1, _, l2, m2, _, g] = *params else { return f64::NAN };
+        let DoublePendulumParams { upper, lower, gravity: g } = self.params.read(params);
+        let (l1, m1, l2, m2) = (upper.length, upper.mass, lower.length, lower.mass);
         let [a1, a2, w1, w2] = *state else { return f64::NAN };
         let kinetic = 0.5 * (m1 + m2) * (l1 * w1).powi(2)
             + 0.5 * m2 * (l2 * w2).powi(2)
@@ -113,7 +134,7 @@ impl<T: Real> VectorField<T> for DoublePendulum {
     fn eval(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate: &mut [T]) {
         let Point { params, state, control } = at;
         let (angle, omega) = <([T; 2], [T; 2])>::read(state);
-        let (upper, lower, gravity) = <(Link<T>, Link<T>, T)>::read(params);
+        let DoublePendulumParams { upper, lower, gravity } = self.params.read(params);
         (omega, acceleration(angle, omega, <[T; 2]>::read(control), upper, lower, gravity)).write(rate);
     }
 
@@ -123,9 +144,9 @@ impl<T: Real> VectorField<T> for DoublePendulum {
         let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         // All slices are cut to size first, so that no check stands between the computations.
         let (state_bar, control_bar) = (&mut state_bar[..4], &mut control_bar[..2]);
-        let params_bar = &mut params_bar[..7];
+        let params_bar = &mut params_bar[self.params.range()];
         let (angle, omega) = <([T; 2], [T; 2])>::read(state);
-        let (upper, lower, gravity) = <(Link<T>, Link<T>, T)>::read(params);
+        let DoublePendulumParams { upper, lower, gravity } = self.params.read(params);
         let (omega_bar, acceleration_bar) = <([T; 2], [T; 2])>::read(rate_bar);
         let (angle, omega, torque, upper, lower, gravity) =
             acceleration_vjp(angle, omega, <[T; 2]>::read(control), upper, lower, gravity, acceleration_bar);
@@ -133,7 +154,7 @@ impl<T: Real> VectorField<T> for DoublePendulum {
         omega_bar.accumulate(omega);
         (angle, omega_bar).add_to(state_bar);
         torque.add_to(control_bar);
-        (upper, lower, gravity).add_to(params_bar);
+        DoublePendulumParams { upper, lower, gravity }.add_to(params_bar);
         T::zero()
     }
 }

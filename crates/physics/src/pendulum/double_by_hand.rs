@@ -6,7 +6,7 @@ use pullback_core::layout::Layout;
 use pullback_core::{Bars, Described, FieldShape, Point, VectorField};
 use pullback_math::Real;
 
-use super::double::DoublePendulum;
+use super::double::{DoublePendulum, DoublePendulumParams, Link};
 
 /// Same dynamics and layout as [`DoublePendulum`]; the pullback is written by hand.
 #[derive(Clone, Debug, Default)]
@@ -38,8 +38,9 @@ impl<T: Real> VectorField<T> for DoublePendulumByHand {
     fn eval_vjp(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate_bar: &[T], bars: Bars<'_, T>) -> T {
         let Point { params, state, control } = at;
         let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
-        let (l1, m1, c1, l2, m2, c2, g) =
-            (params[0], params[1], params[2], params[3], params[4], params[5], params[6]);
+        let DoublePendulumParams { upper, lower, gravity: g } = self.0.param_block().read(params);
+        let Link { length: l1, mass: m1, damping: c1 } = upper;
+        let Link { length: l2, mass: m2, damping: c2 } = lower;
         let (w1, w2) = (state[2], state[3]);
         let (sin, cos) = (state[0] - state[1]).sin_cos();
         let (sin1, cos1) = state[0].sin_cos();
@@ -86,13 +87,18 @@ impl<T: Real> VectorField<T> for DoublePendulumByHand {
         state_bar[3] += rate_bar[1] + relative_bar - r1_bar * two_twist * w2;
 
         let both_bar = m11_bar * l1 * l1 - r1_bar * u1 * l1;
-        params_bar[0] += coupling_bar * m2 * l2 + both * ((m11_bar + m11_bar) * l1 - r1_bar * u1);
-        params_bar[1] += both_bar;
-        params_bar[2] -= r1_bar * w1;
-        params_bar[3] += coupling_bar * m2 * l1 + m2 * ((m22_bar + m22_bar) * l2 - r2_bar * u2);
-        params_bar[4] += both_bar + coupling_bar * rods + m22_bar * l2 * l2 - r2_bar * u2 * l2;
-        params_bar[5] -= joint_bar * (w2 - w1);
-        params_bar[6] -= r1_bar * both * l1 * sin1 + r2_bar * m2 * l2 * sin2;
+        let upper = Link {
+            length: coupling_bar * m2 * l2 + both * ((m11_bar + m11_bar) * l1 - r1_bar * u1),
+            mass: both_bar,
+            damping: -(r1_bar * w1),
+        };
+        let lower = Link {
+            length: coupling_bar * m2 * l1 + m2 * ((m22_bar + m22_bar) * l2 - r2_bar * u2),
+            mass: both_bar + coupling_bar * rods + m22_bar * l2 * l2 - r2_bar * u2 * l2,
+            damping: -(joint_bar * (w2 - w1)),
+        };
+        let gravity = -(r1_bar * both * l1 * sin1 + r2_bar * m2 * l2 * sin2);
+        self.0.param_block().add(DoublePendulumParams { upper, lower, gravity }, params_bar);
         T::zero()
     }
 }

@@ -6,9 +6,11 @@ mod double_by_hand;
 mod simple;
 
 pub use double::{
-    DoublePendulum, Link, acceleration as double_acceleration, acceleration_vjp as double_acceleration_vjp,
+    DoublePendulum, DoublePendulumParams, Link, acceleration as double_acceleration,
+    acceleration_vjp as double_acceleration_vjp,
 };
 pub use double_by_hand::DoublePendulumByHand;
 pub use simple::{
-    SimplePendulum, acceleration as simple_acceleration, acceleration_vjp as simple_acceleration_vjp,
+    SimplePendulum, SimplePendulumParams, acceleration as simple_acceleration,
+    acceleration_vjp as simple_acceleration_vjp,
 };

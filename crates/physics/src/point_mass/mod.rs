@@ -8,6 +8,6 @@
 mod elastic;
 mod penalty;
 
-pub use elastic::{ElasticPointMass, elastic_step, elastic_step_vjp};
-pub use penalty::{PenaltyPointMass, penalty_acceleration, penalty_acceleration_vjp};
+pub use elastic::{ElasticPointMass, ElasticPointMassParams, elastic_step, elastic_step_vjp};
+pub use penalty::{PenaltyPointMass, PenaltyPointMassParams, penalty_acceleration, penalty_acceleration_vjp};
 pub use pullback_collision::ContactDamping;

@@ -9,8 +9,19 @@
 
 use pullback_collision::{ContactDamping, normal_force, normal_force_vjp};
 use pullback_core::layout::{Layout, Slice};
-use pullback_core::{Bars, Described, FieldShape, Point, VectorField, Workspace};
-use pullback_math::{Real, differentiable, select};
+use pullback_core::{Bars, Block, Described, FieldShape, Point, VectorField, Workspace};
+use pullback_math::{Cotangent, Real, differentiable, select};
+
+/// Parameters of a [`PenaltyPointMass`].
+#[derive(Clone, Copy, Debug, PartialEq, Cotangent)]
+pub struct PenaltyPointMassParams<T> {
+    /// Stiffness of the surface per unit mass, 1/s².
+    pub stiffness: T,
+    /// Damping of the surface per unit mass, 1/s, or 1/(m s) for [`ContactDamping::ByDepth`].
+    pub damping: T,
+    /// Gravity, m/s².
+    pub gravity: T,
+}
 
 /// Acceleration of a point at `height` above the surface, where it is `touching` the surface or not.
 #[differentiable]
@@ -18,14 +29,12 @@ use pullback_math::{Real, differentiable, select};
 pub fn penalty_acceleration<T: Real>(
     height: T,
     velocity: T,
-    stiffness: T,
-    damping: T,
-    gravity: T,
+    params: PenaltyPointMassParams<T>,
     #[constant] touching: T::Mask,
     #[constant] form: ContactDamping,
 ) -> T {
-    let push = normal_force(-height, velocity, stiffness, damping, form);
-    select(touching, push, T::zero()) - gravity
+    let push = normal_force(-height, velocity, params.stiffness, params.damping, form);
+    select(touching, push, T::zero()) - params.gravity
 }
 
 /// The side of the surface that an adaptive solve has fixed, as the sign of a height; none where it has fixed
@@ -43,6 +52,7 @@ fn touching<T: Real>(fixed: &FrozenSide<T>, height: T) -> T::Mask {
 #[derive(Clone, Debug)]
 pub struct PenaltyPointMass {
     layout: Layout,
+    params: Block<PenaltyPointMassParams<f64>>,
     form: ContactDamping,
 }
 
@@ -53,15 +63,21 @@ impl PenaltyPointMass {
             ContactDamping::Plain => (1.0, "1/s"),
             ContactDamping::ByDepth => (18.0, "1/(m s)"),
         };
-        let layout = Layout::builder()
+        let mut builder = Layout::builder()
             .state(Slice::new("height", 1, "m").default(&[1.0]).bounds(-10.0, 10.0))
-            .state(Slice::new("velocity", 1, "m/s").default(&[-1.0]))
-            .param(Slice::new("stiffness", 1, "1/s^2").bounds(0.0, 1e6).default(&[50.0]))
-            .param(Slice::new("damping", 1, unit).bounds(0.0, 1e6).default(&[damping]))
-            .param(Slice::new("gravity", 1, "m/s^2").bounds(-1e3, 1e3).default(&[0.0]))
-            .build()
-            .unwrap_or_else(|_| unreachable!("names differ"));
-        PenaltyPointMass { layout, form }
+            .state(Slice::new("velocity", 1, "m/s").default(&[-1.0]));
+        let params = builder.param_block([
+            Slice::new("stiffness", 1, "1/s^2").bounds(0.0, 1e6).default(&[50.0]),
+            Slice::new("damping", 1, unit).bounds(0.0, 1e6).default(&[damping]),
+            Slice::new("gravity", 1, "m/s^2").bounds(-1e3, 1e3).default(&[0.0]),
+        ]);
+        let layout = builder.build().unwrap_or_else(|_| unreachable!("names differ"));
+        PenaltyPointMass { layout, params, form }
+    }
+
+    /// Where the parameters lie.
+    pub fn param_block(&self) -> Block<PenaltyPointMassParams<f64>> {
+        self.params
     }
 }
 
@@ -102,10 +118,11 @@ impl<T: Real> VectorField<T> for PenaltyPointMass {
 
     #[inline(always)]
     fn eval(&self, ws: &mut FrozenSide<T>, at: Point<'_, T>, _time: T, rate: &mut [T]) {
-        let Point { params: p, state, .. } = at;
+        let Point { params, state, .. } = at;
         rate[0] = state[1];
         let touching = touching(ws, state[0]);
-        rate[1] = penalty_acceleration(state[0], state[1], p[0], p[1], p[2], touching, self.form);
+        let params = self.params.read(params);
+        rate[1] = penalty_acceleration(state[0], state[1], params, touching, self.form);
     }
 
     #[inline(always)]
@@ -117,16 +134,15 @@ impl<T: Real> VectorField<T> for PenaltyPointMass {
         rate_bar: &[T],
         bars: Bars<'_, T>,
     ) -> T {
-        let Point { params: p, state, .. } = at;
+        let Point { params, state, .. } = at;
         let Bars { params: params_bar, state: state_bar, .. } = bars;
         let touching = touching(ws, state[0]);
-        let (height, velocity, stiffness, damping, gravity, (), ()) =
-            penalty_acceleration_vjp(state[0], state[1], p[0], p[1], p[2], touching, self.form, rate_bar[1]);
+        let params = self.params.read(params);
+        let (height, velocity, params, (), ()) =
+            penalty_acceleration_vjp(state[0], state[1], params, touching, self.form, rate_bar[1]);
         state_bar[0] += height;
         state_bar[1] += rate_bar[0] + velocity;
-        for (bar, x) in params_bar.iter_mut().zip([stiffness, damping, gravity]) {
-            *bar += x;
-        }
+        self.params.add(params, params_bar);
         T::zero()
     }
 }

@@ -64,7 +64,7 @@ impl<'a, T: Real> Touching<'a, T> {
     }
 
     #[inline(always)]
-    fn absent(&self, pack: usize) -> T::Pack {
+    fn padding_distance(&self, pack: usize) -> T::Pack {
         let (first, n) = (pack * T::WIDTH, self.particles.x.len());
         if first + T::WIDTH <= n {
             return T::Pack::zero();
@@ -74,7 +74,7 @@ impl<'a, T: Real> Touching<'a, T> {
 
     /// Adds contact forces to those of the particles, and the reactions to the pushes on the bodies.
     pub fn add_forces(&self, geoms: &[usize], force: &mut [[T; 3]], pushes: &mut [Push<T>]) {
-        let (law, form) = (wide_law(self.contact.law), self.scene.model.options.contact_damping);
+        let (law, form) = (splat_law(self.contact.law), self.scene.model.options.contact_damping);
         for &g in geoms {
             let placed = self.scene.placed(g);
             let geom = self.scene.lanes(self.sweep, g, &placed);
@@ -91,7 +91,7 @@ impl<'a, T: Real> Touching<'a, T> {
                 let at = Transform::new(Mat3::identity(), x);
                 let slots = collide(&collider, geom.pose, &ball, at, &mut contacts);
                 for contact in &mut contacts[..slots] {
-                    contact.distance += self.absent(pack);
+                    contact.distance += self.padding_distance(pack);
                     let (f, torque) = touch(
                         *contact,
                         v,
@@ -125,7 +125,7 @@ impl<'a, T: Real> Touching<'a, T> {
         push_bars: &[Push<T>],
         bars: &mut TouchBars<'_, T>,
     ) {
-        let (law, form) = (wide_law(self.contact.law), self.scene.model.options.contact_damping);
+        let (law, form) = (splat_law(self.contact.law), self.scene.model.options.contact_damping);
         let zero = || Vec3::new(T::Pack::zero(), T::Pack::zero(), T::Pack::zero());
         for &g in geoms {
             let placed = self.scene.placed(g);
@@ -150,7 +150,7 @@ impl<'a, T: Real> Touching<'a, T> {
                 let mut contact_bars = [none; MAX_CONTACTS];
                 let (mut v_bar, mut work) = (zero(), T::Pack::zero());
                 for (contact, bar) in contacts[..slots].iter_mut().zip(&mut contact_bars) {
-                    contact.distance += self.absent(pack);
+                    contact.distance += self.padding_distance(pack);
                     let (c, t) = (*contact, geom.tree_point);
                     let (f, _) = touch(c, v, geom.motion, geom.body_origin, geom.friction, law, t, form);
                     let (contact_bar, velocity, body, frame, friction, law, (), ()) = touch_vjp(
@@ -195,7 +195,7 @@ impl<'a, T: Real> Touching<'a, T> {
     }
 }
 
-fn wide_law<T: Real>(law: PenaltyLaw<T>) -> PenaltyLaw<T::Pack> {
+fn splat_law<T: Real>(law: PenaltyLaw<T>) -> PenaltyLaw<T::Pack> {
     PenaltyLaw {
         stiffness: law.stiffness.fill(),
         damping: law.damping.fill(),

@@ -2,9 +2,10 @@
 
 use pullback_core::batch::{BatchGradients, BatchInputs};
 use pullback_core::integrator::{Integrated, Integrator, Method};
+use pullback_core::layout::Layout;
 use pullback_core::random::Random;
 use pullback_core::rollout::{Loss, Sample};
-use pullback_core::{Batch, Inputs, Rollout, Schedule, StepError};
+use pullback_core::{Batch, Described, Inputs, Rollout, Schedule, StepError};
 use pullback_math::{Real, f32x16, f64x4, f64x8};
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
 
@@ -50,9 +51,16 @@ impl Data {
     }
     /// What environment `env` gets.
     fn of(&self, env: usize) -> (&[f64], &[f64], &[f64]) {
-        let share = |all: &'_ [f64], one: usize| if all.len() == one { 0 } else { env * one };
-        let (c, p) = (share(&self.controls, 2 * STEPS), share(&self.params, 7));
-        (&self.states[4 * env..4 * env + 4], &self.controls[c..c + 2 * STEPS], &self.params[p..p + 7])
+        fn share(all: &[f64], one: usize, env: usize) -> &[f64] {
+            if all.len() == one { all } else { &all[env * one..][..one] }
+        }
+        let field = DoublePendulum::default();
+        let Layout { state, control, params } = field.layout();
+        (
+            share(&self.states, state.len(), env),
+            share(&self.controls, control.len() * STEPS, env),
+            share(&self.params, params.len(), env),
+        )
     }
 }
 
@@ -190,9 +198,11 @@ fn failing<T: Real>(threads: usize, envs: usize, absurd: &[(usize, f64)]) -> Res
     let integrator = Integrator::fixed(Method::SemiImplicitEuler);
     let system = Integrated::new(SimplePendulum::default(), 0.01, integrator).unwrap();
     let rollout = Rollout::new(system, 10, Schedule::StoreAll).unwrap();
-    let mut params = [1.0, 1.0, 0.1, 9.81].repeat(envs);
+    let layout = &rollout.system.layout().params;
+    let (len, damping_index) = (layout.len(), layout.index_of("damping").unwrap());
+    let mut params = layout.defaults().repeat(envs);
     for (env, damping) in absurd {
-        params[4 * env + 2] = *damping;
+        params[env * len..][damping_index] = *damping;
     }
     let states = [1.0, 0.5].repeat(envs);
     let controls = [0.0; 10];

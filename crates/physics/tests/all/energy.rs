@@ -1,9 +1,11 @@
 //! Energy: conserved without friction to the order of the method, never gained with it.
 
 use crate::common::{drift, fixed, states};
+use pullback_core::Described;
 use pullback_core::integrator::Method;
+use pullback_math::Flat;
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
-use pullback_physics::point_mass::{ContactDamping, PenaltyPointMass};
+use pullback_physics::point_mass::{ContactDamping, PenaltyPointMass, PenaltyPointMassParams};
 
 const SIMPLE: [f64; 4] = [0.8, 1.3, 0.0, 9.81];
 const DOUBLE: [f64; 7] = [0.9, 1.2, 0.0, 1.1, 0.8, 0.0, 9.81];
@@ -58,17 +60,19 @@ fn rk4_drifts_at_fourth_order_or_better() {
 
 #[test]
 fn friction_never_adds_energy() {
-    let mut params = SIMPLE;
-    params[2] = 0.3;
     let field = SimplePendulum::default();
+    let mut params = SIMPLE;
+    params[field.layout().params.index_of("damping").unwrap()] = 0.3;
     let all = states(&fixed(field.clone(), 0.01, Method::Rk4), &params, &[2.5, 1.0], &[0.0], 2000);
     never_increases(all.iter().map(|s| field.energy(&params, s)));
 
     // Friction in either joint alone is enough.
     for (upper, lower) in [(0.2, 0.0), (0.0, 0.2), (0.1, 0.3)] {
-        let mut params = DOUBLE;
-        (params[2], params[5]) = (upper, lower);
         let field = DoublePendulum::default();
+        let mut params = DOUBLE;
+        for (name, damping) in [("upper.damping", upper), ("lower.damping", lower)] {
+            params[field.layout().params.index_of(name).unwrap()] = damping;
+        }
         let system = fixed(field.clone(), 0.002, Method::Rk4);
         let all = states(&system, &params, &[2.0, -1.0, 0.5, 1.5], &[0.0; 2], 5000);
         never_increases(all.iter().map(|s| field.energy(&params, s)));
@@ -99,17 +103,20 @@ fn a_torque_adds_the_work_it_does() {
 }
 
 /// Kinetic energy plus that of the surface's spring, per unit mass.
-fn contact_energy(params: &[f64], s: &[f64]) -> f64 {
-    0.5 * s[1] * s[1] + 0.5 * params[0] * s[0].min(0.0).powi(2) + params[2] * s[0]
+fn contact_energy(params: &PenaltyPointMassParams<f64>, s: &[f64]) -> f64 {
+    0.5 * s[1] * s[1] + 0.5 * params.stiffness * s[0].min(0.0).powi(2) + params.gravity * s[0]
 }
 
 #[test]
 fn penalty_contact_loses_energy_if_and_only_if_it_is_damped() {
     for onset in [ContactDamping::Plain, ContactDamping::ByDepth] {
         let bounce = |damping: f64| {
-            let params = [50.0, damping, 0.0];
-            let system = fixed(PenaltyPointMass::new(onset), 1e-4, Method::Rk4);
-            let all = states(&system, &params, &[0.1, -1.0], &[], 10_000);
+            let params = PenaltyPointMassParams { stiffness: 50.0, damping, gravity: 0.0 };
+            let field = PenaltyPointMass::new(onset);
+            let mut flat = field.layout().params.defaults();
+            params.write(&mut flat[field.param_block().range()]);
+            let system = fixed(field, 1e-4, Method::Rk4);
+            let all = states(&system, &flat, &[0.1, -1.0], &[], 10_000);
             let end = all.last().unwrap();
             assert!(end[0] > 0.0 && end[1] > 0.0, "did not bounce: {end:?}");
             (params, all)

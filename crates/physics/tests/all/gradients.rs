@@ -9,12 +9,12 @@ use pullback_core::step_check::{check_rollout, check_step};
 use pullback_core::{Bars, FieldShape, Inputs, Point, Rollout, Schedule, System, VectorField, check_vjp};
 use pullback_math::Dual;
 use pullback_physics::pendulum::{
-    DoublePendulum, DoublePendulumByHand, Link, SimplePendulum, double_acceleration, double_acceleration_vjp,
-    simple_acceleration, simple_acceleration_vjp,
+    DoublePendulum, DoublePendulumByHand, Link, SimplePendulum, SimplePendulumParams, double_acceleration,
+    double_acceleration_vjp, simple_acceleration, simple_acceleration_vjp,
 };
 use pullback_physics::point_mass::{
-    ContactDamping, ElasticPointMass, PenaltyPointMass, elastic_step, elastic_step_vjp, penalty_acceleration,
-    penalty_acceleration_vjp,
+    ContactDamping, ElasticPointMass, ElasticPointMassParams, PenaltyPointMass, PenaltyPointMassParams,
+    elastic_step, elastic_step_vjp, penalty_acceleration, penalty_acceleration_vjp,
 };
 
 /// Ten points, each entry between its bounds.
@@ -30,10 +30,10 @@ const SIGNED: (f64, f64) = (-3.0, 3.0);
 fn pendulum_accelerations_have_exact_pullbacks() {
     for x in points([SIGNED, SIGNED, SIGNED, POSITIVE, POSITIVE, POSITIVE, (5.0, 15.0)]) {
         check_vjp!(
-            |angle: T, rate: T, torque: T, length: T, mass: T, damping: T, gravity: T| -> T {
-                simple_acceleration(angle, rate, torque, length, mass, damping, gravity)
+            |angle: T, rate: T, torque: T, params: SimplePendulumParams<T>| -> T {
+                simple_acceleration(angle, rate, torque, params)
             },
-            |bar| simple_acceleration_vjp(angle, rate, torque, length, mass, damping, gravity, bar),
+            |bar| simple_acceleration_vjp(angle, rate, torque, params, bar),
             at x, Options::default()
         )
         .assert_passed();
@@ -57,20 +57,20 @@ fn contact_laws_have_exact_pullbacks() {
     for height in [(-0.5, -0.1), (0.1, 0.5)] {
         for x in points([height, SIGNED, stiffness, damping, gravity]) {
             check_vjp!(
-                |height: T, velocity: T, stiffness: T, damping: T, gravity: T| -> T {
+                |height: T, velocity: T, params: PenaltyPointMassParams<T>| -> T {
                     let touching = height.lt(T::zero());
-                    penalty_acceleration(height, velocity, stiffness, damping, gravity, touching, ContactDamping::Plain)
+                    penalty_acceleration(height, velocity, params, touching, ContactDamping::Plain)
                 },
-                |bar| penalty_acceleration_vjp(height, velocity, stiffness, damping, gravity, height.lt(T::zero()), ContactDamping::Plain, bar),
+                |bar| penalty_acceleration_vjp(height, velocity, params, height.lt(T::zero()), ContactDamping::Plain, bar),
                 at x, Options::default()
             )
             .assert_passed();
             check_vjp!(
-                |height: T, velocity: T, stiffness: T, damping: T, gravity: T| -> T {
+                |height: T, velocity: T, params: PenaltyPointMassParams<T>| -> T {
                     let touching = height.lt(T::zero());
-                    penalty_acceleration(height, velocity, stiffness, damping, gravity, touching, ContactDamping::ByDepth)
+                    penalty_acceleration(height, velocity, params, touching, ContactDamping::ByDepth)
                 },
-                |bar| penalty_acceleration_vjp(height, velocity, stiffness, damping, gravity, height.lt(T::zero()), ContactDamping::ByDepth, bar),
+                |bar| penalty_acceleration_vjp(height, velocity, params, height.lt(T::zero()), ContactDamping::ByDepth, bar),
                 at x, Options::default()
             )
             .assert_passed();
@@ -82,18 +82,18 @@ fn contact_laws_have_exact_pullbacks() {
     {
         for x in points([height, velocity, (0.3, 1.0), (0.0, 9.81)]) {
             check_vjp!(
-                |height: T, velocity: T, restitution: T, gravity: T| -> (T, T) {
-                    elastic_step(height, velocity, restitution, gravity, T::lit(0.1), true)
+                |height: T, velocity: T, params: ElasticPointMassParams<T>| -> (T, T) {
+                    elastic_step(height, velocity, params, T::lit(0.1), true)
                 },
-                |bar| elastic_step_vjp(height, velocity, restitution, gravity, T::lit(0.1), true, bar),
+                |bar| elastic_step_vjp(height, velocity, params, T::lit(0.1), true, bar),
                 at x, Options::default()
             )
             .assert_passed();
             check_vjp!(
-                |height: T, velocity: T, restitution: T, gravity: T| -> (T, T) {
-                    elastic_step(height, velocity, restitution, gravity, T::lit(0.1), false)
+                |height: T, velocity: T, params: ElasticPointMassParams<T>| -> (T, T) {
+                    elastic_step(height, velocity, params, T::lit(0.1), false)
                 },
-                |bar| elastic_step_vjp(height, velocity, restitution, gravity, T::lit(0.1), false, bar),
+                |bar| elastic_step_vjp(height, velocity, params, T::lit(0.1), false, bar),
                 at x, Options::default()
             )
             .assert_passed();

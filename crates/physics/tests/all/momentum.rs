@@ -2,11 +2,12 @@
 
 use crate::common::{fixed, states};
 use pullback_core::integrator::Method;
-use pullback_physics::pendulum::DoublePendulum;
+use pullback_physics::pendulum::{DoublePendulum, DoublePendulumParams};
 
 /// L = ∂T/∂ω₁ + ∂T/∂ω₂
 fn angular_momentum(params: &[f64], s: &[f64]) -> f64 {
-    let (l1, m1, l2, m2) = (params[0], params[1], params[3], params[4]);
+    let DoublePendulumParams { upper, lower, .. } = DoublePendulum::default().param_block().read(params);
+    let (l1, m1, l2, m2) = (upper.length, upper.mass, lower.length, lower.mass);
     let coupling = m2 * l1 * l2 * (s[0] - s[1]).cos();
     ((m1 + m2) * l1 * l1 + coupling) * s[2] + (m2 * l2 * l2 + coupling) * s[3]
 }

@@ -196,8 +196,7 @@ fn deflection_ratio(n: usize) -> f64 {
     let world = World::empty(body).unwrap();
     let layout = &world.layout().params;
     let mut params = layout.defaults();
-    let at = layout.slice("gravity").unwrap().range.start;
-    params[at + 2] = -gravity;
+    params[layout.index_of("gravity[2]").unwrap()] = -gravity;
 
     // K u = m g by conjugate gradients; K p is the derivative of the forces along p, by dual numbers.
     let state = world.layout().state.defaults();

@@ -34,7 +34,7 @@ pub fn to_inertial_frame(mesh: &TriangleMesh, kind: MeshInertia) -> Result<Inert
     let weighed = mass_properties(mesh, kind)?;
     let (moments, orientation) = principal_axes(weighed.inertia);
     Ok(InertialMesh {
-        mesh: mesh.seen_from(weighed.com, orientation),
+        mesh: mesh.in_frame(weighed.com, orientation),
         position: weighed.com,
         orientation,
         volume: weighed.volume,

@@ -50,8 +50,7 @@ fn load(source: &MeshSource) -> Result<LoadedMesh, MeshError> {
     // MuJoCo keeps coordinates in single precision, whatever the file holds.
     let single = |v: Vec3<f64>| v.map(|x| f64::from(x as f32));
     let written = TriangleMesh { vertices: written.vertices.into_iter().map(single).collect(), ..written };
-    let mesh =
-        written.seen_from(source.reference_position, source.reference_orientation).scaled(source.scale);
+    let mesh = written.in_frame(source.reference_position, source.reference_orientation).scaled(source.scale);
     // An open mesh still serves as a shape; only a body that must be weighed by it minds.
     let solid = mass_properties(&mesh, kind)
         .map(|w| SolidProperties { volume: w.volume, center: w.com, inertia: w.inertia })

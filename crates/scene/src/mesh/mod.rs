@@ -144,7 +144,7 @@ impl TriangleMesh {
     }
 
     /// The same mesh seen from a frame that stands at `position` with `orientation` in the mesh's frame.
-    pub fn seen_from(&self, position: Vec3<f64>, orientation: Quat<f64>) -> TriangleMesh {
+    pub fn in_frame(&self, position: Vec3<f64>, orientation: Quat<f64>) -> TriangleMesh {
         let vertices = self.vertices.iter().map(|v| orientation.inverse_rotate(*v - position)).collect();
         TriangleMesh { vertices, triangles: self.triangles.clone() }
     }

@@ -23,10 +23,10 @@ pub(super) fn orient(a: Vec3<f64>, b: Vec3<f64>, c: Vec3<f64>, d: Vec3<f64>) -> 
     let (p, q, r) = (u.map(absolute), v.map(absolute), w.map(absolute));
     let permanent =
         p.x * (q.y * r.z + q.z * r.y) + p.y * (q.z * r.x + q.x * r.z) + p.z * (q.x * r.y + q.y * r.x);
-    if determinant.abs() > ERROR_BOUND * permanent { determinant } else { exact(a, b, c, d) }
+    if determinant.abs() > ERROR_BOUND * permanent { determinant } else { orient_exact(a, b, c, d) }
 }
 
-fn exact(a: Vec3<f64>, b: Vec3<f64>, c: Vec3<f64>, d: Vec3<f64>) -> f64 {
+fn orient_exact(a: Vec3<f64>, b: Vec3<f64>, c: Vec3<f64>, d: Vec3<f64>) -> f64 {
     let edge = |p: Vec3<f64>| [0, 1, 2].map(|i| two_difference(p[i], d[i]));
     let (u, v, w) = (edge(a), edge(b), edge(c));
     let minor = |i: usize, j: usize| {
@@ -104,6 +104,6 @@ mod tests {
         let (x, y, z) = (Vec3::new(1.0, 0.0, 0.0), Vec3::new(0.0, 1.0, 0.0), Vec3::new(0.0, 0.0, 1.0));
         assert!(orient(x, y, z, Vec3::zero()) > 0.0);
         assert!(orient(y, x, z, Vec3::zero()) < 0.0);
-        assert!(exact(x, y, z, Vec3::zero()) > 0.0);
+        assert!(orient_exact(x, y, z, Vec3::zero()) > 0.0);
     }
 }

@@ -83,12 +83,12 @@ impl ActuatorSpec {
         self.force_limited = e.tristate("forcelimited")?.unwrap_or(self.force_limited);
         match e.tag.as_str() {
             "motor" => {
-                self.become_kind(Kind::Motor);
+                self.set_kind(Kind::Motor);
                 (self.gain, self.bias, self.affine) = (UNIT_GAIN, [0.0; 10], false);
             }
             "position" => self.apply_position(e)?,
             "velocity" => {
-                self.become_kind(Kind::Velocity);
+                self.set_kind(Kind::Velocity);
                 let mut kv = self.gain[0];
                 e.set("kv", &mut kv)?;
                 if kv < 0.0 {
@@ -112,7 +112,7 @@ impl ActuatorSpec {
 
     /// Gain and bias that another shortcut set are replaced by those of the nearest outer class where this
     /// shortcut or `general` set them, or by gain 1.
-    fn become_kind(&mut self, kind: Kind) {
+    fn set_kind(&mut self, kind: Kind) {
         let fits = |k: Kind| k == kind || k == Kind::General;
         if !fits(self.kind) {
             let found = self.outer.iter().rev().find(|(k, ..)| fits(*k));
@@ -122,7 +122,7 @@ impl ActuatorSpec {
     }
 
     fn apply_position(&mut self, e: &Element) -> Result<(), ImportError> {
-        self.become_kind(Kind::Position);
+        self.set_kind(Kind::Position);
         let (mut kp, mut slope) = (self.gain[0], self.bias[2]);
         e.set("kp", &mut kp)?;
         if e.has("kv") && e.has("dampratio") {
@@ -210,7 +210,7 @@ impl ActuatorSpec {
 
 /// Turns damping ratios into damping, as MuJoCo does for every servo whose velocity term is positive:
 /// kv = 2 ζ √(kp m), m = 1 / (g M⁻¹ gᵀ) the inertia along the gear g in the reference configuration.
-pub(super) fn settle_damping_ratios(model: &mut Model) -> Result<(), ConfigError> {
+pub(super) fn resolve_damping_ratios(model: &mut Model) -> Result<(), ConfigError> {
     let is_ratio = |a: &Actuator| a.bias[2] > 0.0 && a.gain == -a.bias[1];
     if !model.actuators.iter().any(is_ratio) {
         return Ok(());

@@ -44,7 +44,7 @@ impl Node {
             name: e.text("name").unwrap_or_default().to_string(),
             parent,
             children: Vec::new(),
-            pose: frame.then(own),
+            pose: frame.compose(own),
             // MuJoCo puts the centre of a body without any mass at its own pose, which matters once
             // `boundmass` acts.
             inertial: Inertial::none(own),
@@ -68,10 +68,10 @@ impl Node {
     fn align_to_inertia(&mut self) {
         let body_from_inertia = self.inertial.frame();
         let inertia_from_body = body_from_inertia.inverse();
-        self.pose = self.pose.then(body_from_inertia);
+        self.pose = self.pose.compose(body_from_inertia);
         self.inertial = Inertial { center: Vec3::zero(), axes: Mat3::identity(), ..self.inertial };
         let moved = |position: Vec3<f64>, orientation: Quat<f64>| {
-            let pose = inertia_from_body.then(Pose { position, orientation });
+            let pose = inertia_from_body.compose(Pose { position, orientation });
             (pose.position, pose.orientation)
         };
         for BuiltGeom { geom, .. } in &mut self.geoms {
@@ -121,7 +121,7 @@ impl BodyReader<'_> {
             match child.tag.as_str() {
                 "body" => self.read_body(body, child, frame, class)?,
                 "frame" => {
-                    let pose = frame.then(Pose::read(child, self.compiler)?);
+                    let pose = frame.compose(Pose::read(child, self.compiler)?);
                     let class = self.defaults.class_named(child, "childclass", class)?;
                     child.finish(self.options, &["name"])?;
                     self.read_children(body, child, pose, class)?;
@@ -129,7 +129,7 @@ impl BodyReader<'_> {
                 "geom" => self.read_geom(body, child, frame, class)?,
                 "site" => {
                     let mut spec = self.defaults.of(child, class)?.site.clone();
-                    self.names.claim("site", child)?;
+                    self.names.register("site", child)?;
                     spec.apply(child, self.compiler, self.options)?;
                     self.nodes[body].sites.push(spec.build(child, frame)?);
                 }
@@ -158,7 +158,7 @@ impl BodyReader<'_> {
         frame: Pose,
         class: usize,
     ) -> Result<(), ImportError> {
-        self.names.claim("body", e)?;
+        self.names.register("body", e)?;
         let class = self.defaults.class_named(e, "childclass", class)?;
         let node = Node::new(parent, frame, Pose::read(e, self.compiler)?, e);
         e.refuse_unless("mocap", e.boolean("mocap")? != Some(true), self.options)?;
@@ -168,7 +168,7 @@ impl BodyReader<'_> {
         self.nodes.push(node);
         self.nodes[parent].children.push(index);
         self.read_children(index, e, Pose::identity(), class)?;
-        self.settle_inertia(index)?;
+        self.resolve_inertia(index)?;
         let node = &mut self.nodes[index];
         if node.align && node.children.is_empty() {
             node.align_to_inertia();
@@ -178,14 +178,14 @@ impl BodyReader<'_> {
 
     fn read_geom(&mut self, body: usize, e: &Element, frame: Pose, class: usize) -> Result<(), ImportError> {
         let mut spec = self.defaults.of(e, class)?.geom.clone();
-        self.names.claim("geom", e)?;
+        self.names.register("geom", e)?;
         spec.apply(e, self.compiler, self.options)?;
         self.nodes[body].geoms.push(spec.build(e, frame, self.assets)?);
         Ok(())
     }
 
     fn read_joint(&mut self, body: usize, e: &Element, frame: Pose, class: usize) -> Result<(), ImportError> {
-        self.names.claim("joint", e)?;
+        self.names.register("joint", e)?;
         let align = e.tag == "freejoint" && e.has("align");
         let align = if align { e.tristate("align")?.flatten() } else { None };
         let joint = if e.tag == "freejoint" {
@@ -218,7 +218,7 @@ impl BodyReader<'_> {
     }
 
     /// Inertia from `<inertial>` or from geoms, then the repairs `<compiler>` asks for.
-    fn settle_inertia(&mut self, index: usize) -> Result<(), ImportError> {
+    fn resolve_inertia(&mut self, index: usize) -> Result<(), ImportError> {
         let compiler = self.compiler;
         let node = &mut self.nodes[index];
         if let Some(explicit) = node.explicit {

@@ -14,14 +14,14 @@ pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<String>) {
             continue;
         }
         let (parent, pose) = (node.parent, node.pose);
-        let inertial = node.inertial.seen_from(pose);
+        let inertial = node.inertial.in_frame(pose);
         let (geoms, sites) = (std::mem::take(&mut node.geoms), std::mem::take(&mut node.sites));
         node.fused = true;
         // The children stay listed here, so that they take this body's place among its siblings.
         let children = std::mem::take(&mut node.children);
         for child in &children {
             nodes[*child].parent = parent;
-            nodes[*child].pose = pose.then(nodes[*child].pose);
+            nodes[*child].pose = pose.compose(nodes[*child].pose);
         }
         nodes[i].children = children;
         let into = &mut nodes[parent];
@@ -33,12 +33,12 @@ pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<String>) {
         }
         into.geoms.extend(geoms.into_iter().map(|mut built| {
             let inner = Pose { position: built.geom.position, orientation: built.geom.orientation };
-            let outer = pose.then(inner);
+            let outer = pose.compose(inner);
             (built.geom.position, built.geom.orientation) = (outer.position, outer.orientation);
             built
         }));
         into.sites.extend(sites.into_iter().map(|mut site| {
-            let outer = pose.then(Pose { position: site.position, orientation: site.orientation });
+            let outer = pose.compose(Pose { position: site.position, orientation: site.orientation });
             (site.position, site.orientation) = (outer.position, outer.orientation);
             site
         }));

@@ -80,7 +80,7 @@ impl ShapeSpec {
             position = (from + to) * 0.5;
             orientation = from_z_axis(along * (1.0 / length));
         }
-        Ok((frame.then(Pose { position, orientation }), size))
+        Ok((frame.compose(Pose { position, orientation }), size))
     }
 }
 

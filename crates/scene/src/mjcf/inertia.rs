@@ -67,7 +67,7 @@ impl Inertial {
         {
             return Err(e.error("`fullinertia` stands without `diaginertia` and orientation; keep one form"));
         }
-        let pose = frame.then(Pose::read(e, compiler)?);
+        let pose = frame.compose(Pose::read(e, compiler)?);
         let mut inertial = Inertial::none(pose);
         e.set("mass", &mut inertial.mass)?;
         inertial.principal = e.vec3("diaginertia")?.unwrap_or_else(Vec3::zero);
@@ -114,7 +114,7 @@ impl Inertial {
     }
 
     /// The same seen from the frame in which the body has this pose.
-    pub fn seen_from(&self, outer: Pose) -> Inertial {
+    pub fn in_frame(&self, outer: Pose) -> Inertial {
         Inertial { center: outer.point(self.center), axes: outer.orientation.to_mat3() * self.axes, ..*self }
     }
 

@@ -17,7 +17,7 @@ impl Names {
     }
 
     /// Takes the name of an element, if it has one.
-    pub fn claim(&mut self, kind: &'static str, e: &Element) -> Result<(), ImportError> {
+    pub fn register(&mut self, kind: &'static str, e: &Element) -> Result<(), ImportError> {
         match e.text("name") {
             Some(name) if !name.is_empty() && !self.taken.insert((kind, name.to_string())) => {
                 Err(e.error_in("name", format!("another {kind} is called `{name}`; rename one")))

@@ -29,7 +29,7 @@ impl Pose {
     }
 
     /// The pose of a frame in the outer frame: `outer_from_self * self_from_inner`.
-    pub fn then(self, inner: Pose) -> Pose {
+    pub fn compose(self, inner: Pose) -> Pose {
         Pose {
             position: self.point(inner.position),
             orientation: (self.orientation * inner.orientation).normalize(),

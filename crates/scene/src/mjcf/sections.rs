@@ -7,7 +7,7 @@ use pullback_articulated::{Body, JointKind, Keyframe, Model, ModelOptions, Shape
 use pullback_math::Quat;
 
 use super::ImportOptions;
-use super::actuator::{Targets, settle_damping_ratios};
+use super::actuator::{Targets, resolve_damping_ratios};
 use super::assets::Assets;
 use super::body::{BodyReader, Node, check_moving_mass, set_total_mass};
 use super::contact::read_contact;
@@ -89,7 +89,7 @@ pub(super) fn read(
                 continue;
             }
             let mut spec = defaults.of(e, 0)?.actuator.clone();
-            names.claim("actuator", e)?;
+            names.register("actuator", e)?;
             e.text("joint");
             spec.apply(e, options)?;
             model.actuators.push(spec.build(e, &targets, &compiler)?);
@@ -105,12 +105,12 @@ pub(super) fn read(
     // Coordinates are numbered by the compiler of the model; keyframes need them.
     let complaint = |e: pullback_core::ConfigError| root.error(e.0);
     let mut model = model.compile().map_err(complaint)?;
-    settle_damping_ratios(&mut model).map_err(complaint)?;
+    resolve_damping_ratios(&mut model).map_err(complaint)?;
     for section in sections("keyframe") {
         section.finish(options, &[])?;
         for e in &section.children {
             if e.tag == "key" {
-                names.claim("key", e)?;
+                names.register("key", e)?;
                 let size = model.nq + model.nv + model.actuators.len();
                 if (model.keyframes.len() + 1).saturating_mul(size) > MAX_KEY_NUMBERS {
                     return Err(

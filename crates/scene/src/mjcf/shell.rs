@@ -26,13 +26,13 @@ pub(super) fn shell(shape: Shape) -> (f64, Vec3<f64>) {
         Shape::Cylinder { radius: r, half_length: h } => {
             let (wall, caps) = (4.0 * PI * r * h, 2.0 * PI * r * r);
             let across = wall * (r * r / 2.0 + h * h / 3.0) + caps * (r * r / 4.0 + h * h);
-            around(wall + caps, across, wall * r * r + caps * r * r / 2.0)
+            axisymmetric(wall + caps, across, wall * r * r + caps * r * r / 2.0)
         }
         Shape::Capsule { radius: r, half_length: h } => {
             // Half a hollow ball has its centre r/2 beyond its rim.
             let (wall, ball) = (4.0 * PI * r * h, 4.0 * PI * r * r);
             let across = wall * (r * r / 2.0 + h * h / 3.0) + ball * (2.0 / 3.0 * r * r + h * h + h * r);
-            around(wall + ball, across, wall * r * r + ball * 2.0 / 3.0 * r * r)
+            axisymmetric(wall + ball, across, wall * r * r + ball * 2.0 / 3.0 * r * r)
         }
         Shape::Box { half: Vec3 { x: a, y: b, z: c } } => {
             // About x, the pairs of faces across x, y and z.
@@ -60,7 +60,7 @@ pub(super) fn shell(shape: Shape) -> (f64, Vec3<f64>) {
 }
 
 /// Moments of a body that is round about z.
-fn around(area: f64, across: f64, along: f64) -> (f64, Vec3<f64>) {
+fn axisymmetric(area: f64, across: f64, along: f64) -> (f64, Vec3<f64>) {
     (area, Vec3::new(across, across, along) * (1.0 / area))
 }
 

@@ -117,7 +117,7 @@ fn child(
     if link.name == "world" {
         return Err("the link `world` must be the root; rename it or turn the joint round".into());
     }
-    let parent_from_link = parent.body_from_link.then(by.parent_from_child);
+    let parent_from_link = parent.body_from_link.compose(by.parent_from_child);
     if by.motion == Motion::Fixed && options.fuse_fixed {
         fuse(model, link, parent.body, parent_from_link);
         return Ok(Placed { body: parent.body, body_from_link: parent_from_link });
@@ -135,7 +135,7 @@ fn child(
         Motion::Revolute | Motion::Continuous => model.joints.push(new(&by.name, JointKind::Hinge, by.axis)),
         Motion::Prismatic => model.joints.push(new(&by.name, JointKind::Slide, by.axis)),
         Motion::Planar => {
-            let (x, y) = across(by.axis);
+            let (x, y) = orthogonal_axes(by.axis);
             model.joints.push(new(&format!("{}_x", by.name), JointKind::Slide, x));
             model.joints.push(new(&format!("{}_y", by.name), JointKind::Slide, y));
             model.joints.push(new(&by.name, JointKind::Hinge, by.axis));
@@ -143,7 +143,7 @@ fn child(
         Motion::Floating => {
             let world_from_link = fixed_in_world(model, parent.body)
                 .ok_or("a floating joint needs a parent that is fixed to the world")?
-                .then(parent_from_link);
+                .compose(parent_from_link);
             model.joints.push(new(&by.name, JointKind::Free, Vec3::zero()));
             model.bodies.push(body(link, 0, world_from_link));
             return Ok(here);
@@ -154,7 +154,7 @@ fn child(
 }
 
 /// Two unit vectors that make a right-handed frame with the axis; x and y for the axis z.
-fn across(axis: Vec3<f64>) -> (Vec3<f64>, Vec3<f64>) {
+fn orthogonal_axes(axis: Vec3<f64>) -> (Vec3<f64>, Vec3<f64>) {
     let near_x = axis.x.abs() > 0.9;
     let start = if near_x { Vec3::new(0.0, 1.0, 0.0) } else { Vec3::new(1.0, 0.0, 0.0) };
     let x = (start - axis * axis.dot(start)).normalize();
@@ -171,7 +171,7 @@ fn fixed_in_world(model: &Model, body: usize) -> Option<Pose> {
         }
         let here = &model.bodies[b];
         let parent_from_b = Pose { position: here.position, orientation: here.orientation };
-        world_from_body = parent_from_b.then(world_from_body);
+        world_from_body = parent_from_b.compose(world_from_body);
         b = here.parent;
     }
     Some(world_from_body)

@@ -47,7 +47,7 @@ impl<'a> Collider<'a> {
                     Shape::Mesh { mesh }
                 }
             };
-            let pose = body_from_link.then(collision.pose);
+            let pose = body_from_link.compose(collision.pose);
             model.geoms.push(Geom {
                 position: pose.position,
                 orientation: pose.orientation,

@@ -24,7 +24,7 @@ impl Pose {
     }
 
     /// a_from_b · b_from_c = a_from_c
-    pub fn then(self, inner: Pose) -> Pose {
+    pub fn compose(self, inner: Pose) -> Pose {
         Pose {
             position: self.position + self.orientation.rotate(inner.position),
             orientation: (self.orientation * inner.orientation).normalize(),
@@ -94,7 +94,7 @@ pub(super) fn robot(root: &Element, options: &UrdfOptions) -> Result<Robot, Impo
     if root.tag != "robot" {
         return Err(root.error("is not a `robot`"));
     }
-    only(root, &["name", "version"], &["link", "joint"], options)?;
+    allow_only(root, &["name", "version"], &["link", "joint"], options)?;
     let elements = |tag: &'static str| root.children.iter().filter(move |c| c.tag == tag);
     Ok(Robot {
         name: root.text("name").unwrap_or("robot").into(),
@@ -105,7 +105,12 @@ pub(super) fn robot(root: &Element, options: &UrdfOptions) -> Result<Robot, Impo
 }
 
 /// Refuses attributes and children that are not among those given, and text.
-fn only(e: &Element, attributes: &[&str], tags: &[&str], options: &UrdfOptions) -> Result<(), ImportError> {
+fn allow_only(
+    e: &Element,
+    attributes: &[&str],
+    tags: &[&str],
+    options: &UrdfOptions,
+) -> Result<(), ImportError> {
     e.no_text()?;
     e.finish(options, attributes)?;
     let unknown = |c: &&Element| !tags.contains(&c.tag.as_str()) && !SILENT.contains(&c.tag.as_str());
@@ -131,7 +136,7 @@ fn size(e: &Element, attribute: &str) -> Result<f64, ImportError> {
 /// `origin`: xyz, then roll, pitch, yaw about fixed axes: R = Rz(yaw) Ry(pitch) Rx(roll).
 fn origin(parent: &Element, options: &UrdfOptions) -> Result<Pose, ImportError> {
     let Some(e) = parent.child("origin")? else { return Ok(Pose::identity()) };
-    only(e, &["xyz", "rpy"], &[], options)?;
+    allow_only(e, &["xyz", "rpy"], &[], options)?;
     let rpy = e.vec3("rpy")?.unwrap_or(Vec3::zero());
     let turn = |axis: Vec3<f64>, angle| Quat::from_axis_angle(axis, angle);
     let orientation = turn(Vec3::new(0.0, 0.0, 1.0), rpy.z)
@@ -142,7 +147,7 @@ fn origin(parent: &Element, options: &UrdfOptions) -> Result<Pose, ImportError> 
 }
 
 fn link(e: &Element, options: &UrdfOptions) -> Result<Link, ImportError> {
-    only(e, &["name", "type"], &["inertial", "collision"], options)?;
+    allow_only(e, &["name", "type"], &["inertial", "collision"], options)?;
     let mut link = Link {
         name: named(e, "name")?.into(),
         place: e.place.clone(),
@@ -152,16 +157,16 @@ fn link(e: &Element, options: &UrdfOptions) -> Result<Link, ImportError> {
         collisions: Vec::new(),
     };
     if let Some(inertial) = e.child("inertial")? {
-        only(inertial, &[], &["origin", "mass", "inertia"], options)?;
+        allow_only(inertial, &[], &["origin", "mass", "inertia"], options)?;
         let pose = origin(inertial, options)?;
         let mass = inertial.required_child("mass")?;
-        only(mass, &["value"], &[], options)?;
+        allow_only(mass, &["value"], &[], options)?;
         link.mass = required_number(mass, "value")?;
         if link.mass < 0.0 {
             return Err(mass.error(format!("the mass {} is negative", link.mass)));
         }
         let tensor = inertial.required_child("inertia")?;
-        only(tensor, &["ixx", "ixy", "ixz", "iyy", "iyz", "izz"], &[], options)?;
+        allow_only(tensor, &["ixx", "ixy", "ixz", "iyy", "iyz", "izz"], &[], options)?;
         let entry = |name| tensor.number(name).map(|x| x.unwrap_or(0.0));
         let principal = |name| required_number(tensor, name);
         let inertia = SymMat3 {
@@ -176,7 +181,7 @@ fn link(e: &Element, options: &UrdfOptions) -> Result<Link, ImportError> {
         link.inertia = inertia.congruence(pose.orientation.to_mat3());
     }
     for collision in e.children.iter().filter(|c| c.tag == "collision") {
-        only(collision, &["name"], &["origin", "geometry"], options)?;
+        allow_only(collision, &["name"], &["origin", "geometry"], options)?;
         link.collisions.push(Collision {
             name: collision.text("name").filter(|n| !n.is_empty()).map(Into::into),
             place: collision.place.clone(),
@@ -188,18 +193,18 @@ fn link(e: &Element, options: &UrdfOptions) -> Result<Link, ImportError> {
 }
 
 fn geometry(e: &Element, options: &UrdfOptions) -> Result<Geometry, ImportError> {
-    only(e, &[], &SHAPES, options)?;
+    allow_only(e, &[], &SHAPES, options)?;
     let mut shapes = e.children.iter().filter(|c| SHAPES.contains(&c.tag.as_str()));
     let (Some(shape), None) = (shapes.next(), shapes.next()) else {
         return Err(e.error("needs exactly one shape"));
     };
     let bar = || {
-        only(shape, &["radius", "length"], &[], options)?;
+        allow_only(shape, &["radius", "length"], &[], options)?;
         Ok((size(shape, "radius")?, size(shape, "length")?))
     };
     Ok(match shape.tag.as_str() {
         "box" => {
-            only(shape, &["size"], &[], options)?;
+            allow_only(shape, &["size"], &[], options)?;
             shape.required("size")?;
             match shape.vec3("size")? {
                 Some(size) if size.x > 0.0 && size.y > 0.0 && size.z > 0.0 => Geometry::Box(size),
@@ -207,13 +212,13 @@ fn geometry(e: &Element, options: &UrdfOptions) -> Result<Geometry, ImportError>
             }
         }
         "sphere" => {
-            only(shape, &["radius"], &[], options)?;
+            allow_only(shape, &["radius"], &[], options)?;
             Geometry::Sphere(size(shape, "radius")?)
         }
         "cylinder" => bar().map(|(r, l)| Geometry::Cylinder(r, l))?,
         "capsule" => bar().map(|(r, l)| Geometry::Capsule(r, l))?,
         _ => {
-            only(shape, &["filename", "scale"], &[], options)?;
+            allow_only(shape, &["filename", "scale"], &[], options)?;
             let scale = shape.vec3("scale")?.unwrap_or(Vec3::new(1.0, 1.0, 1.0));
             if scale.x == 0.0 || scale.y == 0.0 || scale.z == 0.0 {
                 return Err(shape.error("the scale of a mesh must not be zero"));
@@ -225,7 +230,7 @@ fn geometry(e: &Element, options: &UrdfOptions) -> Result<Geometry, ImportError>
 
 fn joint(e: &Element, options: &UrdfOptions) -> Result<Joint, ImportError> {
     let tags = ["origin", "parent", "child", "axis", "limit", "dynamics", "mimic"];
-    only(e, &["name", "type"], &tags, options)?;
+    allow_only(e, &["name", "type"], &tags, options)?;
     let motion = match named(e, "type")? {
         "fixed" => Motion::Fixed,
         "revolute" => Motion::Revolute,
@@ -240,7 +245,7 @@ fn joint(e: &Element, options: &UrdfOptions) -> Result<Joint, ImportError> {
     };
     let end = |tag: &str| {
         let end = e.required_child(tag)?;
-        only(end, &["link"], &[], options)?;
+        allow_only(end, &["link"], &[], options)?;
         Ok(named(end, "link")?.to_string())
     };
     let mut joint = Joint {
@@ -258,7 +263,7 @@ fn joint(e: &Element, options: &UrdfOptions) -> Result<Joint, ImportError> {
     };
     limits(e, &mut joint, options)?;
     if let Some(dynamics) = e.child("dynamics")? {
-        only(dynamics, &["damping", "friction"], &[], options)?;
+        allow_only(dynamics, &["damping", "friction"], &[], options)?;
         joint.damping = dynamics.number("damping")?.unwrap_or(0.0);
         if joint.damping < 0.0 {
             return Err(dynamics.error(format!("the damping {} is negative", joint.damping)));
@@ -268,7 +273,7 @@ fn joint(e: &Element, options: &UrdfOptions) -> Result<Joint, ImportError> {
         dynamics.refuse_unless("friction", friction == 0.0, options)?;
     }
     if let Some(mimic) = e.child("mimic")?.filter(|_| !options.ignores_element("mimic")) {
-        only(mimic, &["joint", "multiplier", "offset"], &[], options)?;
+        allow_only(mimic, &["joint", "multiplier", "offset"], &[], options)?;
         let multiplier = mimic.number("multiplier")?.unwrap_or(1.0);
         let offset = mimic.number("offset")?.unwrap_or(0.0);
         joint.mimic = Some((named(mimic, "joint")?.into(), multiplier, offset));
@@ -278,7 +283,7 @@ fn joint(e: &Element, options: &UrdfOptions) -> Result<Joint, ImportError> {
 
 fn axis(joint: &Element, motion: Motion, options: &UrdfOptions) -> Result<Vec3<f64>, ImportError> {
     let Some(e) = joint.child("axis")? else { return Ok(Vec3::new(1.0, 0.0, 0.0)) };
-    only(e, &["xyz"], &[], options)?;
+    allow_only(e, &["xyz"], &[], options)?;
     e.required("xyz")?;
     let axis = e.vec3("xyz")?.unwrap_or(Vec3::zero());
     // Scaled first, so that neither tiny nor huge components spoil the norm.
@@ -303,7 +308,7 @@ fn limits(e: &Element, joint: &mut Joint, options: &UrdfOptions) -> Result<(), I
             false => Ok(()),
         };
     };
-    only(limit, &["lower", "upper", "effort", "velocity"], &[], options)?;
+    allow_only(limit, &["lower", "upper", "effort", "velocity"], &[], options)?;
     let (lower, upper) = (limit.number("lower")?, limit.number("upper")?);
     limit.number("velocity")?;
     joint.effort = limit.number("effort")?;

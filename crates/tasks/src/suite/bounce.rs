@@ -114,8 +114,11 @@ fn task() -> Result<RolloutObjective<Ball, PointAt<3>, LinearMap>, pullback_core
         Variable::new("velocity.y", "m/s", (-10.0, 10.0), 1.0),
         Variable::new("velocity.z", "m/s", (-10.0, 0.0), -5.0),
     ];
-    let map = LinearMap::direct(variables, (3..6).map(InputEntry::State));
-    Ok(RolloutObjective::new(rollout, PointAt { first: 0, target: TARGET }, map).with_floor(0.0))
+    let state = &rollout.system.layout().state;
+    let velocity = state.slice("velocity")?.range.clone();
+    let map = LinearMap::direct(variables, velocity.map(InputEntry::State));
+    let loss = PointAt { entries: state.slice("position")?.range.clone(), target: TARGET };
+    Ok(RolloutObjective::new(rollout, loss, map).with_floor(0.0))
 }
 
 #[cfg(test)]

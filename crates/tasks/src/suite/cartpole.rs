@@ -12,7 +12,7 @@
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::rollout::{Loss, Sample};
 use pullback_core::{ConfigError, Rollout, Schedule};
-use pullback_math::{Quat, Real, SymMat3, Vec3};
+use pullback_math::{Flat, Quat, Real, SymMat3, Vec3};
 use pullback_physics::articulated::{Actuator, ActuatorTarget, Articulated, Body, Joint, JointKind, Model};
 
 use crate::objectives::Built;
@@ -150,11 +150,11 @@ pub struct TipAt<const N: usize> {
 impl<const N: usize> TipAt<N> {
     /// tip = (x_cart + Σ l sin φₖ, −Σ l cos φₖ), φₖ = θ₁ + … + θₖ; with the sines and cosines of all φ.
     fn error<T: Real>(&self, state: &[T]) -> (T, T, [(T, T); N]) {
-        let (mut x, mut z, mut angle) =
-            (state[0] - T::lit(self.target[0]), T::lit(-self.target[1]), T::zero());
+        let (cart, angles) = <(T, [T; N])>::read(state);
+        let (mut x, mut z, mut angle) = (cart - T::lit(self.target[0]), T::lit(-self.target[1]), T::zero());
         let mut turns = [(T::zero(), T::zero()); N];
-        for (k, turn) in turns.iter_mut().enumerate() {
-            angle += state[1 + k];
+        for (turn, joint) in turns.iter_mut().zip(angles) {
+            angle += joint;
             *turn = angle.sin_cos();
             x += turn.0 * T::lit(LENGTH);
             z -= turn.1 * T::lit(LENGTH);
@@ -175,13 +175,13 @@ impl<T: Real, const N: usize> Loss<T> for TipAt<N> {
         if at.last() {
             let (x, z, turns) = self.error(at.state);
             let squared_bar = (x * x + z * z).sqrt_vjp(T::lit(2.0));
-            state_bar[0] += x * squared_bar;
             // θ̄ₖ = Σ of φ̄ⱼ over j ≥ k
-            let mut bar = T::zero();
-            for (k, (sin, cos)) in turns.iter().enumerate().rev() {
-                bar += (x * *cos + z * *sin) * squared_bar * T::lit(LENGTH);
-                state_bar[1 + k] += bar;
+            let (mut bar, mut angle_bars) = (T::zero(), [T::zero(); N]);
+            for (angle_bar, (sin, cos)) in angle_bars.iter_mut().zip(turns).rev() {
+                bar += (x * cos + z * sin) * squared_bar * T::lit(LENGTH);
+                *angle_bar = bar;
             }
+            (x * squared_bar, angle_bars).add_to(state_bar);
         }
     }
 }

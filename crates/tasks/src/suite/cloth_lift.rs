@@ -10,12 +10,13 @@
 //! the same code with the parameters [`truth`] and Gaussian noise of [`NOISE`] m (seed [`NOISE_SEED`]). The
 //! paper's recordings are not public.
 
+use std::ops::Range;
 use std::path::Path;
 
 use pullback_core::random::Random;
 use pullback_core::rollout::{Gradient, Inputs};
 use pullback_core::{ConfigError, Described, Rollout, Schedule};
-use pullback_math::{Real, Vec3};
+use pullback_math::{Cotangent, Flat, Real, Vec3};
 use pullback_physics::soft::{Placement, SpringMaterial};
 use pullback_physics::world::World;
 
@@ -93,8 +94,8 @@ pub fn recorded(noise: f64) -> Result<CornerTrack, ConfigError> {
     let particles = Sheet::new(CELLS, CELLS).corners();
     for (row, state) in track.corners.iter_mut().zip(states.iter().step_by(STRIDE)) {
         for (corner, p) in row.iter_mut().zip(particles) {
-            let mut seen = |x: f64| x + noise * random.normal();
-            *corner = Vec3::new(seen(state[3 * p]), seen(state[3 * p + 1]), seen(state[3 * p + 2]));
+            let error: [f64; 3] = std::array::from_fn(|_| noise * random.normal());
+            *corner = Vec3::read(&state[3 * p..]) + Vec3::read(&error);
         }
     }
     Ok(track)
@@ -126,16 +127,26 @@ fn task(
     let steps = frames * STRIDE;
     let rollout = Rollout::new(system, steps, Schedule::StoreAll)?;
     let mut base = Inputs::defaults(&rollout.system, steps);
-    for (step, lead) in base.controls.chunks_exact_mut(6).enumerate() {
+    let controls = rollout.system.layout().control.len();
+    for (step, lead) in base.controls.chunks_exact_mut(controls).enumerate() {
         let (row, next) = (rows[step / STRIDE], rows[step / STRIDE + 1]);
         for k in 0..2 {
             let velocity = (next[k] - row[k]) * (1.0 / frame);
-            lead[3 * k..3 * k + 3].copy_from_slice(&[velocity.x, velocity.y, velocity.z]);
+            velocity.write(&mut lead[3 * k..]);
         }
     }
     let recorded = rows.iter().map(|row| row.to_vec()).collect();
     let loss = FollowTracks { particles: corners.to_vec(), recorded, stride: STRIDE };
     Ok(RolloutObjective::new(rollout, loss, map).with_base(base).with_floor(0.0))
+}
+
+/// The first variables; the stiffnesses of the patches follow.
+#[derive(Clone, Copy, Cotangent)]
+struct SheetVariables<T> {
+    width: T,
+    length: T,
+    mass: T,
+    friction: T,
 }
 
 /// Turns width, length, mass, friction and patch stiffnesses into a sheet that lies on the table.
@@ -146,10 +157,10 @@ struct SheetMap {
     origin: Vec3<f64>,
     along: Vec3<f64>,
     away: Vec3<f64>,
-    /// First entries of the parameters.
-    mass: usize,
-    rest: usize,
-    stiffness: usize,
+    /// Entries of the parameters.
+    mass: Range<usize>,
+    rest: Range<usize>,
+    stiffness: Range<usize>,
     friction: usize,
 }
 
@@ -175,7 +186,7 @@ impl SheetMap {
         let patch = |k| Variable::new(format!("stiffness[{k}]"), "N/m", STIFFNESS.0, STIFFNESS.1);
         variables.extend((0..CELLS * CELLS).map(patch));
         let params = &system.layout().params;
-        let at = |name: &str| params.slice(name).map(|s| s.range.start);
+        let at = |name: &str| params.slice(name).map(|s| s.range.clone());
         Ok(SheetMap {
             variables,
             sheet,
@@ -185,7 +196,7 @@ impl SheetMap {
             mass: at("cloth.mass")?,
             rest: at("cloth.spring.rest")?,
             stiffness: at("cloth.spring.stiffness")?,
-            friction: at("floor.friction")?,
+            friction: params.index_of("floor.friction")?,
         })
     }
 
@@ -207,51 +218,57 @@ impl InputMap for SheetMap {
     }
 
     fn apply<T: Real>(&self, x: &[T], inputs: &mut Inputs<T>) {
-        let (width, length) = (x[0], x[1]);
+        let SheetVariables { width, length, mass, friction } = SheetVariables::read(x);
+        let patches = &x[SheetVariables::<T>::LEN..];
         let particles = self.sheet.particles();
-        for p in 0..particles {
+        for (p, i) in self.mass.clone().enumerate() {
             // x = o + w a + l b
             let [by_width, by_length] = self.rates(p).map(|v| v.map(T::lit));
             let place = self.origin.map(T::lit) + by_width * width + by_length * length;
-            inputs.state[3 * p..3 * p + 3].copy_from_slice(&[place.x, place.y, place.z]);
-            inputs.params[self.mass + p] = x[2] * T::lit(1.0 / particles as f64);
+            place.write(&mut inputs.state[3 * p..]);
+            inputs.params[i] = mass * T::lit(1.0 / particles as f64);
         }
-        inputs.params[self.friction] = x[3];
-        for (k, shares) in self.sheet.shares.iter().enumerate() {
+        inputs.params[self.friction] = friction;
+        let springs = self.rest.clone().zip(self.stiffness.clone());
+        for ((k, shares), (rest, spring)) in self.sheet.shares.iter().enumerate().zip(springs) {
             // l₀ = √((w a)² + (l b)²)
             let [a, b] = self.extent(k);
             let (dx, dy) = (width * T::lit(a), length * T::lit(b));
-            inputs.params[self.rest + k] = (dx * dx + dy * dy).sqrt();
+            inputs.params[rest] = (dx * dx + dy * dy).sqrt();
             let mut stiffness = T::zero();
             for (patch, share) in shares {
-                stiffness += x[4 + patch] * T::lit(*share);
+                stiffness += patches[*patch] * T::lit(*share);
             }
-            inputs.params[self.stiffness + k] = stiffness;
+            inputs.params[spring] = stiffness;
         }
     }
 
     fn apply_vjp<T: Real>(&self, x: &[T], bars: &Gradient<T>, x_bar: &mut [T]) {
-        let (width, length) = (x[0], x[1]);
+        let SheetVariables { width, length, .. } = SheetVariables::read(x);
+        let (own_bar, patches_bar) = x_bar.split_at_mut(SheetVariables::<T>::LEN);
+        let mut sum = SheetVariables::read(own_bar);
         let particles = self.sheet.particles();
-        for p in 0..particles {
+        for (p, i) in self.mass.clone().enumerate() {
             let [by_width, by_length] = self.rates(p).map(|v| v.map(T::lit));
-            let bar = Vec3::new(bars.state[3 * p], bars.state[3 * p + 1], bars.state[3 * p + 2]);
-            x_bar[0] += by_width.dot(bar);
-            x_bar[1] += by_length.dot(bar);
-            x_bar[2] += bars.params[self.mass + p] * T::lit(1.0 / particles as f64);
+            let bar = Vec3::read(&bars.state[3 * p..]);
+            sum.width += by_width.dot(bar);
+            sum.length += by_length.dot(bar);
+            sum.mass += bars.params[i] * T::lit(1.0 / particles as f64);
         }
-        x_bar[3] += bars.params[self.friction];
-        for (k, shares) in self.sheet.shares.iter().enumerate() {
+        sum.friction += bars.params[self.friction];
+        let springs = self.rest.clone().zip(self.stiffness.clone());
+        for ((k, shares), (rest, spring)) in self.sheet.shares.iter().enumerate().zip(springs) {
             // dl₀ = (w a² dw + l b² dl) / l₀
             let [a, b] = self.extent(k);
             let (dx, dy) = (width * T::lit(a), length * T::lit(b));
-            let squared_bar = (dx * dx + dy * dy).sqrt_vjp(bars.params[self.rest + k]);
-            x_bar[0] += squared_bar * dx * T::lit(2.0 * a);
-            x_bar[1] += squared_bar * dy * T::lit(2.0 * b);
+            let squared_bar = (dx * dx + dy * dy).sqrt_vjp(bars.params[rest]);
+            sum.width += squared_bar * dx * T::lit(2.0 * a);
+            sum.length += squared_bar * dy * T::lit(2.0 * b);
             for (patch, share) in shares {
-                x_bar[4 + patch] += bars.params[self.stiffness + k] * T::lit(*share);
+                patches_bar[*patch] += bars.params[spring] * T::lit(*share);
             }
         }
+        sum.write(own_bar);
     }
 }
 

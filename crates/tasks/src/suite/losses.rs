@@ -2,14 +2,16 @@
 //!
 //! A distance has a kink at the target; there its derivative is taken as 0.
 
+use std::ops::Range;
+
 use pullback_core::rollout::{Loss, Sample};
-use pullback_math::{Real, Vec3};
+use pullback_math::{Flat, Real, Vec3};
 
 /// L = |x_N − target| of N neighbouring state entries, m.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PointAt<const N: usize> {
-    /// The first of the entries.
-    pub first: usize,
+    /// The entries.
+    pub entries: Range<usize>,
     /// Where the point is to be, m.
     pub target: [f64; N],
 }
@@ -17,7 +19,8 @@ pub struct PointAt<const N: usize> {
 impl<const N: usize> PointAt<N> {
     /// The error, and its square.
     fn error<T: Real>(&self, state: &[T]) -> ([T; N], T) {
-        let error: [T; N] = std::array::from_fn(|k| state[self.first + k] - T::lit(self.target[k]));
+        let position = <[T; N]>::read(&state[self.entries.clone()]);
+        let error: [T; N] = std::array::from_fn(|k| position[k] - T::lit(self.target[k]));
         let mut squared = T::zero();
         for e in error {
             squared += e * e;
@@ -34,7 +37,7 @@ impl<T: Real, const N: usize> Loss<T> for PointAt<N> {
         if at.last() {
             let (error, squared) = self.error(at.state);
             let squared_bar = squared.sqrt_vjp(T::lit(2.0));
-            for (bar, e) in state_bar[self.first..].iter_mut().zip(error) {
+            for (bar, e) in state_bar[self.entries.clone()].iter_mut().zip(error) {
                 *bar += e * squared_bar;
             }
         }
@@ -62,7 +65,8 @@ impl<T: Real> Loss<T> for ParticlesAt {
         if at.last() {
             let share = T::lit(1.0 / self.targets.len() as f64);
             for (particle, target) in &self.targets {
-                add_at(state_bar, *particle, offset(at.state, *particle, *target).norm_vjp(share));
+                let bar = offset(at.state, *particle, *target).norm_vjp(share);
+                bar.add_to(&mut state_bar[3 * particle..]);
             }
         }
     }
@@ -94,7 +98,7 @@ impl<T: Real> Loss<T> for MeanAt {
     fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if at.last() {
             let bar = self.error(at.state).norm_vjp(T::lit(1.0 / self.particles as f64));
-            (0..self.particles).for_each(|particle| add_at(state_bar, particle, bar));
+            (0..self.particles).for_each(|particle| bar.add_to(&mut state_bar[3 * particle..]));
         }
     }
 }
@@ -136,19 +140,11 @@ impl<T: Real> Loss<T> for FollowTracks {
     fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         for (particle, target) in self.particles.iter().zip(self.row(at.step).unwrap_or_default()) {
             let bar = offset(at.state, *particle, *target).norm_vjp(T::lit(self.share()));
-            add_at(state_bar, *particle, bar);
+            bar.add_to(&mut state_bar[3 * particle..]);
         }
     }
 }
 
 fn offset<T: Real>(state: &[T], particle: usize, target: Vec3<f64>) -> Vec3<T> {
-    let at = 3 * particle;
-    Vec3::new(state[at], state[at + 1], state[at + 2]) - target.map(T::lit)
-}
-
-fn add_at<T: Real>(bars: &mut [T], particle: usize, bar: Vec3<T>) {
-    let at = 3 * particle;
-    bars[at] += bar.x;
-    bars[at + 1] += bar.y;
-    bars[at + 2] += bar.z;
+    Vec3::read(&state[3 * particle..]) - target.map(T::lit)
 }

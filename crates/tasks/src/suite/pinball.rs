@@ -6,7 +6,7 @@
 
 use std::f64::consts::FRAC_PI_2;
 
-use pullback_core::{ConfigError, Rollout, Schedule};
+use pullback_core::{ConfigError, Described, Rollout, Schedule};
 
 use super::board::{BALL, BOARD, Board, DT};
 use super::losses::PointAt;
@@ -55,8 +55,11 @@ fn task(rows: usize, columns: usize) -> Result<RolloutObjective<Board, PointAt<2
         _ => -ZIGZAG,
     };
     let variable = |k| Variable::new(format!("angle[{k}]"), "rad", (-FRAC_PI_2, FRAC_PI_2), start(k));
-    let map = LinearMap::direct((0..bars).map(variable).collect(), (0..bars).map(InputEntry::Params));
-    Ok(RolloutObjective::new(rollout, PointAt { first: 0, target: TARGET }, map).with_floor(0.0))
+    let layout = rollout.system.layout();
+    let angles = layout.params.slice("angle")?.range.clone();
+    let map = LinearMap::direct((0..bars).map(variable).collect(), angles.map(InputEntry::Params));
+    let loss = PointAt { entries: layout.state.slice("position")?.range.clone(), target: TARGET };
+    Ok(RolloutObjective::new(rollout, loss, map).with_floor(0.0))
 }
 
 #[cfg(test)]

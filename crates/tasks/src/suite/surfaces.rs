@@ -1,9 +1,9 @@
 //! Surfaces that particles slide on: a floor with friction, and a pan that moves.
 
 use pullback_core::layout::Slice;
-use pullback_math::{Flat, Mask, Real, Vec3, constant, differentiable, select};
+use pullback_math::{Cotangent, Mask, Real, Vec3, constant, differentiable, select};
 
-use super::tangential::Surface;
+use super::tangential::{SlideBars, Surface};
 
 /// The velocity of a particle on the floor z = 0 loses its downward part; Coulomb friction takes up to μ
 /// times as much along the floor.
@@ -27,31 +27,30 @@ pub struct Floor {
 }
 
 impl Surface for Floor {
-    fn controls(&self) -> Vec<Slice> {
+    type Control = [f64; 0];
+    type Params = f64;
+    fn control_slices(&self) -> Vec<Slice> {
         Vec::new()
     }
-    fn params(&self) -> Vec<Slice> {
+    fn param_slices(&self) -> Vec<Slice> {
         vec![Slice::new("floor.friction", 1, "1").bounds(0.0, f64::INFINITY).default(&[self.friction])]
     }
-    fn near<T: Real>(&self, _control: &[T], x: Vec3<T>) -> bool {
+    fn near<T: Real>(&self, _control: [T; 0], x: Vec3<T>) -> bool {
         x.z.lt(T::zero()).any()
     }
-    fn slide<T: Real>(&self, params: &[T], _control: &[T], x: Vec3<T>, v: Vec3<T>) -> Vec3<T> {
-        on_floor(x, v, params[0])
+    fn slide<T: Real>(&self, friction: T, _control: [T; 0], x: Vec3<T>, v: Vec3<T>) -> Vec3<T> {
+        on_floor(x, v, friction)
     }
     fn slide_vjp<T: Real>(
         &self,
-        params: &[T],
-        _control: &[T],
+        friction: T,
+        _control: [T; 0],
         x: Vec3<T>,
         v: Vec3<T>,
         out_bar: Vec3<T>,
-        params_bar: &mut [T],
-        _control_bar: &mut [T],
-    ) -> (Vec3<T>, Vec3<T>) {
-        let (x_bar, v_bar, friction_bar) = on_floor_vjp(x, v, params[0], out_bar);
-        params_bar[0] += friction_bar;
-        (x_bar, v_bar)
+    ) -> SlideBars<Self, T> {
+        let (x, v, params) = on_floor_vjp(x, v, friction, out_bar);
+        SlideBars { params, control: [], x, v }
     }
 }
 
@@ -93,7 +92,16 @@ pub fn in_pan<T: Real>(x: Vec3<T>, v: Vec3<T>, pose: Vec3<T>, rate: Vec3<T>) -> 
     v - normal * select(at & within, approach, T::zero())
 }
 
-/// A pan above a floor without friction. Controls: pose (x, z, tilt) during a step and its rate.
+/// Controls of a [`Pan`].
+#[derive(Clone, Copy, Debug, Cotangent)]
+pub struct PanControl<T> {
+    /// Pose (x, z, tilt) during a step.
+    pub pose: Vec3<T>,
+    /// Rate of the pose.
+    pub rate: Vec3<T>,
+}
+
+/// A pan above a floor without friction.
 #[derive(Clone, Copy, Debug)]
 pub struct Pan;
 
@@ -101,43 +109,41 @@ impl Pan {
     fn below<T: Real>(x: Vec3<T>) -> bool {
         x.z.lt(T::zero()).any()
     }
-    fn within<T: Real>(control: &[T], x: Vec3<T>) -> bool {
-        let (dx, dz) = (x.x - control[0], x.z - control[1]);
+    fn within<T: Real>(pose: Vec3<T>, x: Vec3<T>) -> bool {
+        let (dx, dz) = (x.x - pose.x, x.z - pose.y);
         (dx * dx + x.y * x.y + dz * dz).lt(T::lit((PAN + RIM) * (PAN + RIM))).any()
     }
 }
 
 impl Surface for Pan {
-    fn controls(&self) -> Vec<Slice> {
+    type Control = PanControl<f64>;
+    type Params = [f64; 0];
+    fn control_slices(&self) -> Vec<Slice> {
         vec![Slice::new("pan.pose", 3, "1"), Slice::new("pan.rate", 3, "1/s")]
     }
-    fn params(&self) -> Vec<Slice> {
+    fn param_slices(&self) -> Vec<Slice> {
         Vec::new()
     }
-    fn near<T: Real>(&self, control: &[T], x: Vec3<T>) -> bool {
-        Self::below(x) || Self::within(control, x)
+    fn near<T: Real>(&self, control: PanControl<T>, x: Vec3<T>) -> bool {
+        Self::below(x) || Self::within(control.pose, x)
     }
-    fn slide<T: Real>(&self, _params: &[T], control: &[T], x: Vec3<T>, v: Vec3<T>) -> Vec3<T> {
-        let v = in_pan(x, v, Vec3::read(control), Vec3::read(&control[3..]));
+    fn slide<T: Real>(&self, _params: [T; 0], control: PanControl<T>, x: Vec3<T>, v: Vec3<T>) -> Vec3<T> {
+        let v = in_pan(x, v, control.pose, control.rate);
         on_floor(x, v, T::zero())
     }
     fn slide_vjp<T: Real>(
         &self,
-        _params: &[T],
-        control: &[T],
+        _params: [T; 0],
+        control: PanControl<T>,
         x: Vec3<T>,
         v: Vec3<T>,
         out_bar: Vec3<T>,
-        _params_bar: &mut [T],
-        control_bar: &mut [T],
-    ) -> (Vec3<T>, Vec3<T>) {
-        let (pose, rate) = (Vec3::read(control), Vec3::read(&control[3..]));
+    ) -> SlideBars<Self, T> {
+        let PanControl { pose, rate } = control;
         let slid = in_pan(x, v, pose, rate);
         let (floor_bar, slid_bar, _) = on_floor_vjp(x, slid, T::zero(), out_bar);
-        let (x_bar, v_bar, pose_bar, rate_bar) = in_pan_vjp(x, v, pose, rate, slid_bar);
-        pose_bar.add_to(control_bar);
-        rate_bar.add_to(&mut control_bar[3..]);
-        (x_bar + floor_bar, v_bar)
+        let (x_bar, v_bar, pose, rate) = in_pan_vjp(x, v, pose, rate, slid_bar);
+        SlideBars { params: [], control: PanControl { pose, rate }, x: x_bar + floor_bar, v: v_bar }
     }
 }
 

@@ -124,9 +124,9 @@ where
         Variables::Stiffness => {
             let variable = |k| Variable::new(format!("stiffness[{k}]"), "N/m", STIFFNESSES, STIFFNESS);
             let mut map = LinearMap::new((0..PATCHES * PATCHES).map(variable).collect());
-            let first = system.layout().params.slice("cloth.spring.stiffness")?.range.start;
-            for (k, shares) in sheet.shares.iter().enumerate() {
-                map.tie(InputEntry::Params(first + k), 0.0, shares.iter().copied());
+            let stiffnesses = system.layout().params.slice("cloth.spring.stiffness")?.range.clone();
+            for (i, shares) in stiffnesses.zip(&sheet.shares) {
+                map.tie(InputEntry::Params(i), 0.0, shares.iter().copied());
             }
             map
         }

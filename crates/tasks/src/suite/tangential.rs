@@ -12,47 +12,70 @@
 
 use pullback_core::layout::{LayoutBuilder, Slice};
 use pullback_core::{
-    Bars, ConfigError, Described, Info, Layout, Point, StepError, System, VectorField, Workspace,
+    Bars, Block, ConfigError, Described, Info, Layout, Point, StepError, System, VectorField, Workspace,
 };
-use pullback_math::{Flat, Real, Vec3};
+use pullback_math::{Flat, Real, Rescale, Vec3};
 use pullback_physics::world::{World, WorldWorkspace};
 
 /// What particles slide on.
-pub trait Surface: Send + Sync {
+pub trait Surface: Sized + Send + Sync {
     /// Its controls, such as where it is.
-    fn controls(&self) -> Vec<Slice>;
+    type Control: Rescale;
     /// Its parameters, such as friction.
-    fn params(&self) -> Vec<Slice>;
+    type Params: Rescale;
+    /// Slices of [`Surface::Control`].
+    fn control_slices(&self) -> Vec<Slice>;
+    /// Slices of [`Surface::Params`].
+    fn param_slices(&self) -> Vec<Slice>;
     /// Whether a particle may be below it; exact on no side, but never false where [`Surface::slide`] changes
     /// a velocity.
-    fn near<T: Real>(&self, control: &[T], x: Vec3<T>) -> bool;
+    fn near<T: Real>(&self, control: Over<Self::Control, T>, x: Vec3<T>) -> bool;
     /// The velocity after contact, if there is any.
-    fn slide<T: Real>(&self, params: &[T], control: &[T], x: Vec3<T>, v: Vec3<T>) -> Vec3<T>;
-    /// The pullback of [`Surface::slide`]: returns the cotangents of x and v and *adds* to the others.
+    fn slide<T: Real>(
+        &self,
+        params: Over<Self::Params, T>,
+        control: Over<Self::Control, T>,
+        x: Vec3<T>,
+        v: Vec3<T>,
+    ) -> Vec3<T>;
+    /// The pullback of [`Surface::slide`].
     fn slide_vjp<T: Real>(
         &self,
-        params: &[T],
-        control: &[T],
+        params: Over<Self::Params, T>,
+        control: Over<Self::Control, T>,
         x: Vec3<T>,
         v: Vec3<T>,
         out_bar: Vec3<T>,
-        params_bar: &mut [T],
-        control_bar: &mut [T],
-    ) -> (Vec3<T>, Vec3<T>);
+    ) -> SlideBars<Self, T>;
+}
+
+/// A block over the scalar `T`.
+pub type Over<B, T> = <B as Rescale>::With<T>;
+
+/// Cotangents of the arguments of [`Surface::slide`].
+pub struct SlideBars<S: Surface, T: Real> {
+    /// Cotangent of the parameters.
+    pub params: Over<S::Params, T>,
+    /// Cotangent of the controls.
+    pub control: Over<S::Control, T>,
+    /// Cotangent of the position.
+    pub x: Vec3<T>,
+    /// Cotangent of the velocity before contact.
+    pub v: Vec3<T>,
 }
 
 /// A world of particles and a surface. State: positions, then velocities; controls: those of the surface,
 /// then the velocities of the led particles; parameters: those of the world, then of the surface.
 #[derive(Clone, Debug)]
-pub struct Tangential<C> {
+pub struct Tangential<C: Surface> {
     world: World,
     surface: C,
     dt: f64,
     led: Vec<usize>,
     layout: Layout,
     particles: usize,
-    surface_controls: usize,
     world_params: usize,
+    surface_params: Block<C::Params>,
 }
 
 impl<C: Surface> Tangential<C> {
@@ -68,14 +91,13 @@ impl<C: Surface> Tangential<C> {
         }
         let world_params = inner.params.len();
         let mut builder = LayoutBuilder::from(inner.clone());
-        let controls = surface.controls();
-        let surface_controls = controls.iter().map(Slice::len).sum();
-        builder = controls.into_iter().fold(builder, |b, s| b.control(s));
+        builder = surface.control_slices().into_iter().fold(builder, |b, s| b.control(s));
         if !led.is_empty() {
             builder = builder.control(Slice::new("lead", 3 * led.len(), "m/s"));
         }
-        let layout = surface.params().into_iter().fold(builder, |b, s| b.param(s)).build()?;
-        Ok(Tangential { world, surface, dt, led, layout, particles, surface_controls, world_params })
+        let surface_params = builder.param_block(surface.param_slices());
+        let layout = builder.build()?;
+        Ok(Tangential { world, surface, dt, led, layout, particles, world_params, surface_params })
     }
 
     /// Seconds per step.
@@ -85,10 +107,6 @@ impl<C: Surface> Tangential<C> {
     /// Number of particles.
     pub fn particles(&self) -> usize {
         self.particles
-    }
-    /// Entries of the controls of a step before the velocities of the led particles.
-    pub fn surface_controls(&self) -> usize {
-        self.surface_controls
     }
 
     /// v + h a, or what leads a particle, into `ws.velocity`.
@@ -109,8 +127,8 @@ impl<C: Surface> Tangential<C> {
         for ((v, start), a) in ws.velocity.iter_mut().zip(&state[n..]).zip(&ws.rate[n..]) {
             *v = *start + *a * T::lit(self.dt);
         }
-        for (particle, lead) in self.led.iter().zip(control[self.surface_controls..].chunks_exact(3)) {
-            ws.velocity[3 * particle..3 * particle + 3].copy_from_slice(lead);
+        for (particle, lead) in self.led.iter().zip(control[C::Control::LEN..].chunks_exact(3)) {
+            Vec3::read(lead).write(&mut ws.velocity[3 * particle..]);
         }
     }
 }
@@ -125,7 +143,7 @@ pub struct TangentialWorkspace<T: Real> {
     velocity_bar: Vec<T>,
 }
 
-impl<C> Described for Tangential<C> {
+impl<C: Surface> Described for Tangential<C> {
     fn layout(&self) -> &Layout {
         &self.layout
     }
@@ -150,11 +168,12 @@ impl<T: Real, C: Surface> System<T> for Tangential<C> {
         let Point { params, state, control } = at;
         self.free_velocities(ws, params, state, control);
         let (x_next, v_next) = next.split_at_mut(3 * self.particles);
-        let own = &params[self.world_params..];
+        let (own_params, own_control) =
+            (self.surface_params.read(params), Over::<C::Control, T>::read(control));
         for at in (0..x_next.len()).step_by(3) {
             let (x, mut v) = (Vec3::read(&state[at..]), Vec3::read(&ws.velocity[at..]));
-            if self.surface.near(control, x) {
-                v = self.surface.slide(own, control, x, v);
+            if self.surface.near(own_control, x) {
+                v = self.surface.slide(own_params, own_control, x, v);
             }
             v.write(&mut v_next[at..]);
             (x + v * T::lit(self.dt)).write(&mut x_next[at..]);
@@ -172,8 +191,8 @@ impl<T: Real, C: Surface> System<T> for Tangential<C> {
         let Point { params, state, control } = at;
         let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let n = 3 * self.particles;
-        let (inner_bar, own_bar) = params_bar.split_at_mut(self.world_params);
-        let own = &params[self.world_params..];
+        let (own_params, own_control) =
+            (self.surface_params.read(params), Over::<C::Control, T>::read(control));
         let mut known = false;
         for at in (0..n).step_by(3) {
             // x′ = x + h v′:  x̄ += x̄′, v̄′ += h x̄′
@@ -181,19 +200,21 @@ impl<T: Real, C: Surface> System<T> for Tangential<C> {
             x_next_bar.add_to(&mut state_bar[at..]);
             let mut v_bar = Vec3::read(&next_bar[n + at..]) + x_next_bar * T::lit(self.dt);
             let x = Vec3::read(&state[at..]);
-            if self.surface.near(control, x) {
+            if self.surface.near(own_control, x) {
                 if !known {
                     self.free_velocities(ws, params, state, control);
                     known = true;
                 }
                 let v = Vec3::read(&ws.velocity[at..]);
-                let x_bar;
-                (x_bar, v_bar) = self.surface.slide_vjp(own, control, x, v, v_bar, own_bar, control_bar);
-                x_bar.add_to(&mut state_bar[at..]);
+                let bars = self.surface.slide_vjp(own_params, own_control, x, v, v_bar);
+                self.surface_params.add(bars.params, params_bar);
+                bars.control.add_to(control_bar);
+                bars.x.add_to(&mut state_bar[at..]);
+                v_bar = bars.v;
             }
             v_bar.write(&mut ws.velocity_bar[at..]);
         }
-        for (particle, bar) in self.led.iter().zip(control_bar[self.surface_controls..].chunks_exact_mut(3)) {
+        for (particle, bar) in self.led.iter().zip(control_bar[C::Control::LEN..].chunks_exact_mut(3)) {
             for (bar, x) in bar.iter_mut().zip(&mut ws.velocity_bar[3 * particle..]) {
                 *bar += std::mem::take(x);
             }
@@ -210,7 +231,7 @@ impl<T: Real, C: Surface> System<T> for Tangential<C> {
             Point { params, state, control: &[] },
             zero,
             rate_bar,
-            Bars { params: inner_bar, state: state_bar, control: &mut [] },
+            Bars { params: &mut params_bar[..self.world_params], state: state_bar, control: &mut [] },
         );
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Warp's CPU device on the same bodies: runs `bench/warp/run.py`, and says how far its results are from
 //! ours.
 
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -58,30 +59,30 @@ impl Peer {
             let found = self.said.last().and_then(|said| said["bodies"][&case.name][key].as_array());
             found.map_or(Vec::new(), |list| list.iter().map(|x| x.as_f64().unwrap_or(f64::NAN)).collect())
         };
-        let first = materials(case);
-        let tets = case.body().solids[0].corners.len();
         Ok(vec![
             ("positions", off(&moved(&end), &moved(&said("positions")))),
             ("gradient in positions", off(&gradient.state[..n], &said("position_gradient"))),
             ("gradient in velocities", off(&gradient.state[n..], &said("velocity_gradient"))),
-            ("gradient in mu", off(&gradient.params[first..][..tets], &said("mu_gradient"))),
-            ("gradient in lambda", off(&gradient.params[first + tets..][..tets], &said("lambda_gradient"))),
+            ("gradient in mu", off(&gradient.params[solid_params(case, "mu")], &said("mu_gradient"))),
+            (
+                "gradient in lambda",
+                off(&gradient.params[solid_params(case, "lambda")], &said("lambda_gradient")),
+            ),
         ])
     }
 }
 
-/// Where the parameters of the tetrahedra start: μ of all, λ of all, damping of all, activation of all, at
-/// the end.
-fn materials(case: &Case) -> usize {
-    case.serial.layout().params.len() - 4 * case.body().solids[0].corners.len()
+/// Entries of a parameter of all tetrahedra; none where the body has no tetrahedra.
+fn solid_params(case: &Case, name: &str) -> Range<usize> {
+    let slice = case.serial.layout().params.slice(&format!("block.solid.{name}"));
+    slice.map_or(0..0, |slice| slice.range.clone())
 }
 
 /// Final positions and gradient at f32, without damping.
 fn ours(case: &Case) -> Result<(Vec<f64>, Gradient<f64>), CliError> {
     let wide = |x: &[f32]| x.iter().map(|x| f64::from(*x)).collect::<Vec<f64>>();
     let mut at = Inputs::<f32>::defaults(&case.serial, STEPS);
-    let tets = case.body().solids[0].corners.len();
-    at.params[materials(case) + 2 * tets..][..tets].fill(0.0);
+    at.params[solid_params(case, "damping")].fill(0.0);
     let rollout = Rollout::new(&case.serial, STEPS, Schedule::StoreAll)?;
     let mut ws = rollout.workspace::<f32>();
     let mut end = Vec::new();

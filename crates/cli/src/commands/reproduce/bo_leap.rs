@@ -5,7 +5,7 @@ use pullback_optim::search::Spread;
 use pullback_plot::{
     BarSeries, BarsPanel, Figure, LinePanel, Panel, Report, Section, Series, Table, compact,
 };
-use pullback_tasks::bo_leap::{self, Ended, METHODS, Plan, TASKS};
+use pullback_tasks::bo_leap::{self, METHODS, Plan, RunResult, TASKS};
 
 use super::Summary;
 use crate::args::ReproduceOptions;
@@ -76,7 +76,7 @@ fn chosen(options: &ReproduceOptions) -> Vec<String> {
 }
 
 fn spreads<'a>(
-    ended: &'a [Ended],
+    ended: &'a [RunResult],
     task: &'a str,
 ) -> impl Iterator<Item = (usize, &'static str, Spread)> + 'a {
     let of =
@@ -84,7 +84,7 @@ fn spreads<'a>(
     METHODS.iter().enumerate().filter_map(of)
 }
 
-fn bar_charts(plan: &Plan, ended: &[Ended]) -> Figure {
+fn bar_charts(plan: &Plan, ended: &[RunResult]) -> Figure {
     let panel = |task: &String| {
         let one = |(i, method, s): (usize, &str, Spread)| BarSeries {
             label: if plan.tasks.first() == Some(task) { method.to_owned() } else { String::new() },
@@ -103,10 +103,10 @@ fn bar_charts(plan: &Plan, ended: &[Ended]) -> Figure {
     Figure::grid("Lowest loss by method", 4, plan.tasks.iter().map(panel).collect())
 }
 
-fn progress_charts(plan: &Plan, ended: &[Ended]) -> Figure {
+fn progress_charts(plan: &Plan, ended: &[RunResult]) -> Figure {
     let panel = |task: &String| {
         let curve = |(i, method): (usize, &&str)| {
-            let runs: Vec<&Ended> =
+            let runs: Vec<&RunResult> =
                 ended.iter().filter(|e| e.task == *task && e.method == **method).collect();
             let at = |k: usize| {
                 let seen = runs.iter().filter_map(|e| e.progress.get(k));
@@ -127,7 +127,7 @@ fn progress_charts(plan: &Plan, ended: &[Ended]) -> Figure {
     Figure::grid("Mean lowest loss so far", 4, plan.tasks.iter().map(panel).collect())
 }
 
-fn table(plan: &Plan, ended: &[Ended]) -> Table {
+fn table(plan: &Plan, ended: &[RunResult]) -> Table {
     let header = ["task"].into_iter().chain(METHODS).map(str::to_owned).collect();
     let row = |task: &String| {
         let cell = |(_, _, s): (usize, &str, Spread)| {
