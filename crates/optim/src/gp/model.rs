@@ -189,13 +189,6 @@ impl LossModel {
         found
     }
 
-    /// Forgets the fit of hyperparameters: the next one starts cold.
-    pub fn forget_fit(&mut self) {
-        self.fitted = None;
-        self.hyper = prior_mode(self.points.dim(), &self.config.fit);
-        (self.posterior, self.with_slopes) = (None, None);
-    }
-
     /// Takes new points into the posterior.
     fn update(&mut self, random: &mut Random) {
         let n = self.len();
