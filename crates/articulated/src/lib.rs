@@ -9,11 +9,11 @@
 pub mod aba;
 pub mod contact;
 pub mod coordinates;
-pub mod coupling;
+mod coupling;
 mod dynamics;
 mod field;
 pub mod geom_lanes;
-pub mod joint_forces;
+mod joint_forces;
 pub mod kinematic_params;
 pub mod kinematics;
 pub mod mass_matrix;

@@ -137,7 +137,7 @@ fn face_contact_vjp<T: Real>(
 }
 
 /// Terrain `a` against the shape `b`: fills `out`, faces first.
-pub fn heightfield_contacts<T: Real>(
+pub(crate) fn heightfield_contacts<T: Real>(
     a: &Collider<T>,
     p: Transform<T>,
     b: &Collider<T>,
@@ -159,7 +159,7 @@ pub fn heightfield_contacts<T: Real>(
 }
 
 /// Pullback of [`heightfield_contacts`], the features held constant: adds to the cotangents of both shapes.
-pub fn heightfield_contacts_vjp<T: Real>(
+pub(crate) fn heightfield_contacts_vjp<T: Real>(
     a: &Collider<T>,
     p: Transform<T>,
     b: &Collider<T>,

@@ -43,7 +43,7 @@ pub mod capsule_box;
 pub mod collider;
 pub mod contact;
 pub mod convex;
-pub mod dispatch;
+mod dispatch;
 mod epa;
 mod face_polygon;
 mod gjk;

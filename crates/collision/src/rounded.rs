@@ -18,7 +18,7 @@ use super::contact::{
 };
 
 /// sin² of the angle between capsules below which they count as parallel.
-pub const PARALLEL: f64 = 1e-4;
+const PARALLEL: f64 = 1e-4;
 
 /// Two balls.
 #[differentiable]

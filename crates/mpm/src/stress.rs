@@ -29,7 +29,7 @@ pub type AffineMomentum<T> = [[T; RECORD]; 2];
 type Pair<T> = RegisterPair<<T as Packing>::Pack>;
 
 /// Singular value decompositions of two packs of matrices.
-pub type PairSvd<T> = Svd3<Pair<T>>;
+pub(crate) type PairSvd<T> = Svd3<Pair<T>>;
 
 /// Number of pairs of packs for `count` particles of a group.
 pub const fn pack_pairs<T: Real>(count: usize) -> usize {

@@ -16,7 +16,7 @@ pub mod body;
 pub mod element;
 pub mod forces;
 pub mod hinge;
-pub mod membrane;
+mod membrane;
 pub mod mesh;
 pub mod solid;
 pub mod spring;

@@ -66,7 +66,7 @@ pub fn neo_hookean<T: Real>(
 /// P = F (2 μ E + λ (tr E + a) 1) + kd J̇ cof F + kd Ḟ.
 #[differentiable]
 #[inline(always)]
-pub fn st_venant_kirchhoff<T: Real>(
+pub(crate) fn st_venant_kirchhoff<T: Real>(
     f: Mat3<T>,
     f_dot: Mat3<T>,
     mu: T,
@@ -158,10 +158,10 @@ law!(Corotated, corotated_energy, corotated, corotated_vjp);
 /// A tetrahedron; parameters μ (Pa), λ (Pa), damping (Pa s), activation (1); rest: D_m⁻¹ column by column,
 /// then V.
 #[derive(Clone, Copy, Debug)]
-pub struct Tetrahedron<L>(std::marker::PhantomData<L>);
+pub(crate) struct Tetrahedron<L>(std::marker::PhantomData<L>);
 
 /// D_m⁻¹ and V of a tetrahedron at rest, or `None` if it is flat or inverted.
-pub fn rest_shape(x: [Vec3<f64>; 4]) -> Option<[f64; 10]> {
+pub(crate) fn rest_shape(x: [Vec3<f64>; 4]) -> Option<[f64; 10]> {
     let d = edges(x);
     let volume = d.determinant() / 6.0;
     let longest = [d.c0, d.c1, d.c2].iter().map(|c| c.norm()).fold(0.0, f64::max);

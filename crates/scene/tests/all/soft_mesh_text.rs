@@ -8,7 +8,6 @@ use pullback_math::Vec3;
 use pullback_scene::mesh::SoftMesh;
 use pullback_soft::mesh::TriangleMesh;
 
-
 /// The mesh in Gmsh's format 4.1 as text; `parse_gmsh` reads the same mesh back.
 ///
 /// Vertices and elements keep their order and are numbered from 1, all in one entity.

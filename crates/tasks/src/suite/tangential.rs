@@ -18,7 +18,7 @@ use pullback_math::{Flat, Real, Vec3};
 use pullback_physics::world::{World, WorldWorkspace};
 
 /// What particles slide on.
-pub trait Surface: Send + Sync {
+pub(crate) trait Surface: Send + Sync {
     /// Its controls, such as where it is.
     fn controls(&self) -> Vec<Slice>;
     /// Its parameters, such as friction.
@@ -44,7 +44,7 @@ pub trait Surface: Send + Sync {
 /// A world of particles and a surface. State: positions, then velocities; controls: those of the surface,
 /// then the velocities of the led particles; parameters: those of the world, then of the surface.
 #[derive(Clone, Debug)]
-pub struct Tangential<C> {
+pub(crate) struct Tangential<C> {
     world: World,
     surface: C,
     dt: f64,
@@ -78,17 +78,9 @@ impl<C: Surface> Tangential<C> {
         Ok(Tangential { world, surface, dt, led, layout, particles, surface_controls, world_params })
     }
 
-    /// Seconds per step.
-    pub fn dt(&self) -> f64 {
-        self.dt
-    }
     /// Number of particles.
     pub fn particles(&self) -> usize {
         self.particles
-    }
-    /// Entries of the controls of a step before the velocities of the led particles.
-    pub fn surface_controls(&self) -> usize {
-        self.surface_controls
     }
 
     /// v + h a, or what leads a particle, into `ws.velocity`.
