@@ -92,7 +92,8 @@ fn face_contact<T: Real>(
     }
 }
 
-/// Pullback of [`face_contact`]: cotangents of the plane, the shape's pose and size.
+/// Pullback of [`face_contact`]: cotangents of the plane, the shape's pose and size. By hand: the kind is
+/// matched.
 fn face_contact_vjp<T: Real>(
     plane: Transform<T>,
     b: &Collider<T>,

@@ -72,7 +72,8 @@ fn update<T: Real, M: ConstitutiveModel>(
     (f, svd, Momentum { linear: at.v * mass, mass, affine })
 }
 
-/// The pullback of [`update`], with `svd` of F_trial: cotangents of particles and parameters.
+/// The pullback of [`update`], with `svd` of F_trial: cotangents of particles and parameters. By hand: the
+/// decomposition is that of the way forward.
 #[inline(always)]
 fn update_vjp<T: Real, M: ConstitutiveModel>(
     at: &Particle<T>,

@@ -65,7 +65,7 @@ fn deform<T: Real>([x0, x1, x2]: [Vec3<T>; 3], [b00, b01, b10, b11, _]: [T; 5]) 
     (a * b00 + b * b10, a * b01 + b * b11)
 }
 
-/// The pullback of [`deform`] in x.
+/// The pullback of [`deform`] in x. By hand: it is linear, and its adjoint makes the forces as well.
 #[inline(always)]
 fn deform_vjp<T: Real>((c0, c1): Columns<T>, [b00, b01, b10, b11, _]: [T; 5]) -> [Vec3<T>; 3] {
     let (a, b) = (c0 * b00 + c1 * b01, c0 * b10 + c1 * b11);

@@ -179,7 +179,7 @@ fn edges<T: Real>([x0, x1, x2, x3]: [Vec3<T>; 4]) -> Mat3<T> {
     Mat3::from_cols(x1 - x0, x2 - x0, x3 - x0)
 }
 
-/// The pullback of [`edges`].
+/// The pullback of [`edges`]. By hand: it is linear, and its adjoint makes the forces as well.
 #[inline(always)]
 fn edges_vjp<T: Real>(bar: Mat3<T>) -> [Vec3<T>; 4] {
     [-(bar.c0 + bar.c1 + bar.c2), bar.c0, bar.c1, bar.c2]
