@@ -3,7 +3,7 @@
 //!
 //! [`Model`] says what a robot is; [`Articulated`] makes it move. One step reads: [`kinematics`] (where
 //! everything is), [`rnea`] (bias force), [`mass_matrix`] (composite bodies, factorised along the tree),
-//! [`joint_forces`] (springs, damping, limits, actuators), solve. The pullback is one solve and one reverse
+//! `joint_forces` (springs, damping, limits, actuators), solve. The pullback is one solve and one reverse
 //! RNEA.
 
 pub mod aba;

@@ -51,7 +51,7 @@ impl<T: Real> Sweep<T> {
         }
     }
 
-    /// After [`inverse_dynamics_vjp`]: the wrench that a body and everything beyond it exert on a small
+    /// After `inverse_dynamics_vjp`: the wrench that a body and everything beyond it exert on a small
     /// motion of them.
     pub fn wrench(&self, body: usize) -> Force<T> {
         self.wrenches[body]

@@ -1,7 +1,7 @@
 //! Box against box: the separating axis of least overlap, then a clipped face or a pair of edges.
 //!
 //! 1. Of the 15 axes (Gottschalk, Lin, Manocha 1996), six face normals and nine cross products of edges, the
-//!    one with the largest gap is the normal. An edge pair must beat the best face by [`FACE_PREFERENCE`], so
+//!    one with the largest gap is the normal. An edge pair must beat the best face by `FACE_PREFERENCE`, so
 //!    that aligned boxes have faces.
 //! 2. Face: the face of the other box that looks most against it is clipped to its sides (Sutherland and
 //!    Hodgman 1974); each corner of the result is a slot, eight at most. Edges: one slot, at the closest

@@ -7,7 +7,7 @@
 //!    Each corner of the result is a slot: gap along the reference normal. Of more corners than slots, evenly
 //!    many are left out.
 //! 3. It must separate the pair as the normal of EPA does or nearly be that normal, and the smallest gap must
-//!    be that along the normal of EPA, to [`CARRIES`]; else no face carries the pair, and it has the one
+//!    be that along the normal of EPA, to `CARRIES`; else no face carries the pair, and it has the one
 //!    contact of [`convex`](super::convex).
 //!
 //! A corner is a point of the other shape, moved by how far it is off the sides that hold it (none, one or

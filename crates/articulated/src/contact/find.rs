@@ -1,6 +1,6 @@
 //! Finding contacts: the narrow phase over all pairs that may touch, and its pullback.
 //!
-//! Geoms are placed once. With [`MANY_PAIRS`] or more, sort and sweep lists the pairs to look at, in the same
+//! Geoms are placed once. With `MANY_PAIRS` or more, sort and sweep lists the pairs to look at, in the same
 //! order; those left out have no contact, so that forces and gradients keep every bit.
 
 use std::ops::Range;
