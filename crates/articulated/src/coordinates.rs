@@ -108,7 +108,7 @@ impl Coordinates {
     }
 
     /// Adds a cotangent in the tangent space of the velocities to that of the coordinates.
-    pub fn add_tangent<T: Real>(&self, q: &[T], tangent: &[T], q_bar: &mut [T]) {
+    pub(crate) fn add_tangent<T: Real>(&self, q: &[T], tangent: &[T], q_bar: &mut [T]) {
         for &(at, v) in &self.straight {
             q_bar[at] += tangent[v];
         }

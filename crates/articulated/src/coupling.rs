@@ -154,7 +154,7 @@ impl Coupling {
     }
 
     /// q_full = G q + offset, v_full = G v.
-    pub fn expand_state<T: Real>(&self, params: &[T], state: &[T], full: &mut [T]) {
+    pub(crate) fn expand_state<T: Real>(&self, params: &[T], state: &[T], full: &mut [T]) {
         let (q, v) = state.split_at(state.len() - self.independent.len());
         let (full_q, full_v) = full.split_at_mut(self.coordinate.len());
         for (x, at) in full_q.iter_mut().zip(&self.coordinate) {
@@ -171,7 +171,7 @@ impl Coupling {
     }
 
     /// The pullback of [`Coupling::expand_state`], of cotangents left in the workspace.
-    pub fn expand_state_vjp<T: Real>(
+    pub(crate) fn expand_state_vjp<T: Real>(
         &self,
         ws: &CoupledWorkspace<T>,
         params: &[T],
@@ -196,7 +196,7 @@ impl Coupling {
     }
 
     /// M_red = Gᵀ M G = L D Lᵀ.
-    pub fn factorize<T: Real>(
+    pub(crate) fn factorize<T: Real>(
         &self,
         tree: &Tree,
         params: &[T],
@@ -264,7 +264,7 @@ impl Coupling {
     }
 
     /// The independent entries of a full velocity or acceleration.
-    pub fn independent<T: Copy>(&self, full: &[T], reduced: &mut [T]) {
+    pub(crate) fn independent<T: Copy>(&self, full: &[T], reduced: &mut [T]) {
         for (x, at) in reduced.iter_mut().zip(&self.independent) {
             *x = full[*at];
         }
@@ -303,7 +303,7 @@ impl Coupling {
     }
 
     /// λ_full = G M_red⁻¹ v̇_bar, of the cotangent of the reduced acceleration.
-    pub fn multipliers<T: Real>(
+    pub(crate) fn multipliers<T: Real>(
         &self,
         ws: &mut CoupledWorkspace<T>,
         acceleration_bar: &[T],
@@ -317,7 +317,7 @@ impl Coupling {
 
     /// Adds to the multipliers what G in Gᵀ (M G v̇ + bias − τ) = 0 says: −λ r − (M λ_full) v̇, with r the
     /// `residual` in brackets at the full state.
-    pub fn equation_vjp<T: Real>(
+    pub(crate) fn equation_vjp<T: Real>(
         &self,
         tree: &Tree,
         mass: &MassMatrix<T>,

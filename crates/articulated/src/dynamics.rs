@@ -335,19 +335,9 @@ impl Articulated {
         }
         self.index.gravity.add(gravity_bar, params_bar);
         self.all_coordinates.add_tangent(q, tangent_bar, q_bar);
-        if let Some(slots) = &self.index.kinematics {
-            let inputs = KinematicInputs {
-                model: &self.model,
-                tree: &self.tree,
-                index: &self.index,
-                params,
-                kinematics,
-                q,
-                axis_bars,
-            };
-            let touch = |b: usize| wrenches.get(b).copied().unwrap_or(Force::zero());
-            inputs.add_bars(slots, |b| sweep.wrench(b) + touch(b), params_bar);
-        }
+        let touch = |b: usize| wrenches.get(b).copied().unwrap_or(Force::zero());
+        let wrench = |b: usize| sweep.wrench(b) + touch(b);
+        self.kinematic_params_vjp(kinematics, params, q, axis_bars, wrench, params_bar);
         self.body_params_vjp(ws, params, params_bar);
     }
 
@@ -397,18 +387,24 @@ impl Articulated {
         let at = self.inputs(kinematics, params, v, &[]);
         body_velocities_vjp(&at, velocity_bars, wrenches, tangent_bar, v_bar, axis_bars);
         self.all_coordinates.add_tangent(q, tangent_bar, q_bar);
-        if let Some(slots) = &self.index.kinematics {
-            let inputs = KinematicInputs {
-                model: &self.model,
-                tree: &self.tree,
-                index: &self.index,
-                params,
-                kinematics,
-                q,
-                axis_bars,
-            };
-            inputs.add_bars(slots, |b| wrenches[b], params_bar);
-        }
+        self.kinematic_params_vjp(kinematics, params, q, axis_bars, |b| wrenches[b], params_bar);
+    }
+
+    /// Cotangents of how bodies and joints stand, where these are parameters: from those of the axes and the
+    /// wrench beyond each body.
+    fn kinematic_params_vjp<T: Real>(
+        &self,
+        kinematics: &Kinematics<T>,
+        params: &[T],
+        q: &[T],
+        axis_bars: &[Force<T>],
+        wrench: impl Fn(usize) -> Force<T>,
+        params_bar: &mut [T],
+    ) {
+        let Some(slots) = &self.index.kinematics else { return };
+        let (model, tree, index) = (&self.model, &self.tree, &self.index);
+        let inputs = KinematicInputs { model, tree, index, params, kinematics, q, axis_bars };
+        inputs.add_bars(slots, wrench, params_bar);
     }
 
     /// Cotangents of body parameters from those of the inertias in the world.

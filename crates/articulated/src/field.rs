@@ -77,7 +77,7 @@ impl Articulated {
         self
     }
 
-    /// Culls pairs of geoms by sort and sweep from this many on; [`MANY_PAIRS`] unless told. Results do not
+    /// Culls pairs of geoms by sort and sweep from this many on; `MANY_PAIRS` unless told. Results do not
     /// depend on it.
     pub fn with_broad_phase_from(mut self, pairs: usize) -> Self {
         self.many = pairs;

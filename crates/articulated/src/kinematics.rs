@@ -99,13 +99,6 @@ impl<T: Real> Kinematics<T> {
         self.world_from_body[body].translation - self.origins[body]
     }
 
-    /// Velocity of a point that moves with a body, world frame.
-    pub fn point_velocity(&self, tree: &Tree, body: usize, point: Vec3<T>, v: &[T]) -> Vec3<T> {
-        let mut motion = Motion::zero();
-        self.for_each_dof_above(tree, body, |k| motion += self.axes[k] * v[k]);
-        motion.velocity_at(point - self.origins[body])
-    }
-
     /// Column k of the Jacobian of a point on a body: its velocity when only degree of freedom k moves, at
     /// unit speed.
     pub fn point_jacobian(&self, tree: &Tree, body: usize, point: Vec3<T>, columns: &mut [Vec3<T>]) {

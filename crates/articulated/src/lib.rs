@@ -3,17 +3,17 @@
 //!
 //! [`Model`] says what a robot is; [`Articulated`] makes it move. One step reads: [`kinematics`] (where
 //! everything is), [`rnea`] (bias force), [`mass_matrix`] (composite bodies, factorised along the tree),
-//! [`joint_forces`] (springs, damping, limits, actuators), solve. The pullback is one solve and one reverse
+//! `joint_forces` (springs, damping, limits, actuators), solve. The pullback is one solve and one reverse
 //! RNEA.
 
 pub mod aba;
 pub mod contact;
 pub mod coordinates;
-pub mod coupling;
+mod coupling;
 mod dynamics;
 mod field;
 pub mod geom_lanes;
-pub mod joint_forces;
+mod joint_forces;
 pub mod kinematic_params;
 pub mod kinematics;
 pub mod mass_matrix;

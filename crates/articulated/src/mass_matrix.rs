@@ -49,12 +49,12 @@ impl<T: Real> MassMatrix<T> {
     }
 
     /// Adds to diagonal entry k.
-    pub fn add_diagonal(&mut self, tree: &Tree, k: usize, x: T) {
+    pub(crate) fn add_diagonal(&mut self, tree: &Tree, k: usize, x: T) {
         self.packed[tree.row[k]] += x;
     }
 
     /// M = Lᵀ D L.
-    pub fn factorize(&mut self, tree: &Tree) {
+    pub(crate) fn factorize(&mut self, tree: &Tree) {
         let h = &mut self.factors;
         h.copy_from_slice(&self.packed);
         for k in (0..tree.dof_body.len()).rev() {

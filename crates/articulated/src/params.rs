@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 use pullback_core::{Block, ConfigError};
-use pullback_math::{Cotangent, Quat, SpatialInertia, SymMat3, Vec3};
+use pullback_math::{Cotangent, Quat, SpatialInertia, SymMat3, Vec3, differentiable};
 
 use super::contact::{PENALTY_DEFAULTS, PenaltyLaw};
 use super::coupling::ties;
@@ -28,16 +28,10 @@ pub struct BodyParams<T> {
 
 impl<T: pullback_math::Real> BodyParams<T> {
     /// The spatial inertia about the origin of the body frame.
+    #[differentiable]
     #[inline(always)]
     pub fn spatial_inertia(self) -> SpatialInertia<T> {
         SpatialInertia::from_com(self.mass, self.com, self.inertia)
-    }
-
-    /// The pullback of [`BodyParams::spatial_inertia`].
-    #[inline(always)]
-    pub fn spatial_inertia_vjp(self, bar: SpatialInertia<T>) -> Self {
-        let (mass, com, inertia) = SpatialInertia::from_com_vjp(self.mass, self.com, self.inertia, bar);
-        BodyParams { mass, com, inertia }
     }
 }
 

@@ -51,7 +51,7 @@ impl<T: Real> Sweep<T> {
         }
     }
 
-    /// After [`inverse_dynamics_vjp`]: the wrench that a body and everything beyond it exert on a small
+    /// After `inverse_dynamics_vjp`: the wrench that a body and everything beyond it exert on a small
     /// motion of them.
     pub fn wrench(&self, body: usize) -> Force<T> {
         self.wrenches[body]
@@ -91,7 +91,7 @@ pub struct SweepInputs<'a, T> {
 }
 
 /// Spatial velocities of all bodies, as [`inverse_dynamics`] computes them on its way.
-pub fn body_velocities<T: Real>(at: &SweepInputs<'_, T>, sweep: &mut Sweep<T>) {
+pub(crate) fn body_velocities<T: Real>(at: &SweepInputs<'_, T>, sweep: &mut Sweep<T>) {
     for b in 1..at.tree.bodies() {
         let mut velocity = sweep.velocities[at.tree.parent[b]];
         for group in &at.tree.groups[b] {
@@ -108,7 +108,7 @@ pub fn body_velocities<T: Real>(at: &SweepInputs<'_, T>, sweep: &mut Sweep<T>) {
 /// Carries cotangents of body velocities, and wrenches on displacements of bodies, inwards to velocities and
 /// coordinates, and adds to the cotangents of joint axes unless `axis_bars` is empty. Afterwards the wrench
 /// of a body is that of everything beyond it too.
-pub fn body_velocities_vjp<T: Real>(
+pub(crate) fn body_velocities_vjp<T: Real>(
     at: &SweepInputs<'_, T>,
     velocity_bars: &mut [Force<T>],
     wrenches: &mut [Force<T>],
@@ -186,7 +186,7 @@ pub fn inverse_dynamics<T: Real>(
 
 /// Cotangents that the pullback adds to.
 #[derive(Debug)]
-pub struct InverseDynamicsBars<'a, T> {
+pub(crate) struct InverseDynamicsBars<'a, T> {
     /// Of the configuration, in the tangent space of its velocities.
     pub tangent: &'a mut [T],
     /// Of the velocities.
@@ -202,7 +202,7 @@ pub struct InverseDynamicsBars<'a, T> {
 }
 
 /// The pullback of [`inverse_dynamics`] with cotangent `tau_bar`, right after it ran with the same inputs.
-pub fn inverse_dynamics_vjp<T: Real>(
+pub(crate) fn inverse_dynamics_vjp<T: Real>(
     at: &SweepInputs<'_, T>,
     acceleration: &[T],
     tau_bar: &[T],

@@ -1,7 +1,7 @@
 //! Box against box: the separating axis of least overlap, then a clipped face or a pair of edges.
 //!
 //! 1. Of the 15 axes (Gottschalk, Lin, Manocha 1996), six face normals and nine cross products of edges, the
-//!    one with the largest gap is the normal. An edge pair must beat the best face by [`FACE_PREFERENCE`], so
+//!    one with the largest gap is the normal. An edge pair must beat the best face by `FACE_PREFERENCE`, so
 //!    that aligned boxes have faces.
 //! 2. Face: the face of the other box that looks most against it is clipped to its sides (Sutherland and
 //!    Hodgman 1974); each corner of the result is a slot, eight at most. Edges: one slot, at the closest
@@ -23,10 +23,10 @@ use super::contact::{Contact, INACTIVE, between, between_vjp};
 use super::lanes::{lane_of, pack};
 
 /// Largest number of contacts.
-pub const BOX_SLOTS: usize = 8;
+pub(crate) const BOX_SLOTS: usize = 8;
 
 /// Gap in m by which an edge pair must beat the best face.
-pub const FACE_PREFERENCE: f64 = 1e-9;
+const FACE_PREFERENCE: f64 = 1e-9;
 
 /// One corner of the clipped face: α = α₀ − A·residuals, β = β₀ − B·residuals.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,7 +41,7 @@ struct Corner<T> {
 /// The features of a pair, constants of the differentiation. Vectors are signed unit axes in the frames of
 /// the boxes.
 #[derive(Clone, Copy, Debug)]
-pub struct BoxFeatures<T> {
+struct BoxFeatures<T> {
     /// 1 where the reference face is on the first box, −1 where on the second.
     reference: T,
     /// 1 where edges meet.
@@ -233,7 +233,7 @@ fn features_of_lane(
 }
 
 /// Chooses the features, lane by lane, on primal values.
-pub fn box_box_features<T: Real>(
+fn box_box_features<T: Real>(
     a: Transform<T>,
     half_a: Vec3<T>,
     b: Transform<T>,
@@ -357,7 +357,7 @@ fn edge_contact<T: Real>(
 
 /// Box against box, at given features.
 #[differentiable]
-pub fn box_box_at<T: Real>(
+fn box_box_at<T: Real>(
     a: Transform<T>,
     half_a: Vec3<T>,
     b: Transform<T>,

@@ -51,7 +51,7 @@ impl AxisPoint<f64> {
 
 /// The features of one pair, constants of the differentiation.
 #[derive(Clone, Copy, Debug)]
-pub struct CapsuleBoxFeatures<T> {
+struct CapsuleBoxFeatures<T> {
     nearest: AxisPoint<T>,
     other: AxisPoint<T>,
 }
@@ -129,7 +129,7 @@ fn features_of_lane(
 }
 
 /// Chooses the features, lane by lane, on primal values.
-pub fn capsule_box_features<T: Real>(
+fn capsule_box_features<T: Real>(
     capsule: Transform<T>,
     half_length: T,
     solid: Transform<T>,
@@ -187,7 +187,7 @@ fn ball_at<T: Real>(
 
 /// Capsule against box, at given features.
 #[differentiable]
-pub fn capsule_box_at<T: Real>(
+fn capsule_box_at<T: Real>(
     capsule: Transform<T>,
     radius: T,
     half_length: T,

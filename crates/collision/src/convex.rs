@@ -30,7 +30,7 @@ const BOUNDARY: f64 = 1e-7;
 
 /// The features of a pair, constants of the differentiation.
 #[derive(Clone, Copy, Debug)]
-pub struct ConvexFeatures<T> {
+pub(crate) struct ConvexFeatures<T> {
     /// Witness points in units of the extents.
     pub(super) unit_a: Vec3<T>,
     pub(super) unit_b: Vec3<T>,
@@ -208,7 +208,7 @@ fn edge(core: &Core, unit: Vec3<f64>, dimension: usize, between: Vec3<f64>) -> V
 }
 
 /// Chooses the features, lane by lane, on primal values.
-pub fn convex_features<T: Real>(
+fn convex_features<T: Real>(
     a: Collider<T>,
     pose_a: Transform<T>,
     b: Collider<T>,
@@ -292,7 +292,7 @@ fn surface_point<T: Real>(
 
 /// Convex against convex, at given features.
 #[differentiable]
-pub fn convex_at<T: Real>(
+pub(crate) fn convex_at<T: Real>(
     #[constant] kind_a: Kind,
     size_a: Vec3<T>,
     a: Transform<T>,

@@ -92,7 +92,8 @@ fn face_contact<T: Real>(
     }
 }
 
-/// Pullback of [`face_contact`]: cotangents of the plane, the shape's pose and size.
+/// Pullback of [`face_contact`]: cotangents of the plane, the shape's pose and size. By hand: the kind is
+/// matched.
 fn face_contact_vjp<T: Real>(
     plane: Transform<T>,
     b: &Collider<T>,
@@ -137,7 +138,7 @@ fn face_contact_vjp<T: Real>(
 }
 
 /// Terrain `a` against the shape `b`: fills `out`, faces first.
-pub fn heightfield_contacts<T: Real>(
+pub(crate) fn heightfield_contacts<T: Real>(
     a: &Collider<T>,
     p: Transform<T>,
     b: &Collider<T>,
@@ -159,7 +160,7 @@ pub fn heightfield_contacts<T: Real>(
 }
 
 /// Pullback of [`heightfield_contacts`], the features held constant: adds to the cotangents of both shapes.
-pub fn heightfield_contacts_vjp<T: Real>(
+pub(crate) fn heightfield_contacts_vjp<T: Real>(
     a: &Collider<T>,
     p: Transform<T>,
     b: &Collider<T>,

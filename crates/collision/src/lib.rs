@@ -19,7 +19,7 @@
 //! | [`heightfield`] | terrain against everything solid |
 //! | [`convex`] | all other pairs, by GJK and EPA |
 //! | [`manifold`] | the contacts of those that rest on a face |
-//! | [`dispatch`] | any pair: [`collide`], [`collide_vjp`] |
+//! | `dispatch` | any pair: [`collide`], [`collide_vjp`] |
 //! | [`broad_phase`] | which of many pairs to try |
 //! | [`penalty`] | the law of compliant contact |
 //!
@@ -43,7 +43,7 @@ pub mod capsule_box;
 pub mod collider;
 pub mod contact;
 pub mod convex;
-pub mod dispatch;
+mod dispatch;
 mod epa;
 mod face_polygon;
 mod gjk;

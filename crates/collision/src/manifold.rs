@@ -7,7 +7,7 @@
 //!    Each corner of the result is a slot: gap along the reference normal. Of more corners than slots, evenly
 //!    many are left out.
 //! 3. It must separate the pair as the normal of EPA does or nearly be that normal, and the smallest gap must
-//!    be that along the normal of EPA, to [`CARRIES`]; else no face carries the pair, and it has the one
+//!    be that along the normal of EPA, to `CARRIES`; else no face carries the pair, and it has the one
 //!    contact of [`convex`](super::convex).
 //!
 //! A corner is a point of the other shape, moved by how far it is off the sides that hold it (none, one or
@@ -30,13 +30,13 @@ use super::overlap::{Line, Overlap, overlap};
 use super::support::{Core, Witness, difference, extents};
 
 /// Most contacts of a pair.
-pub const MANIFOLD_SLOTS: usize = 8;
+const MANIFOLD_SLOTS: usize = 8;
 /// Gap, relative to the size of the shapes, by which a face of the second shape must beat one of the first.
-pub const FACE_PREFERENCE: f64 = 1e-8;
+const FACE_PREFERENCE: f64 = 1e-8;
 /// Angle in rad up to which a face is parallel to the normal of EPA.
 const PARALLEL: f64 = 3e-4;
 /// Difference of depth, relative to the size of the shapes, up to which a face carries a pair.
-pub const CARRIES: f64 = 1e-6;
+const CARRIES: f64 = 1e-6;
 
 /// Number of slots of a pair that the convex solver serves.
 pub(super) fn manifold_slots(a: Kind, b: Kind) -> usize {
@@ -65,7 +65,7 @@ struct Corner<T> {
 
 /// The features of a pair, constants of the differentiation.
 #[derive(Clone, Copy, Debug)]
-pub struct ManifoldFeatures<T> {
+struct ManifoldFeatures<T> {
     /// 1 where the pair has one contact.
     single: T,
     convex: ConvexFeatures<T>,
@@ -159,7 +159,7 @@ fn features_of_pair(a: &Core, b: &Core, slots: usize) -> ManifoldFeatures<f64> {
 }
 
 /// Chooses the features, lane by lane, on primal values.
-pub fn manifold_features<T: Real>(
+fn manifold_features<T: Real>(
     a: &Collider<T>,
     pose_a: Transform<T>,
     b: &Collider<T>,
@@ -278,7 +278,7 @@ fn corner_contact<T: Real>(
 
 /// Convex against convex with all contacts, at given features.
 #[differentiable]
-pub fn manifold_at<T: Real>(
+fn manifold_at<T: Real>(
     #[constant] kind_a: Kind,
     size_a: Vec3<T>,
     a: Transform<T>,
@@ -318,7 +318,7 @@ pub fn manifold<T: Real>(
 
 /// Pullback of [`manifold`], the features held constant: cotangents of both sizes and poses, (size, pose)
 /// each.
-pub fn manifold_vjp<T: Real>(
+pub(crate) fn manifold_vjp<T: Real>(
     a: &Collider<T>,
     pose_a: Transform<T>,
     b: &Collider<T>,

@@ -21,7 +21,7 @@ use pullback_math::{Real, Transform, Vec3, differentiable, select};
 use super::contact::{Contact, between, between_vjp, from_centre, from_centre_vjp};
 
 /// Hull vertices that may touch a plane at once.
-pub const MESH_SLOTS: usize = 8;
+pub(crate) const MESH_SLOTS: usize = 8;
 
 /// Squared sine below which a cylinder stands upright.
 const UPRIGHT: f64 = 1e-12;
@@ -169,7 +169,7 @@ pub(super) fn lowest_vertices<T: Real>(
 
 /// Plane against one vertex of a mesh, at `vertex` in the body.
 #[differentiable]
-pub fn plane_vertex<T: Real>(
+pub(crate) fn plane_vertex<T: Real>(
     plane: Transform<T>,
     mesh: Transform<T>,
     #[constant] vertex: Vec3<T>,

@@ -2,7 +2,7 @@
 //!
 //! Two capsules have two slots. Slot 0 is the pair of closest points (Ericson, *Real-Time Collision
 //! Detection*, §5.1.9), which on parallel axes is not unique and near them jumps from one end of the overlap
-//! to the other. With sin² of the angle below [`PARALLEL`] it therefore moves, by a smooth step, to one end
+//! to the other. With sin² of the angle below `PARALLEL` it therefore moves, by a smooth step, to one end
 //! of the overlap, and slot 1, the other end, comes in: at exactly parallel axes the two ends carry the load,
 //! as in MuJoCo. Where it is not wanted, the distance of slot 1 is raised smoothly, by 2 (r₁ + r₂) or more
 //! when the axes cross, or when the overlap is a point. Inside the band the smallest distance is
@@ -18,7 +18,7 @@ use super::contact::{
 };
 
 /// sin² of the angle between capsules below which they count as parallel.
-pub const PARALLEL: f64 = 1e-4;
+const PARALLEL: f64 = 1e-4;
 
 /// Two balls.
 #[differentiable]

@@ -12,7 +12,7 @@
 use std::ops::Mul;
 
 use crate::linear::linear_space;
-use crate::{Cotangent, Force, Motion, MulVjp, Real, SymMat3, Vec3};
+use crate::{Cotangent, Force, Motion, MulVjp, Real, SymMat3, Vec3, differentiable};
 
 /// Inertia of a rigid body about the origin of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -36,6 +36,7 @@ impl<T: Real> SpatialInertia<T> {
     /// A body of `mass` (kg) with centre of mass `com` (m) and inertia about it (kg m²).
     ///
     /// Parallel axes: I = I_c − m \[c\]²
+    #[differentiable]
     #[inline(always)]
     pub fn from_com(mass: T, com: Vec3<T>, about_com: SymMat3<T>) -> Self {
         SpatialInertia {
@@ -44,29 +45,13 @@ impl<T: Real> SpatialInertia<T> {
             rotational: about_com + SymMat3::point_inertia(com) * mass,
         }
     }
-    /// Pullback of [`SpatialInertia::from_com`].
-    #[inline(always)]
-    pub fn from_com_vjp(
-        mass: T,
-        com: Vec3<T>,
-        _about_com: SymMat3<T>,
-        out_bar: Self,
-    ) -> (T, Vec3<T>, SymMat3<T>) {
-        // I = I_c + m P(c), P(c) = −[c]²
-        let (point_bar, mut mass_bar) = SymMat3::point_inertia(com).mul_vjp(mass, out_bar.rotational);
-        let mut com_bar = SymMat3::point_inertia_vjp(com, point_bar);
-        // h = m c
-        mass_bar += out_bar.mass + com.dot(out_bar.first_moment);
-        com_bar += out_bar.first_moment * mass;
-        (mass_bar, com_bar, out_bar.rotational)
-    }
 
     /// Centre of mass c = h / m (m), and 0 for a massless body.
     #[inline(always)]
     pub fn com(self) -> Vec3<T> {
         self.first_moment * self.inverse_mass()
     }
-    /// dc = (dh − c dm) / m, and 0 for a massless body
+    /// dc = (dh − c dm) / m, and 0 for a massless body. By hand: 1/m is formed once.
     #[inline(always)]
     pub fn com_vjp(self, out_bar: Vec3<T>) -> Self {
         let mut bar = self.zero_like();
@@ -75,19 +60,10 @@ impl<T: Real> SpatialInertia<T> {
         bar
     }
     /// Rotational inertia about the centre of mass (kg m²): I + m \[c\]²
+    #[differentiable]
     #[inline(always)]
     pub fn inertia_about_com(self) -> SymMat3<T> {
         self.rotational - SymMat3::point_inertia(self.com()) * self.mass
-    }
-    /// Pullback of [`SpatialInertia::inertia_about_com`].
-    #[inline(always)]
-    pub fn inertia_about_com_vjp(self, out_bar: SymMat3<T>) -> Self {
-        let com = self.com();
-        let (point_bar, mass_bar) = SymMat3::point_inertia(com).mul_vjp(self.mass, -out_bar);
-        let mut bar = self.com_vjp(SymMat3::point_inertia_vjp(com, point_bar));
-        bar.mass += mass_bar;
-        bar.rotational = out_bar;
-        bar
     }
     /// 1/m, and 0 for a massless body.
     #[inline(always)]
@@ -101,7 +77,7 @@ impl<T: Real> SpatialInertia<T> {
     pub fn kinetic_energy(self, velocity: Motion<T>) -> T {
         velocity.dot(self * velocity) * T::lit(0.5)
     }
-    /// dE = (I v)·dv + ½ v·(dI v), since I is symmetric
+    /// dE = (I v)·dv + ½ v·(dI v), since I is symmetric. By hand: one product serves both.
     #[inline(always)]
     pub fn kinetic_energy_vjp(self, velocity: Motion<T>, out_bar: T) -> (Self, Motion<T>) {
         let momentum = self * velocity;

@@ -11,7 +11,7 @@
 use std::ops::{Index, IndexMut, Mul};
 
 use crate::linear::linear_space;
-use crate::{MulVjp, Real, Vec3};
+use crate::{MulVjp, Real, Vec3, differentiable};
 
 /// A 3×3 matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -28,56 +28,22 @@ linear_space!(Mat3 { c0: Vec3<T>, c1: Vec3<T>, c2: Vec3<T> });
 
 impl<T: Real> Mat3<T> {
     /// The matrix with these entries, written as on paper: row by row.
+    #[differentiable]
     #[inline(always)]
     pub fn new(m00: T, m01: T, m02: T, m10: T, m11: T, m12: T, m20: T, m21: T, m22: T) -> Self {
         Mat3 { c0: Vec3::new(m00, m10, m20), c1: Vec3::new(m01, m11, m21), c2: Vec3::new(m02, m12, m22) }
     }
-    /// Pullback of [`Mat3::new`].
-    #[inline(always)]
-    pub fn new_vjp(
-        _m00: T,
-        _m01: T,
-        _m02: T,
-        _m10: T,
-        _m11: T,
-        _m12: T,
-        _m20: T,
-        _m21: T,
-        _m22: T,
-        out_bar: Self,
-    ) -> (T, T, T, T, T, T, T, T, T) {
-        let Mat3 { c0, c1, c2 } = out_bar;
-        (c0.x, c1.x, c2.x, c0.y, c1.y, c2.y, c0.z, c1.z, c2.z)
-    }
     /// The matrix with these columns.
+    #[differentiable]
     #[inline(always)]
     pub fn from_cols(c0: Vec3<T>, c1: Vec3<T>, c2: Vec3<T>) -> Self {
         Mat3 { c0, c1, c2 }
     }
-    /// Pullback of [`Mat3::from_cols`].
-    #[inline(always)]
-    pub fn from_cols_vjp(
-        _c0: Vec3<T>,
-        _c1: Vec3<T>,
-        _c2: Vec3<T>,
-        out_bar: Self,
-    ) -> (Vec3<T>, Vec3<T>, Vec3<T>) {
-        (out_bar.c0, out_bar.c1, out_bar.c2)
-    }
     /// The matrix with these rows.
+    #[differentiable]
     #[inline(always)]
     pub fn from_rows(r0: Vec3<T>, r1: Vec3<T>, r2: Vec3<T>) -> Self {
         Mat3::from_cols(r0, r1, r2).transpose()
-    }
-    /// Pullback of [`Mat3::from_rows`].
-    #[inline(always)]
-    pub fn from_rows_vjp(
-        _r0: Vec3<T>,
-        _r1: Vec3<T>,
-        _r2: Vec3<T>,
-        out_bar: Self,
-    ) -> (Vec3<T>, Vec3<T>, Vec3<T>) {
-        (out_bar.row(0), out_bar.row(1), out_bar.row(2))
     }
     /// The zero matrix.
     #[inline(always)]
@@ -90,67 +56,43 @@ impl<T: Real> Mat3<T> {
         Mat3::diagonal(Vec3::new(T::one(), T::one(), T::one()))
     }
     /// diag(d)
+    #[differentiable]
     #[inline(always)]
     pub fn diagonal(d: Vec3<T>) -> Self {
         let o = T::zero();
         Mat3::from_cols(Vec3::new(d.x, o, o), Vec3::new(o, d.y, o), Vec3::new(o, o, d.z))
     }
-    /// Pullback of [`Mat3::diagonal`].
-    #[inline(always)]
-    pub fn diagonal_vjp(_d: Vec3<T>, out_bar: Self) -> Vec3<T> {
-        out_bar.diagonal_part()
-    }
     /// The diagonal (m₀₀, m₁₁, m₂₂).
+    #[differentiable]
     #[inline(always)]
     pub fn diagonal_part(self) -> Vec3<T> {
         Vec3::new(self.c0.x, self.c1.y, self.c2.z)
     }
-    /// Pullback of [`Mat3::diagonal_part`].
-    #[inline(always)]
-    pub fn diagonal_part_vjp(self, out_bar: Vec3<T>) -> Self {
-        Mat3::diagonal(out_bar)
-    }
     /// a bᵀ
+    #[differentiable]
     #[inline(always)]
     pub fn outer(a: Vec3<T>, b: Vec3<T>) -> Self {
         Mat3::from_cols(a * b.x, a * b.y, a * b.z)
     }
-    /// M̄ : (da bᵀ + a dbᵀ) = (M̄ b)·da + (M̄ᵀ a)·db
-    #[inline(always)]
-    pub fn outer_vjp(a: Vec3<T>, b: Vec3<T>, out_bar: Self) -> (Vec3<T>, Vec3<T>) {
-        (out_bar * b, out_bar.transpose_mul(a))
-    }
     /// The matrix of the cross product: skew(v) a = v × a
+    #[differentiable]
     #[inline(always)]
     pub fn skew(v: Vec3<T>) -> Self {
         let o = T::zero();
         Mat3::new(o, -v.z, v.y, v.z, o, -v.x, -v.y, v.x, o)
     }
-    /// Pullback of [`Mat3::skew`].
-    #[inline(always)]
-    pub fn skew_vjp(_v: Vec3<T>, out_bar: Self) -> Vec3<T> {
-        let m = out_bar;
-        Vec3::new(m.c1.z - m.c2.y, m.c2.x - m.c0.z, m.c0.y - m.c1.x)
-    }
     /// The vector of the antisymmetric part: skew(vee(M)) = (M − Mᵀ)/2
+    #[differentiable]
     #[inline(always)]
     pub fn vee(self) -> Vec3<T> {
-        Mat3::skew_vjp(Vec3::zero(), self) * T::lit(0.5)
-    }
-    /// Pullback of [`Mat3::vee`].
-    #[inline(always)]
-    pub fn vee_vjp(self, out_bar: Vec3<T>) -> Self {
-        Mat3::skew(out_bar * T::lit(0.5))
+        let Mat3 { c0, c1, c2 } = self;
+        Vec3::new(c1.z - c2.y, c2.x - c0.z, c0.y - c1.x) * T::lit(0.5)
     }
     /// (M + Mᵀ)/2
+    #[differentiable]
     #[inline(always)]
     pub fn symmetric_part(self) -> Self {
         (self + self.transpose()) * T::lit(0.5)
-    }
-    /// Pullback of [`Mat3::symmetric_part`], which is its own adjoint.
-    #[inline(always)]
-    pub fn symmetric_part_vjp(self, out_bar: Self) -> Self {
-        out_bar.symmetric_part()
     }
 
     /// Column `i`.
@@ -197,47 +139,28 @@ impl<T: Real> Mat3<T> {
         out_bar.transpose()
     }
     /// Mᵀ v
+    #[differentiable]
     #[inline(always)]
     pub fn transpose_mul(self, v: Vec3<T>) -> Vec3<T> {
         Vec3::new(self.c0.dot(v), self.c1.dot(v), self.c2.dot(v))
     }
-    /// ō·(dMᵀ v + Mᵀ dv) = (v ōᵀ) : dM + (M ō)·dv
-    #[inline(always)]
-    pub fn transpose_mul_vjp(self, v: Vec3<T>, out_bar: Vec3<T>) -> (Self, Vec3<T>) {
-        (Mat3::outer(v, out_bar), self * out_bar)
-    }
     /// tr M
+    #[differentiable]
     #[inline(always)]
     pub fn trace(self) -> T {
         self.c0.x + self.c1.y + self.c2.z
     }
-    /// Pullback of [`Mat3::trace`].
-    #[inline(always)]
-    pub fn trace_vjp(self, out_bar: T) -> Self {
-        Mat3::diagonal(Vec3::new(out_bar, out_bar, out_bar))
-    }
     /// Σᵢⱼ Mᵢⱼ²
+    #[differentiable]
     #[inline(always)]
     pub fn frobenius_squared(self) -> T {
         self.c0.norm_squared() + self.c1.norm_squared() + self.c2.norm_squared()
     }
-    /// d(M : M) = 2 M : dM
-    #[inline(always)]
-    pub fn frobenius_squared_vjp(self, out_bar: T) -> Self {
-        self * (out_bar + out_bar)
-    }
     /// The matrix of cofactors, ∂(det M)/∂M.
+    #[differentiable]
     #[inline(always)]
     pub fn cofactor(self) -> Self {
         Mat3::from_cols(self.c1.cross(self.c2), self.c2.cross(self.c0), self.c0.cross(self.c1))
-    }
-    /// Each column is a cross product of two others.
-    #[inline(always)]
-    pub fn cofactor_vjp(self, out_bar: Self) -> Self {
-        let (c1_of_0, c2_of_0) = self.c1.cross_vjp(self.c2, out_bar.c0);
-        let (c2_of_1, c0_of_1) = self.c2.cross_vjp(self.c0, out_bar.c1);
-        let (c0_of_2, c1_of_2) = self.c0.cross_vjp(self.c1, out_bar.c2);
-        Mat3::from_cols(c0_of_1 + c0_of_2, c1_of_0 + c1_of_2, c2_of_0 + c2_of_1)
     }
     /// det M
     #[inline(always)]

@@ -20,7 +20,7 @@
 use std::ops::Mul;
 
 use crate::linear::linear_space;
-use crate::{Linear, Mat3, MulVjp, Real, Select, Vec3};
+use crate::{Linear, Mat3, MulVjp, Real, Select, Vec3, differentiable};
 
 /// A quaternion w + x i + y j + z k.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -39,34 +39,22 @@ linear_space!(Quat { w: T, x: T, y: T, z: T });
 
 impl<T: Real> Quat<T> {
     /// The quaternion w + x i + y j + z k.
+    #[differentiable]
     #[inline(always)]
     pub fn new(w: T, x: T, y: T, z: T) -> Self {
         Quat { w, x, y, z }
     }
-    /// Pullback of [`Quat::new`].
-    #[inline(always)]
-    pub fn new_vjp(_w: T, _x: T, _y: T, _z: T, out_bar: Self) -> (T, T, T, T) {
-        (out_bar.w, out_bar.x, out_bar.y, out_bar.z)
-    }
     /// The quaternion of a real and a vector part.
+    #[differentiable]
     #[inline(always)]
     pub fn from_parts(w: T, u: Vec3<T>) -> Self {
         Quat::new(w, u.x, u.y, u.z)
     }
-    /// Pullback of [`Quat::from_parts`].
-    #[inline(always)]
-    pub fn from_parts_vjp(_w: T, _u: Vec3<T>, out_bar: Self) -> (T, Vec3<T>) {
-        (out_bar.w, out_bar.vector())
-    }
     /// The vector part (x, y, z).
+    #[differentiable]
     #[inline(always)]
     pub fn vector(self) -> Vec3<T> {
         Vec3::new(self.x, self.y, self.z)
-    }
-    /// Pullback of [`Quat::vector`].
-    #[inline(always)]
-    pub fn vector_vjp(self, out_bar: Vec3<T>) -> Self {
-        Quat::from_parts(T::zero(), out_bar)
     }
     /// No rotation.
     #[inline(always)]
@@ -80,14 +68,10 @@ impl<T: Real> Quat<T> {
     }
 
     /// q* = w − x i − y j − z k: the inverse rotation of a unit quaternion.
+    #[differentiable]
     #[inline(always)]
     pub fn conjugate(self) -> Self {
         Quat::new(self.w, -self.x, -self.y, -self.z)
-    }
-    /// Pullback of [`Quat::conjugate`].
-    #[inline(always)]
-    pub fn conjugate_vjp(self, out_bar: Self) -> Self {
-        out_bar.conjugate()
     }
     /// |q|²
     #[inline(always)]
@@ -118,34 +102,18 @@ impl<T: Real> Quat<T> {
     }
 
     /// The vector `v` turned by q: v + w t + u × t with t = 2 u × v
+    #[differentiable]
     #[inline(always)]
     pub fn rotate(self, v: Vec3<T>) -> Vec3<T> {
         let u = self.vector();
         let t = u.cross(v) * T::lit(2.0);
         v + t * self.w + u.cross(t)
     }
-    /// Each line is the pullback of a term of `rotate`, last to first.
-    #[inline(always)]
-    pub fn rotate_vjp(self, v: Vec3<T>, out_bar: Vec3<T>) -> (Self, Vec3<T>) {
-        let (u, two) = (self.vector(), T::lit(2.0));
-        let t = u.cross(v) * two;
-        // v + w t + u × t
-        let (u_bar, t_bar) = u.cross_vjp(t, out_bar);
-        let t_bar = t_bar + out_bar * self.w;
-        // t = 2 u × v
-        let (u_bar_t, v_bar_t) = u.cross_vjp(v, t_bar * two);
-        (Quat::from_parts(t.dot(out_bar), u_bar + u_bar_t), out_bar + v_bar_t)
-    }
     /// The vector `v` turned by q*.
+    #[differentiable]
     #[inline(always)]
     pub fn inverse_rotate(self, v: Vec3<T>) -> Vec3<T> {
         self.conjugate().rotate(v)
-    }
-    /// Pullback of [`Quat::inverse_rotate`].
-    #[inline(always)]
-    pub fn inverse_rotate_vjp(self, v: Vec3<T>, out_bar: Vec3<T>) -> (Self, Vec3<T>) {
-        let (conjugate_bar, v_bar) = self.conjugate().rotate_vjp(v, out_bar);
-        (conjugate_bar.conjugate(), v_bar)
     }
     /// The matrix of [`Quat::rotate`]: 1 + 2w \[u\] + 2 \[u\]²
     #[inline(always)]
@@ -210,7 +178,8 @@ impl<T: Real> Quat<T> {
         let (sin, cos) = (angle * T::lit(0.5)).sin_cos();
         Quat::from_parts(cos, axis * sin)
     }
-    /// d(cos a/2, sin(a/2) n) = (−sin(a/2), cos(a/2) n) da/2 + (0, sin(a/2) dn)
+    /// d(cos a/2, sin(a/2) n) = (−sin(a/2), cos(a/2) n) da/2 + (0, sin(a/2) dn). By hand: sine and cosine are
+    /// computed once.
     #[inline(always)]
     pub fn from_axis_angle_vjp(axis: Vec3<T>, angle: T, out_bar: Self) -> (Vec3<T>, T) {
         let half = T::lit(0.5);

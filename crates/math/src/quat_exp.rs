@@ -8,7 +8,7 @@
 //! Limits: the logarithm takes the shorter way, angle in [0, π]. At angle π it jumps (see the table in
 //! [`quat`](crate::quat)); its derivative there is that of the side w ≥ 0 and is finite.
 
-use crate::{Cotangent, MulVjp, Quat, Real, Vec3, differentiable};
+use crate::{Quat, Real, Vec3, differentiable};
 
 /// Terms of the series of K and K′: the first one left out is below 10⁻¹⁷ at s = 1.
 const EXP_TERMS: usize = 9;
@@ -59,36 +59,18 @@ impl<T: Real> Quat<T> {
 
     /// The orientation after `dt` seconds of turning at `omega_body` (rad/s, body frame): q ⊗ exp(ω dt).
     /// A unit quaternion stays one.
+    #[differentiable]
     #[inline(always)]
     pub fn integrate(self, omega_body: Vec3<T>, dt: T) -> Self {
         self * Quat::exp(omega_body * dt)
     }
-    /// Product, exponential, scaling: pulled back in that order.
-    #[inline(always)]
-    pub fn integrate_vjp(self, omega_body: Vec3<T>, dt: T, out_bar: Self) -> (Self, Vec3<T>, T) {
-        let turn = omega_body * dt;
-        let (q_bar, exp_bar) = self.mul_vjp(Quat::exp(turn), out_bar);
-        let turn_bar = Quat::exp_vjp(turn, exp_bar);
-        (q_bar, turn_bar * dt, omega_body.dot(turn_bar))
-    }
 
     /// The rotation a fraction `t` of the way from `self` to `other`, at constant rate, the shorter way:
     /// a ⊗ exp(t log(a* ⊗ b)), for unit quaternions.
+    #[differentiable]
     #[inline(always)]
     pub fn slerp(self, other: Self, t: T) -> Self {
         self * Quat::exp((self.conjugate() * other).log() * t)
-    }
-    /// The factors of `slerp`, last to first.
-    #[inline(always)]
-    pub fn slerp_vjp(self, other: Self, t: T, out_bar: Self) -> (Self, Self, T) {
-        let inverse = self.conjugate();
-        let between = inverse * other;
-        let way = between.log();
-        let (mut self_bar, exp_bar) = self.mul_vjp(Quat::exp(way * t), out_bar);
-        let turn_bar = Quat::exp_vjp(way * t, exp_bar);
-        let (inverse_bar, other_bar) = inverse.mul_vjp(other, between.log_vjp(turn_bar * t));
-        self_bar.accumulate(inverse_bar.conjugate());
-        (self_bar, other_bar, way.dot(turn_bar))
     }
 }
 

@@ -7,7 +7,7 @@
 use std::ops::Mul;
 
 use crate::linear::linear_space;
-use crate::{Mat3, MulVjp, Real, Vec3};
+use crate::{Mat3, MulVjp, Real, Vec3, differentiable};
 
 /// A symmetric 3×3 matrix.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,16 +40,13 @@ impl<T: Real> SymMat3<T> {
         SymMat3::diagonal(Vec3::new(T::one(), T::one(), T::one()))
     }
     /// diag(d)
+    #[differentiable]
     #[inline(always)]
     pub fn diagonal(d: Vec3<T>) -> Self {
         SymMat3 { xx: d.x, yy: d.y, zz: d.z, xy: T::zero(), xz: T::zero(), yz: T::zero() }
     }
-    /// Pullback of [`SymMat3::diagonal`].
-    #[inline(always)]
-    pub fn diagonal_vjp(_d: Vec3<T>, out_bar: Self) -> Vec3<T> {
-        Vec3::new(out_bar.xx, out_bar.yy, out_bar.zz)
-    }
     /// The symmetric part (M + Mᵀ)/2 of any matrix.
+    #[differentiable]
     #[inline(always)]
     pub fn from_mat3(m: Mat3<T>) -> Self {
         let half = T::lit(0.5);
@@ -62,14 +59,8 @@ impl<T: Real> SymMat3<T> {
             yz: (m.c1.z + m.c2.y) * half,
         }
     }
-    /// Each off-diagonal number gives half of its cotangent to both entries.
-    #[inline(always)]
-    pub fn from_mat3_vjp(_m: Mat3<T>, out_bar: Self) -> Mat3<T> {
-        let half = T::lit(0.5);
-        let SymMat3 { xx, yy, zz, xy, xz, yz } = out_bar;
-        SymMat3 { xx, yy, zz, xy: xy * half, xz: xz * half, yz: yz * half }.to_mat3()
-    }
     /// All nine entries.
+    #[differentiable]
     #[inline(always)]
     pub fn to_mat3(self) -> Mat3<T> {
         Mat3::from_cols(
@@ -77,19 +68,6 @@ impl<T: Real> SymMat3<T> {
             Vec3::new(self.xy, self.yy, self.yz),
             Vec3::new(self.xz, self.yz, self.zz),
         )
-    }
-    /// Each off-diagonal number collects from both of its entries.
-    #[inline(always)]
-    pub fn to_mat3_vjp(self, out_bar: Mat3<T>) -> Self {
-        let m = out_bar;
-        SymMat3 {
-            xx: m.c0.x,
-            yy: m.c1.y,
-            zz: m.c2.z,
-            xy: m.c0.y + m.c1.x,
-            xz: m.c0.z + m.c2.x,
-            yz: m.c1.z + m.c2.y,
-        }
     }
     /// a aᵀ
     #[inline(always)]
@@ -127,14 +105,10 @@ impl<T: Real> SymMat3<T> {
     }
 
     /// tr S
+    #[differentiable]
     #[inline(always)]
     pub fn trace(self) -> T {
         self.xx + self.yy + self.zz
-    }
-    /// Pullback of [`SymMat3::trace`].
-    #[inline(always)]
-    pub fn trace_vjp(self, out_bar: T) -> Self {
-        SymMat3::diagonal(Vec3::new(out_bar, out_bar, out_bar))
     }
     /// R S Rᵀ: the matrix seen from another frame, for a rotation R; a congruence for any R.
     #[inline(always)]

@@ -2,8 +2,8 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::Real;
 use crate::linear::linear_space;
+use crate::{Real, differentiable};
 
 /// A vector in space.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -18,14 +18,10 @@ pub struct Vec3<T> {
 
 impl<T: Real> Vec3<T> {
     /// The vector (x, y, z).
+    #[differentiable]
     #[inline(always)]
     pub fn new(x: T, y: T, z: T) -> Self {
         Vec3 { x, y, z }
-    }
-    /// Pullback of [`Vec3::new`].
-    #[inline(always)]
-    pub fn new_vjp(_x: T, _y: T, _z: T, out_bar: Self) -> (T, T, T) {
-        (out_bar.x, out_bar.y, out_bar.z)
     }
     /// The zero vector.
     #[inline(always)]

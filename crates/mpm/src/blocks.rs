@@ -12,9 +12,9 @@ use pullback_math::Scalar;
 use super::stencil::{TILE, TILE_LENGTH};
 
 /// Nodes along one edge of a block.
-pub const BLOCK: usize = 4;
+pub(crate) const BLOCK: usize = 4;
 /// Nodes of a block.
-pub const BLOCK_NODES: usize = BLOCK * BLOCK * BLOCK;
+pub(crate) const BLOCK_NODES: usize = BLOCK * BLOCK * BLOCK;
 /// Nodes of a tile beyond its block, along one edge.
 const HALO: usize = TILE - BLOCK;
 /// No slot.
@@ -22,7 +22,7 @@ const NONE: u32 = u32::MAX;
 
 /// The blocks in use.
 #[derive(Clone, Debug, Workspace)]
-pub struct Blocks {
+pub(crate) struct Blocks {
     /// Blocks along each axis.
     dims: [usize; 3],
     /// Counting sort by block: particles of each block, then the position in `order` of its next one; zero
@@ -71,12 +71,12 @@ impl Blocks {
     }
 
     /// Largest number of blocks of nodes that `particles` can reach.
-    pub fn max_slots(nodes: [usize; 3], particles: usize) -> usize {
+    pub(crate) fn max_slots(nodes: [usize; 3], particles: usize) -> usize {
         nodes.map(|n| n.div_ceil(BLOCK)).iter().product::<usize>().min(NEIGHBOURS.len() * particles)
     }
 
     /// Number of tiles.
-    pub fn tiles(&self) -> usize {
+    pub(crate) fn tiles(&self) -> usize {
         self.tiles.len()
     }
 
@@ -204,7 +204,12 @@ impl Blocks {
     }
 
     /// Adds a tile to the nodes that its particles reach.
-    pub fn add_tile<T: Scalar>(&self, tile: usize, from: &[T::Quad; TILE_LENGTH], nodes: &mut [T::Quad]) {
+    pub(crate) fn add_tile<T: Scalar>(
+        &self,
+        tile: usize,
+        from: &[T::Quad; TILE_LENGTH],
+        nodes: &mut [T::Quad],
+    ) {
         self.for_each_line(tile, |line, at, length| {
             let add = |nodes: &mut [T::Quad], line: &[T::Quad]| {
                 nodes.iter_mut().zip(line).for_each(|(node, x)| *node += *x);
@@ -218,7 +223,12 @@ impl Blocks {
     }
 
     /// Copies the nodes that the particles of a tile reach into it.
-    pub fn load_tile<T: Scalar>(&self, tile: usize, nodes: &[T::Quad], to: &mut [T::Quad; TILE_LENGTH]) {
+    pub(crate) fn load_tile<T: Scalar>(
+        &self,
+        tile: usize,
+        nodes: &[T::Quad],
+        to: &mut [T::Quad; TILE_LENGTH],
+    ) {
         self.for_each_line(tile, |line, at, length| {
             // Constant lengths compile to single moves.
             if length == BLOCK {
@@ -232,7 +242,7 @@ impl Blocks {
 
 /// Offset of node `n` of a block from its lowest node.
 #[inline(always)]
-pub const fn node_offset(n: usize) -> [usize; 3] {
+pub(crate) const fn node_offset(n: usize) -> [usize; 3] {
     [n / (BLOCK * BLOCK), n / BLOCK % BLOCK, n % BLOCK]
 }
 

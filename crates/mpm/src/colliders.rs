@@ -39,7 +39,11 @@ pub(super) enum ColliderMotion {
 
 impl ColliderMotion {
     /// A robot with pushes on all bodies that have geoms that deflect.
-    pub fn dynamic(robot: Articulated, geoms: &[usize], dt: f64) -> Result<(Articulated, Self), ConfigError> {
+    pub(crate) fn dynamic(
+        robot: Articulated,
+        geoms: &[usize],
+        dt: f64,
+    ) -> Result<(Articulated, Self), ConfigError> {
         let model = robot.model();
         let mut bodies: Vec<usize> = geoms.iter().map(|g| model.geoms[*g].body).filter(|b| *b != 0).collect();
         bodies.sort_unstable();
@@ -78,7 +82,7 @@ impl<P: Real> Reaction<P> {
 
 impl Mpm {
     /// Whether colliders and material are in two-way coupling.
-    pub fn is_coupled(&self) -> bool {
+    pub(crate) fn is_coupled(&self) -> bool {
         matches!(self.motion, ColliderMotion::Dynamic { .. })
     }
 

@@ -69,7 +69,7 @@ const MIN_INFLUENCE: f64 = 0.1;
 
 /// Where nodes have material.
 #[inline(always)]
-pub fn has_mass<T: Real>(mass: T) -> T::Mask {
+pub(crate) fn has_mass<T: Real>(mass: T) -> T::Mask {
     mass.gt(T::lit(MIN_MASS * T::MIN_POSITIVE))
 }
 
@@ -147,7 +147,7 @@ pub fn collide_node<T: Real>(
 
 /// Which nodes of a pack are in floor and walls: 1 for those that are, 0 for the others.
 #[derive(Clone, Copy, Debug)]
-pub struct WallMask<P> {
+pub(crate) struct WallMask<P> {
     /// In the lower wall of each axis; the lower wall of z is the floor.
     pub low: Vec3<P>,
     /// In the upper wall of each axis.

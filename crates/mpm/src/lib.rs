@@ -12,7 +12,7 @@
 //! | `nodes` | the grid operation: gravity and boundary conditions of all nodes in use, in packs |
 //! | [`colliders`] | motion of colliders: kinematic, or dynamic in two-way coupling |
 //! | `impact` | the fraction of the nodes' impulse that a coupled body takes |
-//! | [`actuated`] | colliders that are driven through transmissions |
+//! | `actuated` | colliders that are driven through transmissions |
 //! | [`losses`] | targets of the particles, and their distance from them |
 //! | [`system`] | one substep as a differentiable system |
 //! | [`view`], [`workspace`] | views of a state; scratch, allocated once |
@@ -21,7 +21,7 @@
 //! the cotangent of a particle's position has one form for both. Nothing is kept from the forward pass but
 //! states; a pullback recomputes the rest.
 
-pub mod actuated;
+mod actuated;
 pub mod blocks;
 pub mod colliders;
 pub mod grid;

@@ -11,11 +11,11 @@
 use pullback_math::{Real, Scalar, Vec3};
 
 /// Nodes along one edge of a tile: a block of 4 and a halo of 2.
-pub const TILE: usize = 6;
+pub(crate) const TILE: usize = 6;
 /// Nodes of a tile.
-pub const TILE_NODES: usize = TILE * TILE * TILE;
+const TILE_NODES: usize = TILE * TILE * TILE;
 /// Length of a tile in memory: the last row reads one node more.
-pub const TILE_LENGTH: usize = TILE_NODES + 1;
+pub(crate) const TILE_LENGTH: usize = TILE_NODES + 1;
 
 /// The splines t = α + β u, w = γ t² + δ of the three nodes of an axis, one per lane; the last lane is zero.
 #[derive(Clone, Copy, Debug)]

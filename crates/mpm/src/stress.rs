@@ -29,7 +29,7 @@ pub type AffineMomentum<T> = [[T; RECORD]; 2];
 type Pair<T> = RegisterPair<<T as Packing>::Pack>;
 
 /// Singular value decompositions of two packs of matrices.
-pub type PairSvd<T> = Svd3<Pair<T>>;
+pub(crate) type PairSvd<T> = Svd3<Pair<T>>;
 
 /// Number of pairs of packs for `count` particles of a group.
 pub const fn pack_pairs<T: Real>(count: usize) -> usize {
@@ -72,7 +72,8 @@ fn update<T: Real, M: ConstitutiveModel>(
     (f, svd, Momentum { linear: at.v * mass, mass, affine })
 }
 
-/// The pullback of [`update`], with `svd` of F_trial: cotangents of particles and parameters.
+/// The pullback of [`update`], with `svd` of F_trial: cotangents of particles and parameters. By hand: the
+/// decomposition is that of the way forward.
 #[inline(always)]
 fn update_vjp<T: Real, M: ConstitutiveModel>(
     at: &Particle<T>,

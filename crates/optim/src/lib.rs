@@ -7,10 +7,10 @@ pub mod landscape;
 pub mod methods;
 pub mod objective;
 pub mod run;
-pub mod run_log;
+mod run_log;
 pub mod search;
 pub mod test_functions;
-pub mod two_loop;
+mod two_loop;
 
 pub use bfgs::{BfgsConfig, bfgs};
 pub use doctor::{DoctorConfig, Examination, Verdict, examine};

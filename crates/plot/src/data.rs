@@ -52,12 +52,6 @@ impl Figure {
         (self.width, self.height) = (width, height);
         self
     }
-
-    /// The same figure with a heading.
-    pub fn titled(mut self, title: impl Into<String>) -> Self {
-        self.title = title.into();
-        self
-    }
 }
 
 /// One set of axes with its content.

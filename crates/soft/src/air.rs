@@ -9,12 +9,12 @@ use super::element::{Element, ElementBars, work};
 
 /// A triangle in the air; parameters: lift (kg/m³), drag (kg/m³).
 #[derive(Clone, Copy, Debug)]
-pub struct Air;
+pub(crate) struct Air;
 
 /// Force on each of the three corners, for velocities against the wind.
 #[differentiable]
 #[inline(always)]
-pub fn air_force<T: Real>(x: [Vec3<T>; 3], v: [Vec3<T>; 3], lift: T, drag: T) -> Vec3<T> {
+fn air_force<T: Real>(x: [Vec3<T>; 3], v: [Vec3<T>; 3], lift: T, drag: T) -> Vec3<T> {
     let third = T::lit(1.0 / 3.0);
     let u = (v[0] + v[1] + v[2]) * third;
     let twice = (x[1] - x[0]).cross(x[2] - x[0]);

@@ -77,7 +77,7 @@ pub struct Elements<const N: usize, const P: usize, const R: usize> {
 }
 
 /// An element that no control drives.
-pub const NOT_DRIVEN: u32 = u32::MAX;
+pub(crate) const NOT_DRIVEN: u32 = u32::MAX;
 
 /// The elements each particle belongs to.
 #[derive(Clone, Debug, Default)]
@@ -185,7 +185,7 @@ impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
     }
 
     /// Lets controls add to parameter `driven` of elements; `controls` has one entry per element.
-    pub fn driven_by(mut self, driven: usize, controls: Vec<u32>) -> Self {
+    pub(crate) fn driven_by(mut self, driven: usize, controls: Vec<u32>) -> Self {
         if controls.iter().any(|c| *c != NOT_DRIVEN) {
             (self.driven, self.controls) = (driven, controls);
         }

@@ -19,7 +19,7 @@ pub struct Hinge;
 /// The dihedral angle, rad, in (−π, π].
 #[differentiable]
 #[inline(always)]
-pub fn dihedral_angle<T: Real>(x1: Vec3<T>, x2: Vec3<T>, x3: Vec3<T>, x4: Vec3<T>) -> T {
+fn dihedral_angle<T: Real>(x1: Vec3<T>, x2: Vec3<T>, x3: Vec3<T>, x4: Vec3<T>) -> T {
     let e = x4 - x3;
     let n1 = e.cross(x1 - x3).normalize();
     let n2 = (x2 - x3).cross(e).normalize();
@@ -29,7 +29,7 @@ pub fn dihedral_angle<T: Real>(x1: Vec3<T>, x2: Vec3<T>, x3: Vec3<T>, x4: Vec3<T
 /// ∂φ/∂x of the four corners.
 #[differentiable]
 #[inline(always)]
-pub fn dihedral_gradient<T: Real>(
+fn dihedral_gradient<T: Real>(
     x1: Vec3<T>,
     x2: Vec3<T>,
     x3: Vec3<T>,
@@ -51,7 +51,7 @@ pub fn dihedral_gradient<T: Real>(
 }
 
 /// φ₀ and s at rest, or `None` if a triangle is flat.
-pub fn rest_shape([x1, x2, x3, x4]: [Vec3<f64>; 4]) -> Option<[f64; 2]> {
+pub(crate) fn rest_shape([x1, x2, x3, x4]: [Vec3<f64>; 4]) -> Option<[f64; 2]> {
     let e = x4 - x3;
     let (n1, n2) = (e.cross(x1 - x3).norm(), (x2 - x3).cross(e).norm());
     let scale = e.norm_squared() / (n1 + n2);
@@ -61,7 +61,7 @@ pub fn rest_shape([x1, x2, x3, x4]: [Vec3<f64>; 4]) -> Option<[f64; 2]> {
 /// Forces on the four corners.
 #[differentiable]
 #[inline(always)]
-pub fn hinge_forces<T: Real>(
+fn hinge_forces<T: Real>(
     x: [Vec3<T>; 4],
     v: [Vec3<T>; 4],
     stiffness: T,

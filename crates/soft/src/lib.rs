@@ -5,7 +5,7 @@
 //! | [`mesh`] | meshes: checked tetrahedra and triangles, and shapes of our own |
 //! | [`body`] | what soft parts a world holds, as a builder writes it down |
 //! | [`element`] | thousands of alike elements in registers: gather, evaluate, collect |
-//! | [`spring`], [`solid`], [`membrane`], [`hinge`], [`air`] | the kinds of elements |
+//! | [`spring`], [`solid`], `membrane`, [`hinge`], [`air`] | the kinds of elements |
 //! | [`forces`] | a body compiled to flat arrays: all forces and their pullback |
 //!
 //! Particles move by semi-implicit Euler with substeps; `World` of `pullback-physics` puts them beside
@@ -16,7 +16,7 @@ pub mod body;
 pub mod element;
 pub mod forces;
 pub mod hinge;
-pub mod membrane;
+mod membrane;
 pub mod mesh;
 pub mod solid;
 pub mod spring;

@@ -13,10 +13,10 @@ use super::element::{Element, ElementBars, work};
 /// A triangle; parameters μ (N/m), λ (N/m), damping (N s/m), activation (1); rest: D_m⁻¹ row by row, then the
 /// area.
 #[derive(Clone, Copy, Debug)]
-pub struct Membrane;
+pub(crate) struct Membrane;
 
 /// D_m⁻¹ and the area of a triangle at rest, or `None` if it is flat.
-pub fn rest_shape([x0, x1, x2]: [Vec3<f64>; 3]) -> Option<[f64; 5]> {
+pub(crate) fn rest_shape([x0, x1, x2]: [Vec3<f64>; 3]) -> Option<[f64; 5]> {
     let (a, b) = (x1 - x0, x2 - x0);
     let normal = a.cross(b);
     let longest = a.norm().max(b.norm()).max((x2 - x1).norm());
@@ -38,7 +38,7 @@ type Columns<T> = (Vec3<T>, Vec3<T>);
 /// P = μ (1 − 1/(I_C + 1)) F + (λ (J − α + a) + kd J̇) ∂J/∂F + kd Ḟ, with ∂J/∂F = (F₁ × n, n × F₀).
 #[differentiable]
 #[inline(always)]
-pub fn membrane_stress<T: Real>(
+fn membrane_stress<T: Real>(
     f0: Vec3<T>,
     f1: Vec3<T>,
     f0_dot: Vec3<T>,
@@ -65,7 +65,7 @@ fn deform<T: Real>([x0, x1, x2]: [Vec3<T>; 3], [b00, b01, b10, b11, _]: [T; 5]) 
     (a * b00 + b * b10, a * b01 + b * b11)
 }
 
-/// The pullback of [`deform`] in x.
+/// The pullback of [`deform`] in x. By hand: it is linear, and its adjoint makes the forces as well.
 #[inline(always)]
 fn deform_vjp<T: Real>((c0, c1): Columns<T>, [b00, b01, b10, b11, _]: [T; 5]) -> [Vec3<T>; 3] {
     let (a, b) = (c0 * b00 + c1 * b01, c0 * b10 + c1 * b11);

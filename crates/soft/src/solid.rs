@@ -44,20 +44,21 @@ pub struct StVenantKirchhoff;
 #[derive(Clone, Copy, Debug)]
 pub struct Corotated;
 
+/// cof F = ∂J/∂F, and J̇ = cof F : Ḟ.
+#[differentiable]
+#[inline(always)]
+fn volume_rate<T: Real>(f: Mat3<T>, f_dot: Mat3<T>) -> (Mat3<T>, T) {
+    let cof = f.cofactor();
+    (cof, cof.c0.dot(f_dot.c0) + cof.c1.dot(f_dot.c1) + cof.c2.dot(f_dot.c2))
+}
+
 /// P = μ (1 − 1/(I_C + 1)) F + (λ (J − α + a) + kd J̇) cof F + kd Ḟ, with λ (1 − α) = −¾ μ.
 #[differentiable]
 #[inline(always)]
-pub fn neo_hookean<T: Real>(
-    f: Mat3<T>,
-    f_dot: Mat3<T>,
-    mu: T,
-    lambda: T,
-    damping: T,
-    activation: T,
-) -> Mat3<T> {
-    let cof = f.cofactor();
+fn neo_hookean<T: Real>(f: Mat3<T>, f_dot: Mat3<T>, params: [T; 4]) -> Mat3<T> {
+    let [mu, lambda, damping, activation] = params;
+    let (cof, j_dot) = volume_rate(f, f_dot);
     let j = f.c0.dot(cof.c0);
-    let j_dot = cof.c0.dot(f_dot.c0) + cof.c1.dot(f_dot.c1) + cof.c2.dot(f_dot.c2);
     let shear = mu - mu / (f.frobenius_squared() + T::one());
     let pressure = lambda * (j - T::one() + activation) - mu * T::lit(0.75) + damping * j_dot;
     f * shear + cof * pressure + f_dot * damping
@@ -66,16 +67,9 @@ pub fn neo_hookean<T: Real>(
 /// P = F (2 μ E + λ (tr E + a) 1) + kd J̇ cof F + kd Ḟ.
 #[differentiable]
 #[inline(always)]
-pub fn st_venant_kirchhoff<T: Real>(
-    f: Mat3<T>,
-    f_dot: Mat3<T>,
-    mu: T,
-    lambda: T,
-    damping: T,
-    activation: T,
-) -> Mat3<T> {
-    let cof = f.cofactor();
-    let j_dot = cof.c0.dot(f_dot.c0) + cof.c1.dot(f_dot.c1) + cof.c2.dot(f_dot.c2);
+fn st_venant_kirchhoff<T: Real>(f: Mat3<T>, f_dot: Mat3<T>, params: [T; 4]) -> Mat3<T> {
+    let [mu, lambda, damping, activation] = params;
+    let (cof, j_dot) = volume_rate(f, f_dot);
     let trace = (f.frobenius_squared() - T::lit(3.0)) * T::lit(0.5);
     // F E = ½ (F FᵀF − F)
     let fe = (f * (f.transpose() * f) - f) * T::lit(0.5);
@@ -92,17 +86,10 @@ fn rotation<T: Real>(f: Mat3<T>) -> Mat3<T> {
 /// P = 2 μ (F − R) + (λ (J − 1 + a) + kd J̇) cof F + kd Ḟ.
 #[differentiable]
 #[inline(always)]
-pub fn corotated<T: Real>(
-    f: Mat3<T>,
-    f_dot: Mat3<T>,
-    mu: T,
-    lambda: T,
-    damping: T,
-    activation: T,
-) -> Mat3<T> {
-    let cof = f.cofactor();
+fn corotated<T: Real>(f: Mat3<T>, f_dot: Mat3<T>, params: [T; 4]) -> Mat3<T> {
+    let [mu, lambda, damping, activation] = params;
+    let (cof, j_dot) = volume_rate(f, f_dot);
     let j = f.c0.dot(cof.c0);
-    let j_dot = cof.c0.dot(f_dot.c0) + cof.c1.dot(f_dot.c1) + cof.c2.dot(f_dot.c2);
     let pressure = lambda * (j - T::one() + activation) + damping * j_dot;
     (f - rotation(f)) * (T::lit(2.0) * mu) + cof * pressure + f_dot * damping
 }
@@ -135,18 +122,17 @@ macro_rules! law {
                 $energy(f, params)
             }
             #[inline(always)]
-            fn stress<T: Real>(f: Mat3<T>, f_dot: Mat3<T>, [mu, lambda, kd, a]: [T; 4]) -> Mat3<T> {
-                $stress(f, f_dot, mu, lambda, kd, a)
+            fn stress<T: Real>(f: Mat3<T>, f_dot: Mat3<T>, params: [T; 4]) -> Mat3<T> {
+                $stress(f, f_dot, params)
             }
             #[inline(always)]
             fn stress_vjp<T: Real>(
                 f: Mat3<T>,
                 f_dot: Mat3<T>,
-                [mu, lambda, kd, a]: [T; 4],
+                params: [T; 4],
                 out_bar: Mat3<T>,
             ) -> (Mat3<T>, Mat3<T>, [T; 4]) {
-                let (f, f_dot, mu, lambda, kd, a) = $stress_vjp(f, f_dot, mu, lambda, kd, a, out_bar);
-                (f, f_dot, [mu, lambda, kd, a])
+                $stress_vjp(f, f_dot, params, out_bar)
             }
         }
     };
@@ -158,10 +144,10 @@ law!(Corotated, corotated_energy, corotated, corotated_vjp);
 /// A tetrahedron; parameters μ (Pa), λ (Pa), damping (Pa s), activation (1); rest: D_m⁻¹ column by column,
 /// then V.
 #[derive(Clone, Copy, Debug)]
-pub struct Tetrahedron<L>(std::marker::PhantomData<L>);
+pub(crate) struct Tetrahedron<L>(std::marker::PhantomData<L>);
 
 /// D_m⁻¹ and V of a tetrahedron at rest, or `None` if it is flat or inverted.
-pub fn rest_shape(x: [Vec3<f64>; 4]) -> Option<[f64; 10]> {
+pub(crate) fn rest_shape(x: [Vec3<f64>; 4]) -> Option<[f64; 10]> {
     let d = edges(x);
     let volume = d.determinant() / 6.0;
     let longest = [d.c0, d.c1, d.c2].iter().map(|c| c.norm()).fold(0.0, f64::max);
@@ -180,7 +166,7 @@ fn edges<T: Real>([x0, x1, x2, x3]: [Vec3<T>; 4]) -> Mat3<T> {
     Mat3::from_cols(x1 - x0, x2 - x0, x3 - x0)
 }
 
-/// The pullback of [`edges`].
+/// The pullback of [`edges`]. By hand: it is linear, and its adjoint makes the forces as well.
 #[inline(always)]
 fn edges_vjp<T: Real>(bar: Mat3<T>) -> [Vec3<T>; 4] {
     [-(bar.c0 + bar.c1 + bar.c2), bar.c0, bar.c1, bar.c2]

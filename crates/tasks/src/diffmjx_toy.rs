@@ -25,11 +25,11 @@ use crate::objectives::EndHeight;
 use crate::results::{Goal, Results};
 
 /// Seconds simulated.
-pub const SPAN: f64 = 2.0;
+const SPAN: f64 = 2.0;
 /// Speed at the start, m/s.
-pub const START_VELOCITY: f64 = -1.0;
+const START_VELOCITY: f64 = -1.0;
 /// A gradient is right when it is within this fraction of the true one.
-pub const WITHIN: f64 = 0.05;
+const WITHIN: f64 = 0.05;
 
 /// One contact model at one time step, over all heights.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use crate::scene::{About, BuiltIn};
 use crate::scenes::{BuiltScene, HORIZON, SceneOptions};
 
 /// Whether a scene name is the path of a model file.
-pub fn is_file_name(name: &str) -> bool {
+pub(crate) fn is_file_name(name: &str) -> bool {
     [".xml", ".mjcf", ".urdf"].iter().any(|ending| name.ends_with(ending))
 }
 

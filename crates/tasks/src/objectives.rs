@@ -19,7 +19,7 @@ use pullback_physics::point_mass::{ContactDamping, PenaltyPointMass};
 use crate::{mpm, soft, suite};
 
 /// What a builder of a task returns.
-pub type Built = Result<Box<dyn Objective>, ConfigError>;
+pub(crate) type Built = Result<Box<dyn Objective>, ConfigError>;
 
 /// How a task is built.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +118,7 @@ fn double_pendulum_reach() -> Built {
 
 /// L = |q_N − 1|: the loss of DiffMJX, Fig. 4.
 #[derive(Clone, Copy, Debug)]
-pub struct EndHeight {
+pub(crate) struct EndHeight {
     /// Entry of the height in the state.
     pub height: usize,
 }
@@ -136,9 +136,9 @@ impl<T: Real> Loss<T> for EndHeight {
 
 /// L = mean over the moments of (θ − recorded θ)².
 #[derive(Clone, Debug)]
-pub struct FollowAngle {
+struct FollowAngle {
     /// Entry of the angle in the state.
-    pub angle: usize,
+    angle: usize,
     /// The angle to follow, one per moment.
     pub recorded: Vec<f64>,
 }
@@ -156,9 +156,9 @@ impl<T: Real> Loss<T> for FollowAngle {
 
 /// L = squared distance of a double pendulum's tip (unit rods) from a target at the end.
 #[derive(Clone, Debug)]
-pub struct TipAt {
+struct TipAt {
     /// Entries of the two angles in the state.
-    pub angles: Range<usize>,
+    angles: Range<usize>,
     /// Horizontal and vertical position, m, from the pivot.
     pub target: (f64, f64),
 }

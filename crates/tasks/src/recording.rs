@@ -26,7 +26,7 @@ pub fn replay(robot: &Articulated, rows: &[(f64, Vec<f64>)]) -> Replay {
 }
 
 /// The page of times and states of a world, soft bodies included.
-pub fn world_replay(world: &World, title: &str, rows: &[(f64, Vec<f64>)]) -> Replay {
+pub(crate) fn world_replay(world: &World, title: &str, rows: &[(f64, Vec<f64>)]) -> Replay {
     let body = world.soft().body();
     let seconds = rows.last().map_or(0.0, |(time, _)| *time).max(0.1);
     let rate = (MOST_VERTICES / (seconds * body.particles().max(1) as f64)).clamp(10.0, FRAMES_PER_SECOND);
@@ -39,7 +39,7 @@ pub fn world_replay(world: &World, title: &str, rows: &[(f64, Vec<f64>)]) -> Rep
 
 /// The page of times and states of particles and the tools among them. Actions take milliseconds: frames are
 /// kept as long as there is room for them.
-pub fn mpm_replay(mpm: &Mpm, title: &str, rows: &[(f64, Vec<f64>)]) -> Replay {
+pub(crate) fn mpm_replay(mpm: &Mpm, title: &str, rows: &[(f64, Vec<f64>)]) -> Replay {
     let particles = mpm.particles().len().max(1);
     let keep = rows.len().div_ceil((MOST_PARTICLES / particles).max(2)).max(1);
     let rows: Vec<&(f64, Vec<f64>)> = rows.iter().step_by(keep).collect();

@@ -26,7 +26,7 @@ pub struct SceneOptions {
 }
 
 /// What a builder of a scene returns.
-pub type BuiltScene = Result<Box<dyn Scene>, ConfigError>;
+pub(crate) type BuiltScene = Result<Box<dyn Scene>, ConfigError>;
 
 /// A scene that can be asked for by name.
 pub type SceneEntry = Entry<SceneSpec>;

@@ -1,6 +1,6 @@
 //! Finding contacts: the narrow phase over all pairs that may touch, and its pullback.
 //!
-//! Geoms are placed once. With [`MANY_PAIRS`] or more, sort and sweep lists the pairs to look at, in the same
+//! Geoms are placed once. With `MANY_PAIRS` or more, sort and sweep lists the pairs to look at, in the same
 //! order; those left out have no contact, so that forces and gradients keep every bit.
 
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::geoms::GeomView;
 use crate::model::Model;
 
 /// Number of pairs from which a broad phase pays.
-pub const MANY_PAIRS: usize = 64;
+pub(crate) const MANY_PAIRS: usize = 64;
 
 /// A pair of geoms that are near each other, and where its contacts lie.
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +124,7 @@ impl<T: Real> ContactSet<T> {
     }
 
     /// Sets all cotangents to zero.
-    pub fn clear_bars(&mut self) {
+    pub(crate) fn clear_bars(&mut self) {
         let zero = Contact { position: Vec3::zero(), normal: Vec3::zero(), distance: T::zero() };
         self.contact_bars.clear();
         self.contact_bars.resize(self.contacts.len(), zero);

@@ -35,7 +35,7 @@ pub struct GeomView<'a, T> {
 impl<'a, T: Real> GeomView<'a, T> {
     /// The parameters of a geom.
     #[inline(always)]
-    pub fn params_of(&self, geom: usize) -> GeomParams<T> {
+    pub(crate) fn params_of(&self, geom: usize) -> GeomParams<T> {
         self.index.geoms[geom].read(self.params)
     }
 
@@ -65,7 +65,7 @@ impl<'a, T: Real> GeomView<'a, T> {
 
     /// The pullback of [`GeomView::placed`]: *adds* to the wrenches on displacements of the bodies and to the
     /// parameters.
-    pub fn placed_vjp(
+    pub(crate) fn placed_vjp(
         &self,
         geom: usize,
         bar: ShapeBar<T>,

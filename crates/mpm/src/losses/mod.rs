@@ -2,10 +2,10 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | [`mass_grid`] | masses of particles on the nodes of a grid |
+//! | `mass_grid` | masses of particles on the nodes of a grid |
 //! | [`density`] | Σ\|m − m*\| |
 //! | [`distance`] | Σ d·m, with d the distance to the target |
-//! | [`distance_transform`] | d itself |
+//! | `distance_transform` | d itself |
 //! | [`iou`] | overlap with the target, and PlasticineLab's score |
 //! | [`contact`] | distance of colliders to the particles |
 //! | [`centre`] | centre of mass |
@@ -15,7 +15,7 @@
 //! | [`solid`] | shapes to cut targets and particles from |
 //! | [`target`] | where the particles should be |
 //! | [`pool`] | scratch for losses that many threads share |
-//! | [`shape_loss`] | weighted terms as a loss over a rollout |
+//! | `shape_loss` | weighted terms as a loss over a rollout |
 //!
 //! Positions are `&[[T; 3]]`, as [`Mpm::split`](super::Mpm::split) hands them out. A pullback *adds* to the
 //! cotangents it is given. Nothing allocates once its scratch is made.
@@ -24,13 +24,13 @@ pub mod centre;
 pub mod contact;
 pub mod density;
 pub mod distance;
-pub mod distance_transform;
+mod distance_transform;
 pub mod flatness;
 pub mod iou;
-pub mod mass_grid;
+mod mass_grid;
 pub mod mirror;
 pub mod pool;
-pub mod shape_loss;
+mod shape_loss;
 pub mod solid;
 pub mod spill;
 pub mod target;

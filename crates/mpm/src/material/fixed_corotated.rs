@@ -45,7 +45,7 @@ pub(super) fn corotated_stress<T: Real>(s: Vec3<T>, (mu, lambda): (T, T)) -> Vec
     let volumetric = pressure(principal_volume_change(s), lambda);
     s.map(|s| (mu + mu) * (s - T::one()) * s + volumetric)
 }
-/// ∂tᵢ/∂sᵢ = 2μ(2sᵢ − 1) + …, and J through all three
+/// ∂tᵢ/∂sᵢ = 2μ(2sᵢ − 1) + …, and J through all three. By hand: the sum of t̄ is formed once.
 #[inline(always)]
 pub(super) fn corotated_stress_vjp<T: Real>(
     s: Vec3<T>,

@@ -4,7 +4,7 @@
 //! from below, where it has no gradient; a fluid particle cannot turn inside out.
 
 use pullback_math::spectral::{ln_1p, ln_1p_vjp};
-use pullback_math::{Mat3, Real, Svd3, SymMat3};
+use pullback_math::{Mat3, Real, Svd3, SymMat3, differentiable};
 
 use super::lame::{lame, lame_vjp};
 use super::volume::{J_FLOOR, pressure, pressure_vjp, volume_change, volume_change_vjp};
@@ -45,12 +45,8 @@ impl ConstitutiveModel for Fluid {
 }
 
 /// (1 + change)^⅓
+#[differentiable]
 #[inline(always)]
 fn cube_root<T: Real>(change: T) -> T {
     (ln_1p(change) * T::lit(1.0 / 3.0)).exp()
-}
-/// d J^⅓ = ⅓ J^⅓ d ln J
-#[inline(always)]
-fn cube_root_vjp<T: Real>(change: T, out_bar: T) -> T {
-    ln_1p_vjp(change, out_bar * cube_root(change) * T::lit(1.0 / 3.0))
 }

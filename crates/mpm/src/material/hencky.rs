@@ -164,7 +164,7 @@ pub(super) fn hencky_stress<T: Real>(elastic: Vec3<T>, (mu, lambda): (T, T)) -> 
     let volumetric = lambda * (elastic.x + elastic.y + elastic.z);
     elastic.map(|e| (mu + mu) * e + volumetric)
 }
-/// ϵ̄′ᵢ = 2μ t̄ᵢ + λ tr t̄, μ̄ = 2 t̄·ϵ′, λ̄ = tr t̄ tr ϵ′
+/// ϵ̄′ᵢ = 2μ t̄ᵢ + λ tr t̄, μ̄ = 2 t̄·ϵ′, λ̄ = tr t̄ tr ϵ′. By hand: the sum of t̄ is formed once.
 #[inline(always)]
 pub(super) fn hencky_stress_vjp<T: Real>(
     elastic: Vec3<T>,

@@ -63,7 +63,7 @@ fn drucker_prager<T: Real>(poisson: T, angle: T) -> Yield<T> {
     Yield { radius: T::zero(), radius_of_mean, cohesionless: true, floor: 0.01 }
 }
 /// d((1 + ν)/(1 − 2ν)) = 3 dν/(1 − 2ν)², d(sin φ/(3 − sin φ)) = 3 cos φ dφ/(3 − sin φ)²: cotangents of ν and
-/// φ
+/// φ. By hand: the criterion also holds constants.
 #[inline(always)]
 fn drucker_prager_vjp<T: Real>(poisson: T, angle: T, slope_bar: T) -> (T, T) {
     let (sin, cos) = angle.sin_cos();

@@ -11,7 +11,7 @@ pub(super) fn volume_change<T: Real>(f: Mat3<T>) -> T {
     let h = f - Mat3::identity();
     h.trace() + h.cofactor().trace() + h.determinant()
 }
-/// d det F = cof(F) : dF
+/// d det F = cof(F) : dF. By hand: the derivative needs no care for cancellation.
 #[inline(always)]
 pub(super) fn volume_change_vjp<T: Real>(f: Mat3<T>, out_bar: T) -> Mat3<T> {
     f.determinant_vjp(out_bar)
@@ -22,7 +22,7 @@ pub(super) fn volume_change_vjp<T: Real>(f: Mat3<T>, out_bar: T) -> Mat3<T> {
 pub(super) fn pressure<T: Real>(change: T, lambda: T) -> T {
     lambda * (change + T::one()) * change
 }
-/// d(λ J (J − 1)) = λ (2J − 1) dJ + J (J − 1) dλ
+/// d(λ J (J − 1)) = λ (2J − 1) dJ + J (J − 1) dλ. By hand: J is formed once.
 #[inline(always)]
 pub(super) fn pressure_vjp<T: Real>(change: T, lambda: T, out_bar: T) -> (T, T) {
     let j = change + T::one();
@@ -38,7 +38,7 @@ pub(super) fn principal_volume_change<T: Real>(s: Vec3<T>) -> T {
     let ab = a + b + a * b;
     ab + c + ab * c
 }
-/// ∂J/∂sᵢ is the product of the other two.
+/// ∂J/∂sᵢ is the product of the other two. By hand, as above.
 #[inline(always)]
 pub(super) fn principal_volume_change_vjp<T: Real>(s: Vec3<T>, out_bar: T) -> Vec3<T> {
     Vec3::new(s.y * s.z, s.x * s.z, s.x * s.y) * out_bar

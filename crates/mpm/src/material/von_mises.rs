@@ -56,7 +56,7 @@ impl SpectralMap<3> for VonMises {
 pub(super) fn von_mises<T: Real>(mu: T, yield_stress: T, floor: f64) -> Yield<T> {
     Yield { radius: yield_stress / (mu + mu), radius_of_mean: T::zero(), cohesionless: false, floor }
 }
-/// dr = dσ_y/(2μ) − r dμ/μ: cotangents of μ and σ_y
+/// dr = dσ_y/(2μ) − r dμ/μ: cotangents of μ and σ_y. By hand: the criterion also holds constants.
 #[inline(always)]
 pub(super) fn von_mises_vjp<T: Real>(mu: T, yield_stress: T, radius_bar: T) -> (T, T) {
     let yield_bar = radius_bar / (mu + mu);

@@ -17,7 +17,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use super::kernel::dot;
 
 /// Smallest squared pivot of an appended point, relative to its variance.
-pub const PIVOT_FLOOR: f64 = 1e-10;
+const PIVOT_FLOOR: f64 = 1e-10;
 /// Jitters tried on the diagonal, relative to its mean.
 const JITTERS: [f64; 6] = [0.0, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2];
 
@@ -31,7 +31,7 @@ pub struct Factor {
 }
 
 /// Overwrites the lower triangle of a matrix by its factor; false where a pivot is not positive.
-pub fn factor_in_place(mut matrix: MatMut<'_, f64>) -> bool {
+pub(crate) fn factor_in_place(mut matrix: MatMut<'_, f64>) -> bool {
     let n = matrix.nrows();
     let mut memory = MemBuffer::new(cholesky_in_place_scratch::<f64>(n, Par::Seq, Default::default()));
     let stack = MemStack::new(&mut memory);
@@ -40,7 +40,7 @@ pub fn factor_in_place(mut matrix: MatMut<'_, f64>) -> bool {
 }
 
 /// Writes the lower triangle of K⁻¹ = L⁻ᵀ L⁻¹; `scratch` takes L⁻¹.
-pub fn invert(lower: MatRef<'_, f64>, inverse: MatMut<'_, f64>, mut scratch: MatMut<'_, f64>) {
+pub(crate) fn invert(lower: MatRef<'_, f64>, inverse: MatMut<'_, f64>, mut scratch: MatMut<'_, f64>) {
     invert_lower_triangular(scratch.rb_mut(), lower, Par::Seq);
     let inverse_lower = scratch.rb();
     matmul(
@@ -87,10 +87,6 @@ impl Factor {
     pub fn is_empty(&self) -> bool {
         self.n == 0
     }
-    /// What was added to the diagonal to factor it.
-    pub fn jitter(&self) -> f64 {
-        self.jitter
-    }
     /// The factor; its upper triangle is not meaningful.
     pub fn lower(&self) -> MatRef<'_, f64> {
         self.lower.submatrix(0, 0, self.n, self.n)
@@ -128,11 +124,11 @@ impl Factor {
     }
 
     /// B ← L⁻¹ B.
-    pub fn solve_lower(&self, right: MatMut<'_, f64>) {
+    pub(crate) fn solve_lower(&self, right: MatMut<'_, f64>) {
         solve_lower_triangular_in_place(self.lower(), right, Par::Seq);
     }
     /// B ← L⁻ᵀ B.
-    pub fn solve_upper(&self, right: MatMut<'_, f64>) {
+    pub(crate) fn solve_upper(&self, right: MatMut<'_, f64>) {
         solve_upper_triangular_in_place(self.lower().transpose(), right, Par::Seq);
     }
     /// b ← K⁻¹ b.
@@ -141,16 +137,17 @@ impl Factor {
         self.solve_lower(right.rb_mut());
         self.solve_upper(right);
     }
-    /// ln det K.
-    pub fn log_determinant(&self) -> f64 {
-        (0..self.n).map(|i| 2.0 * self.lower[(i, i)].ln()).sum()
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use pullback_core::random::Random;
+
+    /// ln det K.
+    fn log_determinant(factor: &Factor) -> f64 {
+        (0..factor.n).map(|i| 2.0 * factor.lower[(i, i)].ln()).sum()
+    }
 
     /// A random symmetric positive matrix.
     fn matrix(n: usize, random: &mut Random) -> Vec<Vec<f64>> {
@@ -181,7 +178,7 @@ mod tests {
                 assert!((a - b).abs() < 1e-11, "{i} {j}: {a} {b}");
             }
         }
-        assert!((fresh.log_determinant() - grown.log_determinant()).abs() < 1e-10);
+        assert!((log_determinant(&fresh) - log_determinant(&grown)).abs() < 1e-10);
     }
 
     #[test]
@@ -210,9 +207,9 @@ mod tests {
     fn a_singular_matrix_is_factored_with_jitter_and_nonsense_is_refused() {
         let ones = vec![vec![1.0; 30]; 30];
         let mut factor = Factor::new(30, |m| write(&ones, m)).unwrap();
-        assert!(factor.jitter() > 0.0 && factor.jitter() <= 1e-8);
+        assert!(factor.jitter > 0.0 && factor.jitter <= 1e-8);
         factor.append(&[1.0; 30], 1.0);
-        assert!(factor.log_determinant().is_finite());
+        assert!(log_determinant(&factor).is_finite());
         assert!(Factor::new(2, |m| m[(1, 0)] = f64::NAN).is_none());
         assert!(Factor::new(0, |_| ()).is_some());
     }

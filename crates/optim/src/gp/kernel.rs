@@ -52,7 +52,7 @@ impl Kernel {
     }
 
     /// s ← σ² κ(s).
-    pub fn apply_value(self, signal: f64, s: &mut [f64]) {
+    pub(crate) fn apply_value(self, signal: f64, s: &mut [f64]) {
         match self {
             Kernel::SquaredExponential => {
                 s.iter_mut().for_each(|s| *s = signal * Kernel::SquaredExponential.shape(*s).0);
@@ -184,12 +184,12 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// Σ w (x − at)².
-pub fn weighted_squares(w: &[f64], x: &[f64], at: f64) -> f64 {
+pub(crate) fn weighted_squares(w: &[f64], x: &[f64], at: f64) -> f64 {
     sum(w, x, |w, x| w * ((x - at) * (x - at)))
 }
 
 /// Σ w (at − x).
-pub fn weighted_differences(w: &[f64], x: &[f64], at: f64) -> f64 {
+pub(crate) fn weighted_differences(w: &[f64], x: &[f64], at: f64) -> f64 {
     sum(w, x, |w, x| w * (at - x))
 }
 

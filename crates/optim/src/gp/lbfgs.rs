@@ -12,7 +12,7 @@ use crate::two_loop::Pairs;
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
-pub struct LbfgsConfig {
+pub(crate) struct LbfgsConfig {
     /// Steps before giving up.
     pub max_steps: usize,
     /// Stop when a step lowers the value by less than this, or is expected to, relative to max(|value|, 1).
@@ -22,7 +22,7 @@ pub struct LbfgsConfig {
 }
 
 /// Pairs (s, y) of past steps that shape the next one.
-pub const MEMORY: usize = 10;
+pub(crate) const MEMORY: usize = 10;
 /// Shortenings of a step before it is given up.
 const SHORTENINGS: usize = 15;
 
@@ -39,7 +39,7 @@ pub struct Minimum {
 
 /// Descends from `start`; `f` returns the value and writes the gradient; `pairs` are what is known of the
 /// curvature, now and in the end.
-pub fn minimise(
+pub(crate) fn minimise(
     mut f: impl FnMut(&[f64], &mut [f64]) -> f64,
     start: &[f64],
     bounds: &[(f64, f64)],

@@ -13,7 +13,7 @@ use super::kernel::{Kernel, Points};
 use super::posterior::{Hyper, Posterior};
 
 /// At most `count` points: the lower half of them the lowest, the rest at random.
-pub fn selection(y: &[f64], count: usize, random: &mut Random) -> Vec<usize> {
+pub(crate) fn selection(y: &[f64], count: usize, random: &mut Random) -> Vec<usize> {
     if y.len() <= count {
         return (0..y.len()).collect();
     }

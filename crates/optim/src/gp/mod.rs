@@ -2,8 +2,8 @@
 //!
 //! [`LossModel`] is what searches use; the parts below it are a textbook's chapters.
 
-pub mod acquisition;
-pub mod cholesky;
+mod acquisition;
+mod cholesky;
 pub mod derivative;
 pub mod hyper;
 pub mod kernel;
@@ -12,7 +12,7 @@ pub mod local;
 pub mod model;
 pub mod normal;
 pub mod outcome;
-pub mod posterior;
+mod posterior;
 #[cfg(test)]
 mod tests;
 

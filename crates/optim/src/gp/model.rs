@@ -140,7 +140,7 @@ impl LossModel {
     }
 
     /// Adds a loss with its gradient by the coordinates of the box.
-    pub fn add_with_gradient(&mut self, z: &[f64], loss: f64, gradient: &[f64]) {
+    pub(crate) fn add_with_gradient(&mut self, z: &[f64], loss: f64, gradient: &[f64]) {
         let usable = loss.is_finite() && gradient.iter().all(|g| g.is_finite());
         if self.wants_gradients() && usable {
             self.slopes.push(Slope { point: self.len(), gradient: gradient.to_vec() });
@@ -149,7 +149,7 @@ impl LossModel {
     }
 
     /// Whether gradients are made use of.
-    pub fn wants_gradients(&self) -> bool {
+    pub(crate) fn wants_gradients(&self) -> bool {
         self.config.gradients > 0
     }
 
@@ -187,13 +187,6 @@ impl LossModel {
             None => self.update(random),
         }
         found
-    }
-
-    /// Resets the hyperparameters to the mode of their prior; the next fit starts there.
-    pub fn reset_fit(&mut self) {
-        self.fitted = None;
-        self.hyper = prior_mode(self.points.dim(), &self.config.fit);
-        (self.posterior, self.with_slopes) = (None, None);
     }
 
     /// Takes new points into the posterior.

@@ -13,7 +13,7 @@ pub fn density(u: f64) -> f64 {
 }
 
 /// Φ(u).
-pub fn cumulative(u: f64) -> f64 {
+pub(crate) fn cumulative(u: f64) -> f64 {
     if u < -1.0 {
         density(u) / (tail(-u) - u)
     } else if u > 5.0 {
@@ -32,7 +32,7 @@ pub fn cumulative(u: f64) -> f64 {
 
 /// ln h(u) and its derivative Φ/h, where h(u) = φ(u) + u Φ(u) is the expected improvement in units of the
 /// deviation.
-pub fn log_improvement(u: f64) -> (f64, f64) {
+pub(crate) fn log_improvement(u: f64) -> (f64, f64) {
     if u < -1.0 {
         let c = tail(-u);
         (-0.5 * u * u - 0.5 * (2.0 * PI).ln() + (c / (c - u)).ln(), 1.0 / c)

@@ -1,12 +1,12 @@
 //! Losses as a Gaussian process likes them: finite, without huge outliers, of mean 0 and variance 1.
 //!
 //! A failed simulation has an infinite loss and counts as the worst finite one. Losses above the median by
-//! more than [`OUTLIERS`] times the range between the quartiles are cut off there: the transform is monotone,
+//! more than `OUTLIERS` times the range between the quartiles are cut off there: the transform is monotone,
 //! what is cut is far from the minimum, and a single explosion does not flatten the rest of the landscape.
 //! Low losses are never cut.
 
 /// Quartile ranges above the median that are kept.
-pub const OUTLIERS: f64 = 10.0;
+const OUTLIERS: f64 = 10.0;
 
 /// Standardised losses, and the way back.
 #[derive(Clone, Debug, Default, PartialEq)]

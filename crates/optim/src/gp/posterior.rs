@@ -76,7 +76,13 @@ impl Posterior {
     }
 
     /// The same where the factor of the covariance of all points is at hand.
-    pub fn with_factor(kernel: Kernel, hyper: Hyper, points: Points, y: &[f64], factor: Factor) -> Self {
+    pub(crate) fn with_factor(
+        kernel: Kernel,
+        hyper: Hyper,
+        points: Points,
+        y: &[f64],
+        factor: Factor,
+    ) -> Self {
         let mut posterior = Posterior { kernel, hyper, points, factor, mean: 0.0, alpha: Vec::new() };
         posterior.set_values(y);
         posterior
@@ -99,7 +105,7 @@ impl Posterior {
         self.mean
     }
 
-    /// Adds a point; its value is given with all others by [`Posterior::set_values`].
+    /// Adds a point; its value is given with all others by `Posterior::set_values`.
     pub fn append(&mut self, z: &[f64]) {
         let mut covariances = vec![0.0; self.len()];
         self.points.squares(0, z, &self.hyper.scales, &mut covariances);
@@ -109,7 +115,7 @@ impl Posterior {
     }
 
     /// Gives the values at all points.
-    pub fn set_values(&mut self, y: &[f64]) {
+    pub(crate) fn set_values(&mut self, y: &[f64]) {
         (self.mean, self.alpha) = most_likely_mean(&self.factor, y, y.len());
     }
 
@@ -171,7 +177,7 @@ impl Predict for Posterior {
 
 /// m = 1ᵀK⁻¹y / 1ᵀK⁻¹1 and α = K⁻¹ (y − m 1), where 1 has ones for the first `values` of the data: what comes
 /// after them are entries of gradients, whose mean is zero.
-pub fn most_likely_mean(factor: &Factor, y: &[f64], values: usize) -> (f64, Vec<f64>) {
+pub(crate) fn most_likely_mean(factor: &Factor, y: &[f64], values: usize) -> (f64, Vec<f64>) {
     let (mut alpha, mut ones) = (y.to_vec(), vec![0.0; y.len()]);
     ones[..values].fill(1.0);
     factor.solve(&mut alpha);

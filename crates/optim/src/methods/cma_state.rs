@@ -125,7 +125,7 @@ impl CmaState {
     }
 
     /// The tutorial's population, 4 + ⌊3 ln n⌋ (Eq. 48).
-    pub fn default_population(dim: usize) -> usize {
+    pub(crate) fn default_population(dim: usize) -> usize {
         4 + (3.0 * (dim.max(1) as f64).ln()) as usize
     }
     /// Points of one generation, λ.
@@ -146,14 +146,15 @@ impl CmaState {
     }
 
     /// The next generation: x = m + σ B D z with z ~ N(0, I).
-    pub fn ask(&mut self, random: &mut Random) -> Vec<Vec<f64>> {
+    #[cfg(test)]
+    fn ask(&mut self, random: &mut Random) -> Vec<Vec<f64>> {
         self.refresh();
         (0..self.population()).map(|_| self.sample(random)).collect()
     }
 
     /// The next generation in the box [−1, 1]: a point outside is drawn again, and after `tries` its
     /// coordinates are put on the wall.
-    pub fn ask_in_box(&mut self, tries: usize, random: &mut Random) -> Vec<Vec<f64>> {
+    pub(crate) fn ask_in_box(&mut self, tries: usize, random: &mut Random) -> Vec<Vec<f64>> {
         self.refresh();
         let one = |random: &mut Random| {
             let mut z = self.sample(random);
@@ -198,13 +199,13 @@ impl CmaState {
     /// The length that the paths see is limited as Hansen (2011, arXiv:1110.4181) limits injected points: to
     /// √n + 2n/(n + 2) times what selection would move the mean at random. A leap of many σ would otherwise
     /// make σ explode.
-    pub fn tell_with_mean(&mut self, points: &[Vec<f64>], losses: &[f64], mean: Vec<f64>) {
+    pub(crate) fn tell_with_mean(&mut self, points: &[Vec<f64>], losses: &[f64], mean: Vec<f64>) {
         let n = mean.len() as f64;
         self.adapt(points, &ranking(losses), mean, n.sqrt() + 2.0 * n / (n + 2.0));
     }
 
     /// Where the mean goes next if nothing else moves it.
-    pub fn next_mean(&self, points: &[Vec<f64>], losses: &[f64]) -> Vec<f64> {
+    pub(crate) fn next_mean(&self, points: &[Vec<f64>], losses: &[f64]) -> Vec<f64> {
         self.recombined(points, &ranking(losses))
     }
 
@@ -327,7 +328,7 @@ impl CmaState {
 }
 
 /// Indices from the lowest loss to the highest; equal losses keep their order.
-pub fn ranking(losses: &[f64]) -> Vec<usize> {
+fn ranking(losses: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..losses.len()).collect();
     order.sort_by(|a, b| losses[*a].total_cmp(&losses[*b]));
     order

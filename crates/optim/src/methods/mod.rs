@@ -1,16 +1,16 @@
 //! Search methods, one file each: settings, algorithm, state. [`METHODS`] lists them, [`build`] makes one by
 //! name.
 
-pub mod adam;
+mod adam;
 pub mod bo;
-pub mod bo_descents;
+mod bo_descents;
 pub mod bo_leap;
-pub mod cma_es;
-pub mod cma_state;
+mod cma_es;
+mod cma_state;
 pub mod descent;
 pub mod lbfgs;
-pub mod rand_descents;
-pub mod random_search;
+mod rand_descents;
+mod random_search;
 
 pub use adam::{Adam, AdamConfig};
 pub use bo::BayesOpt;

@@ -145,7 +145,7 @@ impl World {
         self.split(state).1.as_chunks().0
     }
     /// Velocities of the particles in a state.
-    pub fn particle_velocities<'a, T>(&self, state: &'a [T]) -> &'a [[T; 3]] {
+    fn particle_velocities<'a, T>(&self, state: &'a [T]) -> &'a [[T; 3]] {
         self.split(state).3.as_chunks().0
     }
 

@@ -1,9 +1,4 @@
-//! A mesh in its own inertial frame, as MuJoCo keeps its assets.
-//!
-//! MuJoCo moves every mesh so that its centre of mass is the origin and its principal axes, largest moment
-//! first, are x, y and z; a geom that uses the mesh is displaced by the inverse. [`to_inertial_frame`] does
-//! the same. With the returned placement, the frame of a geom written at (p, q) becomes (p + q·position,
-//! q·orientation).
+//! Principal axes of an inertia, named as MuJoCo names them.
 //!
 //! Principal axes are unique only up to signs and, for equal moments, rotations. To name the same frame as
 //! MuJoCo, the eigenvectors are found the way it does: Jacobi rotations of the largest off-diagonal entry
@@ -11,36 +6,6 @@
 //! difference remains: our threshold is relative to the inertia, so that small meshes are diagonalised too.
 
 use pullback_math::{Quat, SymMat3, Vec3};
-
-use super::{MeshError, MeshInertia, TriangleMesh, mass_properties};
-
-/// A mesh in its inertial frame and where that frame was.
-#[derive(Clone, Debug, PartialEq)]
-pub struct InertialMesh {
-    /// The mesh, centred at its centre of mass and turned to its principal axes.
-    pub mesh: TriangleMesh,
-    /// Centre of mass in the original frame, m.
-    pub position: Vec3<f64>,
-    /// Principal axes in the original frame: rotates vectors of the inertial frame to the original.
-    pub orientation: Quat<f64>,
-    /// Volume, m³ (area for shells, m²).
-    pub volume: f64,
-    /// Principal moments at density 1, descending.
-    pub moments: Vec3<f64>,
-}
-
-/// Moves a mesh to its inertial frame, weighed by `kind`.
-pub fn to_inertial_frame(mesh: &TriangleMesh, kind: MeshInertia) -> Result<InertialMesh, MeshError> {
-    let weighed = mass_properties(mesh, kind)?;
-    let (moments, orientation) = principal_axes(weighed.inertia);
-    Ok(InertialMesh {
-        mesh: mesh.in_frame(weighed.com, orientation),
-        position: weighed.com,
-        orientation,
-        volume: weighed.volume,
-        moments,
-    })
-}
 
 /// Principal moments, descending, and the rotation from principal axes to the axes of `inertia`; MuJoCo's
 /// choice of signs.

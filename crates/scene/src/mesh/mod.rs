@@ -2,7 +2,7 @@
 //!
 //! [`read`] picks the reader by the file's extension: STL (binary or text), OBJ, or MuJoCo's legacy MSH. Each
 //! reader is also available on bytes, under the name that errors shall show. [`read_soft`] reads cloth and
-//! elastic solids, from Gmsh files as well, and [`write_gmsh`] and [`write_obj`] write them.
+//! elastic solids, from Gmsh files as well.
 //!
 //! The readers are ours, although crates exist. `stl_io` takes any binary file whose header happens to begin
 //! with `solid` for text; `tobj` reads coordinates as `f32`, wraps a negative index that points before the
@@ -27,22 +27,18 @@ pub mod mass;
 mod msh;
 mod obj;
 mod orient;
-pub mod primitive;
 mod soft;
 mod stl;
-mod write;
 
-pub use frame::{InertialMesh, principal_axes, to_inertial_frame};
+pub use frame::principal_axes;
 pub use gmsh::parse_gmsh;
 pub use hull::{Hull, convex_hull};
 pub use loader::MeshFiles;
 pub use mass::{MassProperties, MeshInertia, mass_properties};
 pub use msh::parse_msh;
 pub use obj::parse_obj;
-pub use primitive::shape_mass_properties;
 pub use soft::{SoftMesh, parse_soft, read_soft};
 pub use stl::parse_stl;
-pub use write::{write_gmsh, write_obj};
 
 /// Largest mesh file that is read, bytes: 256 MiB, five million binary STL triangles.
 pub const MAX_BYTES: u64 = 256 << 20;

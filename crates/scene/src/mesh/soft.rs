@@ -27,24 +27,6 @@ pub enum SoftMesh {
     Sheet(TriangleMesh),
 }
 
-impl SoftMesh {
-    /// The tetrahedra, if it is a solid.
-    pub fn into_solid(self) -> Option<TetMesh> {
-        match self {
-            SoftMesh::Solid(mesh) => Some(mesh),
-            SoftMesh::Sheet(_) => None,
-        }
-    }
-
-    /// The triangles, if it is a sheet.
-    pub fn into_sheet(self) -> Option<TriangleMesh> {
-        match self {
-            SoftMesh::Solid(_) => None,
-            SoftMesh::Sheet(mesh) => Some(mesh),
-        }
-    }
-}
-
 /// Reads a Gmsh, OBJ, STL or MuJoCo MSH file as a soft body, told apart by extension and first bytes.
 pub fn read_soft(path: impl AsRef<Path>) -> Result<SoftMesh, MeshError> {
     let path = path.as_ref();

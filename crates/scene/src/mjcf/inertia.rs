@@ -187,6 +187,7 @@ pub(super) fn primitive_inertia(shape: Shape) -> Vec3<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mesh::{MeshInertia, TriangleMesh, mass_properties};
 
     /// A capsule without length is a ball, and of large length nearly a cylinder.
     #[test]
@@ -216,5 +217,72 @@ mod tests {
         let sum = Inertial::sum(&[part(0.05), part(-0.05)]).expect("has mass").matrix();
         let whole = SymMat3::diagonal(primitive_inertia(Shape::Box { half }) * 3.0);
         assert!((sum - whole).to_mat3().frobenius_squared().sqrt() < 1e-15);
+    }
+
+    /// Points on a round shape: `profile` maps the sine of the latitude, -1 to 1, to radius and height.
+    fn lathe(profile: impl Fn(f64) -> (f64, f64)) -> TriangleMesh {
+        const N: usize = 160;
+        let mut vertices = Vec::new();
+        for i in 0..=N {
+            let (r, z) = profile((PI * (i as f64 / N as f64 - 0.5)).sin());
+            for k in 0..N {
+                let (s, c) = (2.0 * PI * k as f64 / N as f64).sin_cos();
+                vertices.push(Vec3::new(r * c, r * s, z));
+            }
+        }
+        TriangleMesh { vertices, triangles: Vec::new() }
+    }
+
+    /// Rings of a torus, summed over the disc of its tube.
+    #[test]
+    fn a_torus_weighs_as_its_rings() {
+        const N: usize = 800;
+        let (ring, tube) = (0.7, 0.25);
+        let torus = Shape::Torus { ring, tube };
+        let (exact_volume, exact) = (primitive_volume(torus), primitive_inertia(torus));
+        let (mut volume, mut across, mut along) = (0.0, 0.0, 0.0);
+        let cell = 2.0 * tube / N as f64;
+        let at = |i: usize| (i as f64 + 0.5) * cell - tube;
+        for (x, z) in (0..N * N).map(|k| (at(k / N), at(k % N))) {
+            if x * x + z * z <= tube * tube {
+                let (rho, part) = (ring + x, 2.0 * PI * (ring + x) * cell * cell);
+                volume += part;
+                along += part * rho * rho;
+                across += part * (0.5 * rho * rho + z * z);
+            }
+        }
+        let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-4;
+        assert!(close(volume, exact_volume), "{volume} {exact_volume}");
+        let exact = exact * exact_volume;
+        assert!(close(along, exact.z) && close(across, exact.x) && close(across, exact.y));
+    }
+
+    #[test]
+    fn fine_meshes_weigh_the_same() {
+        let round = |s: f64| (1.0 - s * s).max(0.0).sqrt();
+        let sphere = lathe(|s| (0.7 * round(s), 0.7 * s));
+        let radii = Vec3::new(0.5, 1.1, 0.8);
+        let cases = [
+            (Shape::Sphere { radius: 0.7 }, sphere.clone()),
+            (Shape::Ellipsoid { radii }, sphere.scaled(radii * (1.0 / 0.7))),
+            (Shape::Cylinder { radius: 0.3, half_length: 0.9 }, lathe(|s| (0.3, 0.9 * s))),
+            (
+                Shape::Capsule { radius: 0.3, half_length: 0.6 },
+                lathe(|s| (0.3 * round(s), 0.3 * s + 0.6 * s.signum())),
+            ),
+            (Shape::Box { half: radii }, {
+                let corners = (0..8).map(|i| [i & 1, i >> 1 & 1, i >> 2].map(|b| f64::from(2 * b - 1)));
+                let vertices = corners.map(|[x, y, z]| Vec3::new(x, y, z)).collect();
+                TriangleMesh { vertices, triangles: Vec::new() }.scaled(radii)
+            }),
+        ];
+        for (shape, mesh) in cases {
+            let volume = primitive_volume(shape);
+            let inertia = SymMat3::diagonal(primitive_inertia(shape) * volume);
+            let meshed = mass_properties(&mesh, MeshInertia::Convex).unwrap();
+            assert!((meshed.volume / volume - 1.0).abs() < 1e-3, "{shape:?}");
+            let error = (meshed.inertia - inertia).to_mat3().frobenius_squared().sqrt();
+            assert!(error < 2e-3 * inertia.trace(), "{shape:?} {error}");
+        }
     }
 }

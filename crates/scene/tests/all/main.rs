@@ -12,5 +12,6 @@ mod mjcf;
 mod mjcf_fuzz;
 mod mjcf_golden;
 mod soft_mesh;
+mod soft_mesh_text;
 mod urdf;
 mod urdf_strict;

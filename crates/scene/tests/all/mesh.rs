@@ -7,10 +7,37 @@ use std::sync::Arc;
 use pullback_math::{Mat3, Quat, SymMat3, Vec3, symmetric_eigenvalues};
 use pullback_scene::mesh::{
     self, MeshFiles, MeshInertia, TriangleMesh, mass_properties, parse_msh, parse_obj, parse_stl,
-    to_inertial_frame,
+    principal_axes,
 };
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 use serde_json::Value;
+
+/// A mesh in its inertial frame, as MuJoCo keeps its assets, and where that frame was.
+struct InertialMesh {
+    /// The mesh, centred at its centre of mass and turned to its principal axes.
+    mesh: TriangleMesh,
+    /// Centre of mass in the original frame, m.
+    position: Vec3<f64>,
+    /// Principal axes in the original frame: rotates vectors of the inertial frame to the original.
+    orientation: Quat<f64>,
+    /// Volume, m³ (area for shells, m²).
+    volume: f64,
+    /// Principal moments at density 1, descending.
+    moments: Vec3<f64>,
+}
+
+/// Moves a mesh to its inertial frame, weighed by `kind`.
+fn to_inertial_frame(mesh: &TriangleMesh, kind: MeshInertia) -> Result<InertialMesh, mesh::MeshError> {
+    let weighed = mass_properties(mesh, kind)?;
+    let (moments, orientation) = principal_axes(weighed.inertia);
+    Ok(InertialMesh {
+        mesh: mesh.in_frame(weighed.com, orientation),
+        position: weighed.com,
+        orientation,
+        volume: weighed.volume,
+        moments,
+    })
+}
 
 type Parser = fn(&[u8], &str) -> Result<TriangleMesh, mesh::MeshError>;
 

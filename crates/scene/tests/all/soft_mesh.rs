@@ -4,14 +4,14 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use pullback_math::Vec3;
-use pullback_scene::mesh::{
-    SoftMesh, parse_gmsh, parse_msh, parse_soft, read, read_soft, write_gmsh, write_obj,
-};
+use pullback_scene::mesh::{SoftMesh, parse_gmsh, parse_msh, parse_soft, read, read_soft};
 use pullback_soft::mesh::{
     Diagonals, Gear, Split, TetMesh, TriangleMesh, beam, box_grid, cloth_grid, disk, gear, icosphere,
     solid_icosphere, table, walker_2d,
 };
 use serde_json::Value;
+
+use crate::soft_mesh_text::{write_gmsh, write_obj};
 
 fn golden(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/gmsh").join(name)

@@ -20,15 +20,15 @@ use pullback_math::{Real, Vec3, differentiable, select};
 /// Gravity, m/s².
 pub const GRAVITY: f64 = 9.81;
 /// Restitution e of every bounce.
-pub const RESTITUTION: f64 = 0.5;
+const RESTITUTION: f64 = 0.5;
 /// Friction μ of every bounce: small, since a real ball rolls.
-pub const FRICTION: f64 = 0.05;
+const FRICTION: f64 = 0.05;
 /// Radius of the ball, m.
-pub const BALL: f64 = 0.15;
+pub(crate) const BALL: f64 = 0.15;
 /// Radius of a bar's edge, m.
-pub const EDGE: f64 = 0.05;
+const EDGE: f64 = 0.05;
 /// Width and height of the board, m (the paper).
-pub const BOARD: [f64; 2] = [8.0, 10.0];
+pub(crate) const BOARD: [f64; 2] = [8.0, 10.0];
 /// Seconds per step.
 pub const DT: f64 = 0.0025;
 
@@ -62,7 +62,7 @@ pub fn bounced<T: Real>(v: Vec3<T>, n: Vec3<T>) -> Vec3<T> {
 /// `inside`.
 #[differentiable]
 #[inline(always)]
-pub fn hit_line<T: Real>(
+fn hit_line<T: Real>(
     p: Vec3<T>,
     v: Vec3<T>,
     n: Vec3<T>,
@@ -83,7 +83,7 @@ pub fn hit_line<T: Real>(
 /// The same off the circle around `centre` on which the ball touches the end of a bar.
 #[differentiable]
 #[inline(always)]
-pub fn hit_round<T: Real>(
+fn hit_round<T: Real>(
     p: Vec3<T>,
     v: Vec3<T>,
     centre: Vec3<T>,
@@ -105,7 +105,7 @@ pub fn hit_round<T: Real>(
 /// Normal and offset of one side (±1) of a bar.
 #[differentiable]
 #[inline(always)]
-pub fn bar_side<T: Real>(angle: T, #[constant] centre: Vec3<T>, #[constant] side: T) -> (Vec3<T>, T) {
+fn bar_side<T: Real>(angle: T, #[constant] centre: Vec3<T>, #[constant] side: T) -> (Vec3<T>, T) {
     let (sin, cos) = angle.sin_cos();
     let n = Vec3::new(-(sin * side), T::zero(), cos * side);
     (n, n.dot(centre) + T::lit(REACH))
@@ -114,7 +114,7 @@ pub fn bar_side<T: Real>(angle: T, #[constant] centre: Vec3<T>, #[constant] side
 /// Centre of the round end (±half length) of a bar.
 #[differentiable]
 #[inline(always)]
-pub fn bar_end<T: Real>(angle: T, #[constant] centre: Vec3<T>, #[constant] end: T) -> Vec3<T> {
+fn bar_end<T: Real>(angle: T, #[constant] centre: Vec3<T>, #[constant] end: T) -> Vec3<T> {
     let (sin, cos) = angle.sin_cos();
     centre + Vec3::new(cos * end, T::zero(), sin * end)
 }
@@ -149,7 +149,7 @@ const WALLS: [([f64; 2], f64); 4] = [
 
 /// The board. State: position and velocity (x, z); parameters: the angle of each bar, which stands still.
 #[derive(Clone, Debug)]
-pub struct Board {
+pub(crate) struct Board {
     layout: Layout,
     centres: Vec<[f64; 2]>,
     half_length: f64,

@@ -21,28 +21,28 @@ use pullback_core::input_map::{InputEntry, LinearMap, Variable};
 use pullback_optim::RolloutObjective;
 
 /// Stiffness of contact, N/m (Warp's example).
-pub const STIFFNESS: f64 = 1e4;
+const STIFFNESS: f64 = 1e4;
 /// Damping of contact, N s/m (Warp's example).
-pub const DAMPING: f64 = 10.0;
+const DAMPING: f64 = 10.0;
 /// Seconds per step (Warp's example).
 pub const DT: f64 = 1.0 / 480.0;
 /// Seconds of an episode (the paper).
 pub const HORIZON: f64 = 2.0;
 /// Radius of the ball, m (ours).
-pub const RADIUS: f64 = 0.1;
+const RADIUS: f64 = 0.1;
 /// Mass of the ball, kg (ours).
-pub const MASS: f64 = 1.0;
+const MASS: f64 = 1.0;
 /// Where the ball starts, m (Warp's example, z up).
-pub const FROM: [f64; 3] = [-0.5, 0.0, 1.0];
+const FROM: [f64; 3] = [-0.5, 0.0, 1.0];
 /// Where it is to be, m (Warp's example, z up).
-pub const TARGET: [f64; 3] = [-2.0, 0.0, 1.5];
+const TARGET: [f64; 3] = [-2.0, 0.0, 1.5];
 /// Gravity, m/s² (Warp's example).
 pub const GRAVITY: f64 = 9.81;
 
 /// One semi-implicit Euler step of position and velocity.
 #[differentiable]
 #[inline(always)]
-pub fn bounce_step<T: Real>(x: Vec3<T>, v: Vec3<T>) -> (Vec3<T>, Vec3<T>) {
+fn bounce_step<T: Real>(x: Vec3<T>, v: Vec3<T>) -> (Vec3<T>, Vec3<T>) {
     // c₋ = min(z − r, 0)
     let depth = x.z - T::lit(RADIUS);
     let touches = constant(depth.lt(T::zero()));

@@ -26,28 +26,28 @@ pub const DT: f64 = 0.02;
 /// Inner steps per control step (ours).
 pub const SUBSTEPS: usize = 4;
 /// Length of a link, m (the paper).
-pub const LENGTH: f64 = 1.0;
+const LENGTH: f64 = 1.0;
 /// Mass of the cart, kg (ours).
-pub const CART: f64 = 1.0;
+const CART: f64 = 1.0;
 /// Masses of the links from the cart on, kg (ours; the paper: farther ones are lighter).
-pub const LINKS: [f64; 3] = [0.5, 0.3, 0.15];
+const LINKS: [f64; 3] = [0.5, 0.3, 0.15];
 /// Damping of the joint of one link, N m s/rad (ours).
-pub const DAMPING_1: f64 = 0.05;
+const DAMPING_1: f64 = 0.05;
 /// Damping of the joints of three links, N m s/rad (ours): a triple pendulum with less of it is chaotic
 /// within an episode, where the paper's landscape is very smooth.
-pub const DAMPING_3: f64 = 0.2;
+const DAMPING_3: f64 = 0.2;
 /// Gain of the cart's velocity servo, N s/m (ours).
-pub const SERVO: f64 = 500.0;
+const SERVO: f64 = 500.0;
 /// Largest force on the cart of the one-link task, N (ours).
-pub const FORCE: f64 = 20.0;
+const FORCE: f64 = 20.0;
 /// Largest velocity of the cart of the three-link task, m/s (ours).
-pub const SPEED: f64 = 2.0;
+const SPEED: f64 = 2.0;
 /// Largest torque of a joint, N m (ours).
-pub const TORQUE: f64 = 5.0;
+const TORQUE: f64 = 5.0;
 /// Where the tip is to be, m from the start of the cart's pivot: one link (ours).
-pub const TARGET_1: [f64; 2] = [0.5, 0.9];
+const TARGET_1: [f64; 2] = [0.5, 0.9];
 /// Three links (ours).
-pub const TARGET_3: [f64; 2] = [1.0, 2.0];
+const TARGET_3: [f64; 2] = [1.0, 2.0];
 
 type Task<const N: usize> = RolloutObjective<Integrated<Articulated>, TipAt<N>, LinearMap>;
 
@@ -57,7 +57,7 @@ pub fn cartpole() -> Built {
 }
 
 /// Three links, cart velocity and three torques per step: 400 variables.
-pub fn cartpole_3link() -> Built {
+pub(crate) fn cartpole_3link() -> Built {
     Ok(Box::new(three_links()?))
 }
 
@@ -143,7 +143,7 @@ fn motor(name: &str, joint: usize, gain: f64) -> Actuator {
 /// L = distance of the tip of N links from a target (x, z) at the end; the state starts with the cart's place
 /// and N angles.
 #[derive(Clone, Copy, Debug)]
-pub struct TipAt<const N: usize> {
+struct TipAt<const N: usize> {
     target: [f64; 2],
 }
 

@@ -30,29 +30,29 @@ use pullback_core::input_map::{InputMap, Variable};
 use pullback_optim::RolloutObjective;
 
 /// Cells and patches along an edge (patches: the paper).
-pub const CELLS: usize = 8;
+const CELLS: usize = 8;
 /// Seconds per step (ours).
 pub const DT: f64 = 1.0 / 2400.0;
 /// Steps per frame of the recording as the loss sees it (ours): 30 frames per second.
 pub const STRIDE: usize = 80;
 /// Bounds and start of width and length, m (ours).
-pub const SIZE: ((f64, f64), f64) = ((0.1, 0.4), 0.22);
+const SIZE: ((f64, f64), f64) = ((0.1, 0.4), 0.22);
 /// Of the mass, kg (ours).
-pub const MASS: ((f64, f64), f64) = ((0.01, 0.05), 0.03);
+const MASS: ((f64, f64), f64) = ((0.01, 0.05), 0.03);
 /// Of the friction (ours).
-pub const FRICTION: ((f64, f64), f64) = ((0.0, 1.0), 0.5);
+const FRICTION: ((f64, f64), f64) = ((0.0, 1.0), 0.5);
 /// Of the stiffness of a patch, N/m (ours).
-pub const STIFFNESS: ((f64, f64), f64) = ((2.0, 50.0), 25.0);
+const STIFFNESS: ((f64, f64), f64) = ((2.0, 50.0), 25.0);
 /// Damping of the springs, N s/m (ours).
-pub const DAMPING: f64 = 0.003;
+const DAMPING: f64 = 0.003;
 /// Seconds of our own recording (ours).
-pub const DURATION: f64 = 1.2;
+const DURATION: f64 = 1.2;
 /// How far our own grippers move, m: towards the free edge, and up (ours).
-pub const LIFT: [f64; 2] = [0.08, 0.15];
+const LIFT: [f64; 2] = [0.08, 0.15];
 /// Standard deviation of the noise in our own recording, m (ours).
-pub const NOISE: f64 = 5e-4;
+const NOISE: f64 = 5e-4;
 /// Its seed.
-pub const NOISE_SEED: u64 = 68;
+const NOISE_SEED: u64 = 68;
 /// Longest recording, s: beyond it an episode takes seconds.
 pub const LONGEST: f64 = 30.0;
 
@@ -64,7 +64,7 @@ pub fn truth() -> Vec<f64> {
 }
 
 /// The task for a recording, or for our own.
-pub fn cloth_lift(file: Option<&Path>) -> Built {
+pub(crate) fn cloth_lift(file: Option<&Path>) -> Built {
     let track = match file {
         Some(path) => CornerTrack::read(path)?,
         None => recorded(NOISE)?,

@@ -78,7 +78,8 @@ impl CornerTrack {
     }
 
     /// The text of a file with this track.
-    pub fn to_csv(&self) -> String {
+    #[cfg(test)]
+    pub(crate) fn to_csv(&self) -> String {
         let mut text = String::from("time,x1,y1,z1,x2,y2,z2,x3,y3,z3,x4,y4,z4\n");
         for (time, corners) in self.times.iter().zip(&self.corners) {
             text += &time.to_string();

@@ -20,26 +20,26 @@ use pullback_core::input_map::{InputEntry, LinearMap, Variable};
 use pullback_optim::RolloutObjective;
 
 /// Segments of an episode (the paper).
-pub const SEGMENTS: usize = 5;
+const SEGMENTS: usize = 5;
 /// Seconds per segment (ours).
-pub const SEGMENT: f64 = 0.2;
+const SEGMENT: f64 = 0.2;
 /// Seconds per step (ours).
 pub const DT: f64 = 0.001;
 /// Height of the pan at the start, m (ours).
-pub const HEIGHT: f64 = 0.5;
+const HEIGHT: f64 = 0.5;
 /// Radius of the pancake, m (ours).
-pub const RADIUS: f64 = 0.12;
+const RADIUS: f64 = 0.12;
 /// Rings of the pancake and vertices per ring (ours).
-pub const MESH: (usize, usize) = (4, 12);
+const MESH: (usize, usize) = (4, 12);
 /// Mass of the pancake, kg (ours).
-pub const MASS: f64 = 0.04;
+const MASS: f64 = 0.04;
 /// Stiffness of the springs along edges, and of those across an edge against bending, N/m (ours).
-pub const STIFFNESS: [f64; 2] = [20.0, 10.0];
+const STIFFNESS: [f64; 2] = [20.0, 10.0];
 /// Damping of the springs, N s/m (ours).
-pub const DAMPING: f64 = 0.02;
+const DAMPING: f64 = 0.02;
 /// Largest |x| and |height − [`HEIGHT`]| of the pan, m, and |tilt|, rad (ours).
-pub const REACH: [f64; 3] = [0.4, 0.4, 1.2];
-/// Where an optimisation starts: x, height above [`HEIGHT`], tilt at the end of each segment (ours): down,
+const REACH: [f64; 3] = [0.4, 0.4, 1.2];
+/// Where an optimisation starts: x, height above `HEIGHT`, tilt at the end of each segment (ours): down,
 /// then up with the nose.
 pub const START: [[f64; 3]; SEGMENTS] =
     [[0.0, -0.15, -0.3], [0.0, 0.2, 0.5], [-0.05, 0.1, 0.2], [-0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]];

@@ -9,7 +9,7 @@ use pullback_math::{Flat, Real, Vec3};
 
 /// L = |x_N − target| of N neighbouring state entries, m.
 #[derive(Clone, Debug)]
-pub struct PointAt<const N: usize> {
+pub(crate) struct PointAt<const N: usize> {
     /// The entries.
     pub entries: Range<usize>,
     /// Where the point is to be, m.
@@ -46,7 +46,7 @@ impl<T: Real, const N: usize> Loss<T> for PointAt<N> {
 
 /// L = mean over particles of |x_N − target|, m. Positions are the first entries of the state.
 #[derive(Clone, Debug)]
-pub struct ParticlesAt {
+pub(crate) struct ParticlesAt {
     /// Particle and where it is to be, m.
     pub targets: Vec<(usize, Vec3<f64>)>,
 }
@@ -74,7 +74,7 @@ impl<T: Real> Loss<T> for ParticlesAt {
 
 /// L = |mean of all particles − target| at the end, m. Positions are the first entries of the state.
 #[derive(Clone, Copy, Debug)]
-pub struct MeanAt {
+pub(crate) struct MeanAt {
     /// Number of particles.
     pub particles: usize,
     /// Where their mean is to be, m.
@@ -106,7 +106,7 @@ impl<T: Real> Loss<T> for MeanAt {
 /// L = mean over moments and followed particles of |x − recorded x|, m. Positions are the first entries of
 /// the state.
 #[derive(Clone, Debug)]
-pub struct FollowTracks {
+pub(crate) struct FollowTracks {
     /// The particles that were tracked.
     pub particles: Vec<usize>,
     /// Where each was, m, at every `stride` steps from the start.

@@ -27,20 +27,20 @@
 //! discrete steps taken; where a step is itself discontinuous (a touch one step earlier), so is the loss, as
 //! the paper reports.
 
-pub mod board;
-pub mod bounce;
-pub mod cartpole;
+mod board;
+mod bounce;
+mod cartpole;
 #[cfg(test)]
 mod check;
-pub mod cloth_lift;
-pub mod corner_track;
+mod cloth_lift;
+mod corner_track;
 pub mod flip;
 pub mod losses;
-pub mod pinball;
+mod pinball;
 pub mod sheet;
 pub mod surfaces;
 pub mod swing;
-pub mod tangential;
+mod tangential;
 
 use pullback_core::registry::Entry;
 use pullback_core::sources::BO_LEAP;

@@ -17,24 +17,24 @@ use pullback_optim::RolloutObjective;
 /// Seconds of an episode (ours).
 pub const HORIZON: f64 = 3.0;
 /// Where the ball starts, m from the middle of the board and from its floor (ours).
-pub const FROM: [f64; 2] = [-0.9, 9.5];
+const FROM: [f64; 2] = [-0.9, 9.5];
 /// Where it is to be: on the floor near the right wall, m (ours).
-pub const TARGET: [f64; 2] = [3.0, BALL];
+const TARGET: [f64; 2] = [3.0, BALL];
 /// Half the length of a bar in parts of the distance between bars (ours).
-pub const HALF_LENGTH: f64 = 0.35;
+const HALF_LENGTH: f64 = 0.35;
 /// Angle of the two bars at the start of an optimisation, rad (ours): falling to the right.
 pub const START: f64 = -0.3;
 /// Angle of the sixteen, rad (ours), from row to row to the right and to the left, so that the ball meets
 /// every row.
-pub const ZIGZAG: f64 = -0.56;
+const ZIGZAG: f64 = -0.56;
 
 /// Two bars side by side.
-pub fn pinball_2() -> Built {
+pub(crate) fn pinball_2() -> Built {
     Ok(Box::new(task(1, 2)?))
 }
 
 /// Four rows of four bars.
-pub fn pinball_16() -> Built {
+pub(crate) fn pinball_16() -> Built {
     Ok(Box::new(task(4, 4)?))
 }
 

@@ -55,7 +55,7 @@ impl Surface for Floor {
 }
 
 /// Radius of the pan, m (the paper).
-pub const PAN: f64 = 0.2;
+const PAN: f64 = 0.2;
 /// Where the pan's bottom begins to rise, m from its middle.
 pub const FLAT: f64 = 0.15;
 /// Height of the rim, m.
@@ -70,7 +70,7 @@ pub const THICKNESS: f64 = 0.03;
 /// positive tilt lifts +x.
 #[differentiable]
 #[inline(always)]
-pub fn in_pan<T: Real>(x: Vec3<T>, v: Vec3<T>, pose: Vec3<T>, rate: Vec3<T>) -> Vec3<T> {
+fn in_pan<T: Real>(x: Vec3<T>, v: Vec3<T>, pose: Vec3<T>, rate: Vec3<T>) -> Vec3<T> {
     let (sin, cos) = pose.z.sin_cos();
     let (dx, dz) = (x.x - pose.x, x.z - pose.y);
     let (along, above) = (dx * cos + dz * sin, dz * cos - dx * sin);
@@ -103,7 +103,7 @@ pub struct PanControl<T> {
 
 /// A pan above a floor without friction.
 #[derive(Clone, Copy, Debug)]
-pub struct Pan;
+pub(crate) struct Pan;
 
 impl Pan {
     fn below<T: Real>(x: Vec3<T>) -> bool {

@@ -8,7 +8,7 @@
 //! Variables: the three components of that velocity, or the stiffness of 4 × 4 patches. Losses, distances at
 //! the end of the episode: `single` of the centre, `corner` of the four corners on average, `mesh` of all
 //! vertices on average. The goal is the end of a motion with other values of the variables
-//! ([`GOAL_VELOCITY`], [`goal_stiffness`]), so a loss of zero exists.
+//! (`GOAL_VELOCITY`, `goal_stiffness`), so a loss of zero exists.
 
 use pullback_core::rollout::Loss;
 use pullback_core::{ConfigError, Described, Rollout, Schedule};
@@ -25,27 +25,27 @@ use pullback_core::input_map::{InputEntry, LinearMap, Variable};
 use pullback_optim::RolloutObjective;
 
 /// Edge of the cloth, m (the paper).
-pub const EDGE: f64 = 0.2;
+const EDGE: f64 = 0.2;
 /// Cells along an edge (ours).
-pub const CELLS: usize = 8;
+const CELLS: usize = 8;
 /// Patches along an edge (the paper).
-pub const PATCHES: usize = 4;
+const PATCHES: usize = 4;
 /// Mass of the cloth, kg (ours).
-pub const MASS: f64 = 0.02;
+const MASS: f64 = 0.02;
 /// Stiffness of a spring where it is not a variable, N/m (ours).
-pub const STIFFNESS: f64 = 30.0;
+const STIFFNESS: f64 = 30.0;
 /// Bounds of the stiffness, N/m (ours).
-pub const STIFFNESSES: (f64, f64) = (5.0, 100.0);
+const STIFFNESSES: (f64, f64) = (5.0, 100.0);
 /// Damping of a spring, N s/m (ours).
-pub const DAMPING: f64 = 0.005;
+const DAMPING: f64 = 0.005;
 /// Height of the cloth at the start, m (ours).
-pub const HEIGHT: f64 = 0.25;
+const HEIGHT: f64 = 0.25;
 /// Bounds of every component of the velocity, m/s (ours).
-pub const VELOCITIES: (f64, f64) = (-2.0, 2.0);
+const VELOCITIES: (f64, f64) = (-2.0, 2.0);
 /// Velocity where it is not a variable, m/s (ours).
-pub const VELOCITY: [f64; 3] = [0.6, 0.0, -0.6];
+const VELOCITY: [f64; 3] = [0.6, 0.0, -0.6];
 /// Velocity that leads to the goal of the tasks with three variables, m/s (ours).
-pub const GOAL_VELOCITY: [f64; 3] = [0.8, 0.3, -0.5];
+const GOAL_VELOCITY: [f64; 3] = [0.8, 0.3, -0.5];
 /// Seconds of an episode (ours).
 pub const HORIZON: f64 = 0.5;
 /// Seconds per step (ours).
@@ -53,7 +53,7 @@ pub const DT: f64 = 1.0 / 2000.0;
 
 /// Stiffness that leads to the goal of the tasks with 16 variables, N/m (ours): soft in the middle, stiff at
 /// the rim.
-pub fn goal_stiffness(patch: usize) -> f64 {
+fn goal_stiffness(patch: usize) -> f64 {
     let middle = |k: usize| (1..PATCHES - 1).contains(&k);
     if middle(patch % PATCHES) && middle(patch / PATCHES) { 15.0 } else { 60.0 }
 }

@@ -18,7 +18,7 @@ use pullback_math::{Flat, Real, Rescale, Vec3};
 use pullback_physics::world::{World, WorldWorkspace};
 
 /// What particles slide on.
-pub trait Surface: Sized + Send + Sync {
+pub(crate) trait Surface: Sized + Send + Sync {
     /// Its controls, such as where it is.
     type Control: Rescale;
     /// Its parameters, such as friction.
@@ -67,7 +67,7 @@ pub struct SlideBars<S: Surface, T: Real> {
 /// A world of particles and a surface. State: positions, then velocities; controls: those of the surface,
 /// then the velocities of the led particles; parameters: those of the world, then of the surface.
 #[derive(Clone, Debug)]
-pub struct Tangential<C: Surface> {
+pub(crate) struct Tangential<C: Surface> {
     world: World,
     surface: C,
     dt: f64,
@@ -100,10 +100,6 @@ impl<C: Surface> Tangential<C> {
         Ok(Tangential { world, surface, dt, led, layout, particles, world_params, surface_params })
     }
 
-    /// Seconds per step.
-    pub fn dt(&self) -> f64 {
-        self.dt
-    }
     /// Number of particles.
     pub fn particles(&self) -> usize {
         self.particles

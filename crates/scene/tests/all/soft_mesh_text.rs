@@ -1,15 +1,14 @@
-//! Soft meshes as text, to look at them elsewhere and to read them back.
+//! Soft meshes as text, to read them back.
 //!
 //! Numbers are written with as many digits as it takes to read the same number again.
 
 use std::fmt::Write;
 
 use pullback_math::Vec3;
+use pullback_scene::mesh::SoftMesh;
 use pullback_soft::mesh::TriangleMesh;
 
-use super::SoftMesh;
-
-/// The mesh in Gmsh's format 4.1 as text; [`super::parse_gmsh`] reads the same mesh back.
+/// The mesh in Gmsh's format 4.1 as text; `parse_gmsh` reads the same mesh back.
 ///
 /// Vertices and elements keep their order and are numbered from 1, all in one entity.
 pub fn write_gmsh(mesh: &SoftMesh) -> String {
