@@ -1,7 +1,7 @@
 """Golden meshes by Gmsh, in each of the formats that are read, with their counts and measures.
 
 `solid` is a block with a cylindrical notch, in two physical groups; `sheet` is a disk with a hole, tilted. The geometry has
-a centre point that belongs to no element, and one file carries parametric coordinates.
+a center point that belongs to no element, and one file carries parametric coordinates.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Golden file of mesh volume, centre, principal moments and frames, by MuJoCo.
+"""Golden file of mesh volume, center, principal moments and frames, by MuJoCo.
 
 Meshes: a tetrahedron, an L-shaped prism (not convex), a torus (not star-shaped) and a prism of 2 cm. Each is turned and
 moved so that nothing is symmetric by accident. Coordinates are rounded to f32, as MuJoCo stores them. `placed` is a whole

@@ -1,7 +1,7 @@
 """Golden files of our URDF models, by Pinocchio.
 
-For each model: mass, centre and inertia of what each joint moves (Pinocchio fuses links on fixed joints) and of what is
-fixed, and, at a few configurations, the placements of all links, the centre of mass of the moving parts and the
+For each model: mass, center and inertia of what each joint moves (Pinocchio fuses links on fixed joints) and of what is
+fixed, and, at a few configurations, the placements of all links, the center of mass of the moving parts and the
 joint-space mass matrix. Collision shapes are left out: its reader knows no capsules.
 
 Conventions: coordinates are stored per joint, a free joint as position and quaternion wxyz, a continuous joint as its

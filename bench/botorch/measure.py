@@ -1,4 +1,4 @@
-"""Seconds of BoTorch's Bayesian optimisation at given points, on one thread at f64 (see run.py).
+"""Seconds of BoTorch's Bayesian optimization at given points, on one thread at f64 (see run.py).
 
 The model is ours: Matern 5/2 with a length scale per variable, a signal variance, a noise and a constant mean; priors of BoTorch's
 defaults on length scales and noise, ours on the signal. A trial is a fit from BoTorch's own start by fit_gpytorch_mll
@@ -41,7 +41,7 @@ def build(x: torch.Tensor, y: torch.Tensor) -> SingleTaskGP:
         lengthscale_prior=prior,
         lengthscale_constraint=GreaterThan(2.5e-2, transform=None, initial_value=prior.mode),
     )
-    # The values are standardised already.
+    # The values are standardized already.
     covariance = ScaleKernel(scales, outputscale_prior=LogNormalPrior(loc=1.0, scale=1.0))
     covariance.outputscale = 1.0
     return SingleTaskGP(x, y, covar_module=covariance, outcome_transform=None)
@@ -98,7 +98,7 @@ def measure(case: dict) -> dict:
 
     def propose() -> None:
         torch.manual_seed(0)
-        # BoTorch maximises; the values handed over are already negated losses.
+        # BoTorch maximizes; the values handed over are already negated losses.
         acquisition = LogExpectedImprovement(model, best_f=y.max())
         _, kept["value"] = optimize_acqf(acquisition, bounds=bounds, q=1, num_restarts=10, raw_samples=512)
 

@@ -2,7 +2,7 @@
 
 usage: python measure.py MODEL.xml ENVIRONMENTS STEPS SETTLE DROP
 
-Environments start from keyframe 0, lifted by DROP metres, with joints and controls drawn at random as in the program's own
+Environments start from keyframe 0, lifted by DROP meters, with joints and controls drawn at random as in the program's own
 benchmark, and settle for SETTLE steps before anything is measured.
 """
 

@@ -4,7 +4,7 @@ usage: python3 run.py CASES.json BUILD_FOLDER cmaes|botorch
 
 Makes a virtual environment with the peer in BUILD_FOLDER/PEER/venv, or takes that of `pullback bench bo` for BoTorch (some 5 GB),
 and runs with_PEER.py in it. What a peer finds depends on cases, seeds and versions alone, so it is kept in BUILD_FOLDER/PEER and
-read back for the same cases. Prints one JSON object: the version, and by name of the case the lowest value of each seed, and the value at the centre
+read back for the same cases. Prints one JSON object: the version, and by name of the case the lowest value of each seed, and the value at the center
 of the box, by which the functions of both sides are seen to be the same.
 """
 

@@ -1,4 +1,4 @@
-"""The lowest values that BoTorch's Bayesian optimisation finds on exported cases, on one thread at f64 (see run.py).
+"""The lowest values that BoTorch's Bayesian optimization finds on exported cases, on one thread at f64 (see run.py).
 
 Its defaults: SingleTaskGP, fit_gpytorch_mll, LogExpectedImprovement from 512 raw samples and 10 restarts, after scrambled Sobol
 points as many as said in the case.
@@ -31,7 +31,7 @@ def search(case: dict, seed: int) -> float:
     bounds = torch.tensor([[-1.0] * dim, [1.0] * dim])
     sobol = torch.quasirandom.SobolEngine(dim, scramble=True, seed=seed).draw(case["initial"])
     x = 2.0 * sobol.double() - 1.0
-    # BoTorch maximises.
+    # BoTorch maximizes.
     y = torch.tensor([[-function(z)] for z in x.numpy()])
     while function.calls < case["budget"]:
         scaled = {"input_transform": Normalize(dim, bounds=bounds), "outcome_transform": Standardize(m=1)}
@@ -49,7 +49,7 @@ def main() -> None:
     found = {}
     for case in cases:
         ends = [search(case, seed) for seed in range(case["seeds"])]
-        found[case["name"]] = {"ends": ends, "at_centre": Function(case)(np.zeros(len(case["shift"])))}
+        found[case["name"]] = {"ends": ends, "at_center": Function(case)(np.zeros(len(case["shift"])))}
         sys.stderr.write(f"{case['name']}: {ends}\n")
     print(json.dumps({"version": f"BoTorch {botorch.__version__}", "cases": found}))
 

@@ -41,7 +41,7 @@ def main() -> None:
     found = {}
     for case in cases:
         ends = [search(case, seed) for seed in range(case["seeds"])]
-        found[case["name"]] = {"ends": ends, "at_centre": Function(case)(np.zeros(len(case["shift"])))}
+        found[case["name"]] = {"ends": ends, "at_center": Function(case)(np.zeros(len(case["shift"])))}
     print(json.dumps({"version": f"cmaes {cmaes.__version__}", "cases": found}))
 
 

@@ -16,16 +16,16 @@ import taichi as ti
 # Repetitions of each measurement; more while they are short, until this many seconds have passed.
 REPETITIONS, SECONDS = 3, 3.0
 
-cloud = json.loads(pathlib.Path(sys.argv[1]).read_text())[int(sys.argv[2])]
+case = json.loads(pathlib.Path(sys.argv[1]).read_text())[int(sys.argv[2])]
 positions, velocities, deformations = (
-    np.array(cloud[name], np.float32) for name in ("positions", "velocities", "deformations")
+    np.array(case[name], np.float32) for name in ("positions", "velocities", "deformations")
 )
-N, GRID, STEPS, DT = len(positions), cloud["nodes"], cloud["substeps"], cloud["dt"]
-DX, PER_DX, MARGIN, FLOOR = 1.0 / GRID, float(GRID), cloud["margin"], 0.05
-VOLUME, MASS, PULL = cloud["volume"], cloud["volume"] * cloud["density"], cloud["gravity"] * DT
-MU = cloud["young"] / (2 * (1 + cloud["poisson"]))
-LAMBDA = cloud["young"] * cloud["poisson"] / ((1 + cloud["poisson"]) * (1 - 2 * cloud["poisson"]))
-RADIUS, TARGET = cloud["yield"] / (2 * MU), cloud["target"]
+N, GRID, STEPS, DT = len(positions), case["nodes"], case["substeps"], case["dt"]
+DX, PER_DX, MARGIN, FLOOR = 1.0 / GRID, float(GRID), case["margin"], 0.05
+VOLUME, MASS, PULL = case["volume"], case["volume"] * case["density"], case["gravity"] * DT
+MU = case["young"] / (2 * (1 + case["poisson"]))
+LAMBDA = case["young"] * case["poisson"] / ((1 + case["poisson"]) * (1 - 2 * case["poisson"]))
+RADIUS, TARGET = case["yield"] / (2 * MU), case["target"]
 
 ti.init(
     arch=ti.cpu, default_fp=ti.f32, cpu_max_num_threads=int(sys.argv[3]), log_level=ti.ERROR, fast_math=True, flatten_if=True

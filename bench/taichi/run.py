@@ -1,9 +1,9 @@
-"""Times Taichi's CPU backend on the clouds exported by `pullback bench mpm`.
+"""Times Taichi's CPU backend on the cases exported by `pullback bench mpm`.
 
-usage: python3 run.py CLOUDS.json BUILD_FOLDER THREADS
+usage: python3 run.py CASES.json BUILD_FOLDER THREADS
 
-Makes a virtual environment with the `taichi` wheel in BUILD_FOLDER and runs measure.py in it, once per cloud: Taichi
-compiles for fixed sizes. Prints one JSON object: the version, and by name of the cloud the best seconds per substep with the loss
+Makes a virtual environment with the `taichi` wheel in BUILD_FOLDER and runs measure.py in it, once per case: Taichi
+compiles for fixed sizes. Prints one JSON object: the version, and by name of the case the best seconds per substep with the loss
 and its gradient in the initial velocities.
 """
 
@@ -19,11 +19,11 @@ PACKAGES = [f"taichi=={VERSION}", "numpy<2.3"]
 
 
 def main() -> None:
-    clouds, build, threads = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
+    cases, build, threads = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
     measure, python = pathlib.Path(__file__).with_name("measure.py"), prepare(build, VERSION, PACKAGES)
-    names = [cloud["name"] for cloud in json.loads(clouds.read_text())]
-    said = {name: json.loads(last_line([python, measure, clouds, str(i), threads])) for i, name in enumerate(names)}
-    print(json.dumps({"version": f"Taichi {VERSION}", "clouds": said}))
+    names = [case["name"] for case in json.loads(cases.read_text())]
+    said = {name: json.loads(last_line([python, measure, cases, str(i), threads])) for i, name in enumerate(names)}
+    print(json.dumps({"version": f"Taichi {VERSION}", "cases": said}))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ FLOOR = wp.constant(0.05)
 
 @wp.struct
 class Law:
-    """Constants of a cloud."""
+    """Constants of a case."""
 
     count: int
     grid: int
@@ -165,20 +165,20 @@ def best(run) -> float:
     return least
 
 
-def measure(cloud: dict) -> dict:
-    law, steps, count = Law(), cloud["substeps"], len(cloud["positions"])
-    law.count, law.grid, law.margin, law.dt = count, cloud["nodes"], cloud["margin"], cloud["dt"]
-    law.dx, law.mass = 1.0 / cloud["nodes"], cloud["volume"] * cloud["density"]
-    law.push = law.dt * cloud["volume"] * 4.0 / law.dx**2
-    law.mu = cloud["young"] / (2 * (1 + cloud["poisson"]))
-    law.lame = cloud["young"] * cloud["poisson"] / ((1 + cloud["poisson"]) * (1 - 2 * cloud["poisson"]))
-    law.radius, law.pull, law.target = cloud["yield"] / (2 * law.mu), cloud["gravity"] * law.dt, wp.vec3(*cloud["target"])
+def measure(case: dict) -> dict:
+    law, steps, count = Law(), case["substeps"], len(case["positions"])
+    law.count, law.grid, law.margin, law.dt = count, case["nodes"], case["margin"], case["dt"]
+    law.dx, law.mass = 1.0 / case["nodes"], case["volume"] * case["density"]
+    law.push = law.dt * case["volume"] * 4.0 / law.dx**2
+    law.mu = case["young"] / (2 * (1 + case["poisson"]))
+    law.lame = case["young"] * case["poisson"] / ((1 + case["poisson"]) * (1 - 2 * case["poisson"]))
+    law.radius, law.pull, law.target = case["yield"] / (2 * law.mu), case["gravity"] * law.dt, wp.vec3(*case["target"])
 
     states = lambda kind: [wp.zeros(count, dtype=kind, requires_grad=True) for _ in range(steps + 1)]
     x, v, C, F = states(wp.vec3), states(wp.vec3), states(wp.mat33), states(wp.mat33)
-    x[0].assign(np.array(cloud["positions"], np.float32))
-    v[0].assign(np.array(cloud["velocities"], np.float32))
-    F[0].assign(np.array(cloud["deformations"], np.float32))
+    x[0].assign(np.array(case["positions"], np.float32))
+    v[0].assign(np.array(case["velocities"], np.float32))
+    F[0].assign(np.array(case["deformations"], np.float32))
     nodes, loss = (law.grid,) * 3, wp.zeros(1, dtype=float, requires_grad=True)
     mass = wp.zeros(nodes, dtype=float, requires_grad=True)
     momentum, velocity = (wp.zeros(nodes, dtype=wp.vec3, requires_grad=True) for _ in range(2))
@@ -227,13 +227,13 @@ def measure(cloud: dict) -> dict:
 
 
 def main() -> None:
-    clouds, kernels = pathlib.Path(sys.argv[1]), sys.argv[2]
+    cases, kernels = pathlib.Path(sys.argv[1]), sys.argv[2]
     wp.config.quiet = True
     wp.config.kernel_cache_dir = kernels
     wp.init()
     wp.set_device("cpu")
-    results = {cloud["name"]: measure(cloud) for cloud in json.loads(clouds.read_text())}
-    print(json.dumps({"version": f"Warp {wp.config.version}", "clouds": results}))
+    results = {case["name"]: measure(case) for case in json.loads(cases.read_text())}
+    print(json.dumps({"version": f"Warp {wp.config.version}", "cases": results}))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 //! 7).
 //!
 //! v̇ = ABA(q, v, τ) without forming the mass matrix: O(n) in the number of bodies, where composite bodies
-//! with a sparse factorisation cost O(n·depth). At the size of a robot the two are close;
+//! with a sparse factorization cost O(n·depth). At the size of a robot the two are close;
 //! [`Articulated`](super::Articulated) uses the latter, whose factors the pullback needs anyway, and this is
 //! the independent check and the choice for long chains.
 //!
@@ -44,7 +44,7 @@ impl<T: Real> ArticulatedBodies<T> {
     }
 }
 
-/// v̇ for generalised forces `tau`; `armature` is added to the diagonal, `sweep` lends its velocities.
+/// v̇ for generalized forces `tau`; `armature` is added to the diagonal, `sweep` lends its velocities.
 pub fn forward_dynamics<T: Real>(
     at: &SweepInputs<'_, T>,
     armature: &[T],

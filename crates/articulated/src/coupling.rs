@@ -251,7 +251,7 @@ impl Coupling {
         ws.matrix
     }
 
-    /// Gᵀ x, for a generalised force.
+    /// Gᵀ x, for a generalized force.
     pub fn reduce<T: Real>(&self, params: &[T], full: &[T]) -> Vec<T> {
         let mut reduced = vec![T::zero(); self.independent.len()];
         for k in &self.independent {

@@ -1,6 +1,6 @@
 //! Accelerations of a robot, v̇ = M(q)⁻¹ (τ(q, v, u) − bias(q, v)), and their pullback.
 //!
-//! The pullback needs neither Jacobians nor a tape. With λ = M⁻¹ v̇_bar, by the factorisation at hand: τ̄ =
+//! The pullback needs neither Jacobians nor a tape. With λ = M⁻¹ v̇_bar, by the factorization at hand: τ̄ =
 //! λ, and (q̄, v̄, θ̄, f̄) come from the pullback of inverse dynamics with cotangent −λ.
 
 use pullback_core::{Bars, Point, Workspace};
@@ -106,8 +106,8 @@ impl Articulated {
         }
     }
 
-    /// A generalised force on the velocities of the state, from one on those of all joints.
-    pub fn generalised_force<T: Real>(&self, params: &[T], full: &[T]) -> Vec<T> {
+    /// A generalized force on the velocities of the state, from one on those of all joints.
+    pub fn generalized_force<T: Real>(&self, params: &[T], full: &[T]) -> Vec<T> {
         match &self.coupling {
             None => full.to_vec(),
             Some(coupling) => coupling.reduce(params, full),
@@ -219,7 +219,7 @@ impl Articulated {
         ws.contacts.find(&geoms, &self.pairs);
     }
 
-    /// λ, the cotangent of the smooth generalised force, from that of the acceleration: M⁻¹ v̇_bar, unless
+    /// λ, the cotangent of the smooth generalized force, from that of the acceleration: M⁻¹ v̇_bar, unless
     /// the contact model constrains the motion. *Adds* to the cotangents of parameters and contacts what the
     /// constraints give.
     pub(super) fn multipliers<T: Real>(

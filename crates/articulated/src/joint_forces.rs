@@ -1,4 +1,4 @@
-//! Generalised forces that joints and actuators make, and their pullback.
+//! Generalized forces that joints and actuators make, and their pullback.
 //!
 //! - Damping: −c v on every velocity.
 //! - Springs: −k (q − q_rest); for ball and free joints, −k times the rotation vector from rest and the

@@ -2,7 +2,7 @@
 //! each joint.
 //!
 //! They are left out of the layout unless asked for ([`super::Articulated::with_kinematic_params`]).
-//! Orientations and axes are normalised where they are used.
+//! Orientations and axes are normalized where they are used.
 //!
 //! *Pullback.* The sweeps leave the cotangent of every joint axis S_k, and the wrench W_b that everything on
 //! and beyond body b exerts on a small motion of it. A parameter moves axes directly, and everything beyond
@@ -22,14 +22,14 @@ use super::tree::{Group, GroupKind, Tree};
 pub struct BodyPose<T> {
     /// Position, m.
     pub position: Vec3<T>,
-    /// Orientation, normalised where it is used.
+    /// Orientation, normalized where it is used.
     pub orientation: Quat<T>,
 }
 
 /// Direction of a hinge or slide.
 #[derive(Clone, Copy, Debug, PartialEq, Cotangent)]
 pub struct JointAxis<T> {
-    /// Axis in the body frame, normalised where it is used.
+    /// Axis in the body frame, normalized where it is used.
     pub axis: Vec3<T>,
     /// Coordinate at which the body stands in its pose.
     pub reference: T,
@@ -94,7 +94,7 @@ pub fn add_slices(model: &Model, builder: &mut LayoutBuilder) -> KinematicIndex 
     index
 }
 
-/// Pose of body `b` in its parent: position, and orientation as given, not normalised.
+/// Pose of body `b` in its parent: position, and orientation as given, not normalized.
 #[inline(always)]
 pub(super) fn body_pose<T: Real>(
     body: &Body,
@@ -268,7 +268,7 @@ impl<T: Real> KinematicInputs<'_, T> {
     }
 }
 
-/// The cotangent of a quaternion, normalised where it is used, from that of small turns on its left.
+/// The cotangent of a quaternion, normalized where it is used, from that of small turns on its left.
 fn turn_to_quat<T: Real>(turn_bar: Vec3<T>, q: Quat<T>) -> Quat<T> {
     // δq = ½ δφ ⊗ q for units
     let turned = Quat::from_parts(T::zero(), turn_bar) * q.normalize();

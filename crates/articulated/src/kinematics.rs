@@ -118,8 +118,8 @@ impl<T: Real> Kinematics<T> {
         }
     }
 
-    /// Total mass and its centre, world frame.
-    pub fn centre_of_mass(&self) -> (T, Vec3<T>) {
+    /// Total mass and its center, world frame.
+    pub fn center_of_mass(&self) -> (T, Vec3<T>) {
         let (mass, moment) = self.first_moment();
         (mass, moment * mass.recip())
     }

@@ -1,8 +1,8 @@
-//! Articulated rigid bodies: kinematic trees in generalised coordinates (gradSim; Rewarped; Qiao et al., ICML
+//! Articulated rigid bodies: kinematic trees in generalized coordinates (gradSim; Rewarped; Qiao et al., ICML
 //! 2021).
 //!
 //! [`Model`] says what a robot is; [`Articulated`] makes it move. One step reads: [`kinematics`] (where
-//! everything is), [`rnea`] (bias force), [`mass_matrix`] (composite bodies, factorised along the tree),
+//! everything is), [`rnea`] (bias force), [`mass_matrix`] (composite bodies, factorized along the tree),
 //! `joint_forces` (springs, damping, limits, actuators), solve. The pullback is one solve and one reverse
 //! RNEA.
 

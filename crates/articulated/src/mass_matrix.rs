@@ -1,7 +1,7 @@
-//! The joint-space mass matrix by composite rigid bodies, and its factorisation along the tree.
+//! The joint-space mass matrix by composite rigid bodies, and its factorization along the tree.
 //!
 //! M_kj = S_j · (I^c S_k) where I^c is the inertia of everything that k carries; entries exist only between a
-//! degree of freedom and those it hangs from. The factorisation M = Lᵀ D L (Featherstone, Rigid Body Dynamics
+//! degree of freedom and those it hangs from. The factorization M = Lᵀ D L (Featherstone, Rigid Body Dynamics
 //! Algorithms, 6.3) creates no others. Rows are packed: k itself, then its ancestors, nearest first.
 
 use pullback_core::Workspace;

@@ -33,9 +33,9 @@ pub struct Body {
     pub orientation: Quat<f64>,
     /// Mass, kg.
     pub mass: f64,
-    /// Centre of mass in the body frame, m.
+    /// Center of mass in the body frame, m.
     pub com: Vec3<f64>,
-    /// Inertia about the centre of mass, axes of the body frame, kg m².
+    /// Inertia about the center of mass, axes of the body frame, kg m².
     pub inertia: SymMat3<f64>,
 }
 

@@ -20,9 +20,9 @@ use super::model::{ActuatorTarget, Body, ContactDamping, ContactMaterials, Geom,
 pub struct BodyParams<T> {
     /// Mass, kg.
     pub mass: T,
-    /// Centre of mass in the body frame, m.
+    /// Center of mass in the body frame, m.
     pub com: Vec3<T>,
-    /// Inertia about the centre of mass in the body frame, kg m².
+    /// Inertia about the center of mass in the body frame, kg m².
     pub inertia: SymMat3<T>,
 }
 
@@ -86,7 +86,7 @@ pub struct GeomParams<T> {
     pub size: Vec3<T>,
     /// Position in the body frame, m.
     pub position: Vec3<T>,
-    /// Orientation in the body frame, normalised where it is used.
+    /// Orientation in the body frame, normalized where it is used.
     pub orientation: Quat<T>,
     /// Sliding friction.
     pub friction: T,

@@ -175,7 +175,7 @@ fn features_of_lane(
     let facing = axis(k, -sign(seen[k]));
     let spans = [axis((k + 1) % 3, 1.0), axis((k + 2) % 3, 1.0)];
     let sides = [axis((i + 1) % 3, 1.0), axis((i + 2) % 3, 1.0)];
-    let centre = between + incident.direction(facing * half_i[k]);
+    let center = between + incident.direction(facing * half_i[k]);
     let span = |m: usize| incident.direction(spans[m] * half_i[(k + 1 + m) % 3]);
     let (e1, e2) = (span(0), span(1));
     // The incident face as a square in (α, β), counter-clockwise, clipped by the four sides.
@@ -189,9 +189,9 @@ fn features_of_lane(
     for j in 0..2 {
         let y = reference.direction(sides[j]);
         for side in [1.0, -1.0] {
-            // side (y·centre + α y·e₁ + β y·e₂) ≤ half size
+            // side (y·center + α y·e₁ + β y·e₂) ≤ half size
             let (a, b) = (side * y.dot(e1), side * y.dot(e2));
-            let c = half_r[(i + 1 + j) % 3] - side * y.dot(centre);
+            let c = half_r[(i + 1 + j) % 3] - side * y.dot(center);
             if count > 0 {
                 count = clip(&mut polygon, count, Line { a, b, c, side: Some((j, side)) });
             }
@@ -280,8 +280,8 @@ fn scaled<T: Real>(#[constant] unit: Vec3<T>, size: Vec3<T>) -> Vec3<T> {
 #[derive(Clone, Copy, pullback_math::Cotangent)]
 struct Faces<T> {
     normal: Vec3<T>,
-    /// From the reference box to the centre of the incident face.
-    centre: Vec3<T>,
+    /// From the reference box to the center of the incident face.
+    center: Vec3<T>,
     spans: [Vec3<T>; 2],
     sides: [Vec3<T>; 2],
     halves: [T; 2],
@@ -304,7 +304,7 @@ fn faces<T: Real>(
     let top = scaled(f.normal, half_r);
     Faces {
         normal,
-        centre: incident.point(scaled(f.facing, half_i)) - reference.translation,
+        center: incident.point(scaled(f.facing, half_i)) - reference.translation,
         spans: [
             incident.direction(scaled(f.spans[0], half_i)),
             incident.direction(scaled(f.spans[1], half_i)),
@@ -319,7 +319,7 @@ fn faces<T: Real>(
 /// One corner of the clipped face.
 #[differentiable]
 fn face_contact<T: Real>(faces: Faces<T>, #[constant] c: Corner<T>, #[constant] reference: T) -> Contact<T> {
-    let x = faces.centre + faces.spans[0] * c.at[0] + faces.spans[1] * c.at[1];
+    let x = faces.center + faces.spans[0] * c.at[0] + faces.spans[1] * c.at[1];
     // How far the corner has moved off the sides that hold it.
     let r0 = faces.sides[0].dot(x) - faces.halves[0] * c.side[0];
     let r1 = faces.sides[1].dot(x) - faces.halves[1] * c.side[1];

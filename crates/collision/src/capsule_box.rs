@@ -14,7 +14,7 @@
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
-use super::contact::{Contact, INACTIVE, from_centre, from_centre_vjp};
+use super::contact::{Contact, INACTIVE, from_center, from_center_vjp};
 use super::lanes::{lane_of, pack};
 use super::sphere_solid::{box_gap, box_gap_vjp};
 
@@ -182,7 +182,7 @@ fn ball_at<T: Real>(
 ) -> Contact<T> {
     let c = capsule.translation + capsule.rotation.c2 * s;
     let (n, gap) = box_gap(solid.inverse_point(c), half);
-    from_centre(c, radius, solid.direction(n), gap)
+    from_center(c, radius, solid.direction(n), gap)
 }
 
 /// Capsule against box, at given features.

@@ -80,7 +80,7 @@ pub(super) fn clamp<T: Real>(x: T, h: T) -> T {
 /// Contact of a ball of radius r around c with something whose surface is `gap` away from c along n.
 #[differentiable]
 #[inline]
-pub(super) fn from_centre<T: Real>(c: Vec3<T>, radius: T, n: Vec3<T>, gap: T) -> Contact<T> {
+pub(super) fn from_center<T: Real>(c: Vec3<T>, radius: T, n: Vec3<T>, gap: T) -> Contact<T> {
     let distance = gap - radius;
     Contact { position: c + n * (radius + distance * T::lit(0.5)), normal: n, distance }
 }

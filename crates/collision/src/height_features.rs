@@ -200,17 +200,17 @@ fn pokes(
         if top < around.min.z || around.max.z < -terrain.grid.base || !terrain.is_convex_edge(t) {
             return;
         }
-        // Around its own centre, so that tolerances are those of the cell, not of the terrain.
-        let centre = prism.iter().fold(Vec3::zero(), |sum, v| sum + *v) * (1.0 / 6.0);
-        let vertices = prism.map(|v| v - centre);
+        // Around its own center, so that tolerances are those of the cell, not of the terrain.
+        let center = prism.iter().fold(Vec3::zero(), |sum, v| sum + *v) * (1.0 / 6.0);
+        let vertices = prism.map(|v| v - center);
         let a = Core {
             collider: Collider::mesh(&vertices, &HULL),
-            pose: Transform::new(field.rotation, field.point(centre)),
+            pose: Transform::new(field.rotation, field.point(center)),
         };
         let b = Core { collider: *shape, pose };
         let mut f = features_of_lane(&a, &b);
         let c = convex_at(Kind::Mesh, Vec3::zero(), a.pose, shape.kind, shape.size, pose, f);
-        let p = f.unit_a + centre;
+        let p = f.unit_a + center;
         if f.in_a.norm_squared() > 0.0 || !terrain.pokes(p, field.inverse_direction(c.normal)) {
             return;
         }

@@ -1,6 +1,6 @@
 //! Terrain over a grid against every solid shape.
 //!
-//! MuJoCo makes each half cell a prism and collides it as a convex solid (`mjc_ConvexHField`). Neighbours
+//! MuJoCo makes each half cell a prism and collides it as a convex solid (`mjc_ConvexHField`). Neighbors
 //! then report the same touch several times, which a penalty force adds up, and prisms deep in a shape push
 //! it sideways. Here contacts are split by what touches instead:
 //!

@@ -18,7 +18,7 @@
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
-use super::contact::{Contact, between, between_vjp, from_centre, from_centre_vjp};
+use super::contact::{Contact, between, between_vjp, from_center, from_center_vjp};
 
 /// Hull vertices that may touch a plane at once.
 pub(crate) const MESH_SLOTS: usize = 8;
@@ -30,7 +30,7 @@ const UPRIGHT: f64 = 1e-12;
 #[differentiable]
 fn plane_ball<T: Real>(plane: Transform<T>, c: Vec3<T>, radius: T) -> Contact<T> {
     let n = plane.rotation.c2;
-    let down = from_centre(c, radius, -n, n.dot(c - plane.translation));
+    let down = from_center(c, radius, -n, n.dot(c - plane.translation));
     Contact { position: down.position, normal: n, distance: down.distance }
 }
 

@@ -8,12 +8,12 @@
 //! when the axes cross, or when the overlap is a point. Inside the band the smallest distance is
 //! overestimated by at most about 10⁻⁴ L² / (8 gap) for a length L.
 //!
-//! Coincident centres or crossing axes have no direction; the normal is then world z, with zero derivative.
+//! Coincident centers or crossing axes have no direction; the normal is then world z, with zero derivative.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
 use super::contact::{
-    Contact, INACTIVE, clamp, clamp_vjp, from_centre, from_centre_vjp, length, length_vjp, unit_or,
+    Contact, INACTIVE, clamp, clamp_vjp, from_center, from_center_vjp, length, length_vjp, unit_or,
     unit_or_vjp,
 };
 
@@ -25,7 +25,7 @@ const PARALLEL: f64 = 1e-4;
 pub(super) fn balls<T: Real>(a: Vec3<T>, radius_a: T, b: Vec3<T>, radius_b: T) -> Contact<T> {
     let d = b - a;
     let n = unit_or(d, Vec3::new(T::zero(), T::zero(), T::one()));
-    from_centre(a, radius_a, n, length(d) - radius_b)
+    from_center(a, radius_a, n, length(d) - radius_b)
 }
 
 /// Sphere against sphere.

@@ -1,6 +1,6 @@
 //! A sphere against a box and against a cylinder: signed distance of a point, exact inside and outside.
 //!
-//! In the frame of the solid the centre is clamped to it. Outside, the way to the clamped point is the
+//! In the frame of the solid the center is clamped to it. Outside, the way to the clamped point is the
 //! normal; inside, the nearest face is. On the medial surface of the solid, where two faces are equally near,
 //! the first of x, y, z (or the side before the caps) is taken: the distance has a kink there, the normal
 //! jumps, both stay finite.
@@ -8,7 +8,7 @@
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
 use super::contact::{
-    Contact, clamp, clamp_vjp, from_centre, from_centre_vjp, length, length_vjp, unit_or, unit_or_vjp,
+    Contact, clamp, clamp_vjp, from_center, from_center_vjp, length, length_vjp, unit_or, unit_or_vjp,
 };
 
 /// From the point c to a box, in its frame: unit direction to the nearest point of the surface (outside) or
@@ -55,7 +55,7 @@ pub fn sphere_box<T: Real>(
     half: Vec3<T>,
 ) -> Contact<T> {
     let (n, gap) = box_gap(solid.inverse_point(sphere.translation), half);
-    from_centre(sphere.translation, radius, solid.direction(n), gap)
+    from_center(sphere.translation, radius, solid.direction(n), gap)
 }
 
 /// Sphere against cylinder.
@@ -68,5 +68,5 @@ pub fn sphere_cylinder<T: Real>(
     half_length: T,
 ) -> Contact<T> {
     let (n, gap) = cylinder_gap(cylinder.inverse_point(sphere.translation), cylinder_radius, half_length);
-    from_centre(sphere.translation, radius, cylinder.direction(n), gap)
+    from_center(sphere.translation, radius, cylinder.direction(n), gap)
 }

@@ -14,7 +14,7 @@
 
 use pullback_math::{Real, Transform, Vec3, differentiable};
 
-use super::contact::{Contact, from_centre, from_centre_vjp, length, length_vjp, unit_or, unit_or_vjp};
+use super::contact::{Contact, from_center, from_center_vjp, length, length_vjp, unit_or, unit_or_vjp};
 
 /// From the point c to a torus, in its frame: unit direction to the nearest point of its circle, and the
 /// signed distance.
@@ -38,5 +38,5 @@ pub fn sphere_torus<T: Real>(
     tube: T,
 ) -> Contact<T> {
     let (n, gap) = torus_gap(torus.inverse_point(sphere.translation), ring, tube);
-    from_centre(sphere.translation, radius, torus.direction(n), gap)
+    from_center(sphere.translation, radius, torus.direction(n), gap)
 }

@@ -428,7 +428,7 @@ impl Groups {
         Groups(group.collect())
     }
 
-    /// Per entry: below this size, a gradient is round-off of its neighbours.
+    /// Per entry: below this size, a gradient is round-off of its neighbors.
     fn floors(&self, gradient: &[f64]) -> Vec<f64> {
         let largest = gradient.iter().fold(0.0, |m: f64, g| m.max(g.abs()));
         let mut per_group = vec![0.0f64; self.0.len()];

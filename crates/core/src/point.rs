@@ -36,11 +36,6 @@ pub struct Bars<'a, T> {
 }
 
 impl<T> Bars<'_, T> {
-    /// The same cotangents for a shorter while.
-    #[inline(always)]
-    pub fn reborrow(&mut self) -> Bars<'_, T> {
-        Bars { params: self.params, state: self.state, control: self.control }
-    }
     /// The same cotangents of parameters and control beside another one of the state.
     #[inline(always)]
     pub fn with_state<'b>(&'b mut self, state: &'b mut [T]) -> Bars<'b, T> {

@@ -195,7 +195,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .map(|(_, candidate)| candidate)
 }
 
-/// Edit distance: the least number of letters inserted, deleted, replaced, or swapped with their neighbours,
+/// Edit distance: the least number of letters inserted, deleted, replaced, or swapped with their neighbors,
 /// that turns `a` into `b`.
 fn edit_distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());

@@ -52,7 +52,7 @@ impl fmt::Display for Citation {
     }
 }
 
-/// Global search on rugged landscapes: Bayesian optimisation over semi-local leaps.
+/// Global search on rugged landscapes: Bayesian optimization over semi-local leaps.
 pub const BO_LEAP: Source = Source::new("bo-leap", "BO-Leap", "Antonova et al., CoRL 2022");
 /// Differentiable multiphysics and rendering.
 pub const GRADSIM: Source = Source::new("gradsim", "gradSim", "Jatavallabhula et al., ICLR 2021");
@@ -66,9 +66,9 @@ pub const ARTICULATED_ADJOINT: Source =
 pub const DIFFMJX: Source = Source::new("diffmjx", "DiffMJX", "Paulus et al., 2025");
 /// Soft-body manipulation tasks of the material point method.
 pub const PLASTICINE_LAB: Source = Source::new("plasticinelab", "PlasticineLab", "Huang et al., ICLR 2021");
-/// First-order optimisation by moments of gradients.
+/// First-order optimization by moments of gradients.
 pub const ADAM: Source = Source::new("adam", "Kingma and Ba", "Kingma and Ba, ICLR 2015");
-/// Numerical optimisation: line searches and quasi-Newton methods.
+/// Numerical optimization: line searches and quasi-Newton methods.
 pub const NOCEDAL_WRIGHT: Source =
     Source::new("nocedal-wright", "Nocedal and Wright", "Nocedal and Wright, 2006");
 /// Restarts of CMA-ES with growing populations.

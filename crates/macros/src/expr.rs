@@ -54,8 +54,8 @@ impl Lower {
                 None => Operand::Inactive(expr.clone()),
             }),
             Expr::Lit(_) => Ok(Operand::Inactive(expr.clone())),
-            Expr::Group(inner) => self.lower(&inner.expr).map(parenthesised),
-            Expr::Paren(inner) => self.lower(&inner.expr).map(parenthesised),
+            Expr::Group(inner) => self.lower(&inner.expr).map(parenthesized),
+            Expr::Paren(inner) => self.lower(&inner.expr).map(parenthesized),
             Expr::Unary(unary) => match unary.op {
                 UnOp::Neg(token) => match self.lower(&unary.expr)? {
                     Operand::Inactive(e) => Ok(Operand::Inactive(parse_quote!(-#e))),
@@ -115,7 +115,7 @@ impl Lower {
             }),
             Expr::Block(inner) if inner.label.is_none() => self
                 .block(&inner.block)?
-                .map(parenthesised)
+                .map(parenthesized)
                 .ok_or_else(|| error(inner, "this block has no value: end it with an expression")),
             Expr::Reference(reference) if reference.mutability.is_none() => {
                 match self.lower(&reference.expr)? {
@@ -333,7 +333,7 @@ impl Lower {
 }
 
 /// An inactive expression that stays whole wherever it is put.
-fn parenthesised(operand: Operand) -> Operand {
+fn parenthesized(operand: Operand) -> Operand {
     match operand {
         Operand::Inactive(e) if !matches!(e, Expr::Path(_) | Expr::Lit(_) | Expr::Paren(_)) => {
             Operand::Inactive(parse_quote!((#e)))

@@ -4,10 +4,10 @@
 //! of the frame*. In this form the inertia is linear in its parameters: the inertia of a composite body is a
 //! plain sum, the momentum I v is linear in the ten numbers (so their cotangents are those of system
 //! identification), and a massless body needs no division. Articulated-body sweeps add and transform inertias
-//! in every step and ask for the centre of mass almost never; [`com`](SpatialInertia::com) and
+//! in every step and ask for the center of mass almost never; [`com`](SpatialInertia::com) and
 //! [`inertia_about_com`](SpatialInertia::inertia_about_com) recover it.
 //!
-//! Singular point: a mass of exactly zero has its centre of mass at the origin, with zero pullback.
+//! Singular point: a mass of exactly zero has its center of mass at the origin, with zero pullback.
 
 use std::ops::Mul;
 
@@ -33,7 +33,7 @@ impl<T: Real> SpatialInertia<T> {
     pub fn zero() -> Self {
         SpatialInertia { mass: T::zero(), first_moment: Vec3::zero(), rotational: SymMat3::zero() }
     }
-    /// A body of `mass` (kg) with centre of mass `com` (m) and inertia about it (kg m²).
+    /// A body of `mass` (kg) with center of mass `com` (m) and inertia about it (kg m²).
     ///
     /// Parallel axes: I = I_c − m \[c\]²
     #[differentiable]
@@ -46,7 +46,7 @@ impl<T: Real> SpatialInertia<T> {
         }
     }
 
-    /// Centre of mass c = h / m (m), and 0 for a massless body.
+    /// Center of mass c = h / m (m), and 0 for a massless body.
     #[inline(always)]
     pub fn com(self) -> Vec3<T> {
         self.first_moment * self.inverse_mass()
@@ -59,7 +59,7 @@ impl<T: Real> SpatialInertia<T> {
         bar.mass = -self.com().dot(bar.first_moment);
         bar
     }
-    /// Rotational inertia about the centre of mass (kg m²): I + m \[c\]²
+    /// Rotational inertia about the center of mass (kg m²): I + m \[c\]²
     #[differentiable]
     #[inline(always)]
     pub fn inertia_about_com(self) -> SymMat3<T> {

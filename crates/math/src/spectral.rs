@@ -14,7 +14,7 @@
 //! Wᵢᵢ = Σⱼ ∂tᵢ/∂σⱼ Pⱼⱼ        Wᵢⱼ = (tᵢ − tⱼ)/(σᵢ − σⱼ) (Sᵢⱼ − (σᵢ − σⱼ)/(σᵢ + σⱼ) Aᵢⱼ)
 //! ```
 //!
-//! which follow from dU and dV of [`svd`](mod@crate::svd3) after their poles at σᵢ = σⱼ have cancelled. The
+//! which follow from dU and dV of [`svd`](mod@crate::svd3) after their poles at σᵢ = σⱼ have canceled. The
 //! map itself gives the divided differences by σᵢ − σⱼ ([`SpectralMap::slopes`]), because only it can without
 //! cancellation: as the chain rule does for derivatives, the divided difference of f∘g is that of f at (gᵢ,
 //! gⱼ) times that of g. [`log_slope`] and [`exp_slope`] are two to build from.

@@ -49,8 +49,8 @@ struct Tile {
     /// First particle in `order`, and one past the last.
     first: u32,
     end: u32,
-    /// Which of [`NEIGHBOURS`] its particles reach, one bit each.
-    neighbours: u8,
+    /// Which of [`NEIGHBORS`] its particles reach, one bit each.
+    neighbors: u8,
 }
 
 impl Blocks {
@@ -72,7 +72,7 @@ impl Blocks {
 
     /// Largest number of blocks of nodes that `particles` can reach.
     pub(crate) fn max_slots(nodes: [usize; 3], particles: usize) -> usize {
-        nodes.map(|n| n.div_ceil(BLOCK)).iter().product::<usize>().min(NEIGHBOURS.len() * particles)
+        nodes.map(|n| n.div_ceil(BLOCK)).iter().product::<usize>().min(NEIGHBORS.len() * particles)
     }
 
     /// Number of tiles.
@@ -131,7 +131,7 @@ impl Blocks {
         for (block, count) in self.counts.iter_mut().enumerate() {
             let end = first + *count;
             if *count > 0 {
-                self.tiles.push(Tile { block: block as u32, first, end, neighbours: 0 });
+                self.tiles.push(Tile { block: block as u32, first, end, neighbors: 0 });
                 *count = first;
             }
             first = end;
@@ -147,14 +147,14 @@ impl Blocks {
 
     /// Gives a slot to every block of nodes that tiles reach, and clears `counts`.
     fn activate(&mut self) {
-        let offsets = NEIGHBOURS.map(|step| self.offset(step));
+        let offsets = NEIGHBORS.map(|step| self.offset(step));
         for tile in &mut self.tiles {
             self.counts[tile.block as usize] = 0;
             for p in &self.order[tile.first as usize..tile.end as usize] {
-                tile.neighbours |= NEIGHBOURS_OF_CELL[self.keys[*p as usize] as usize % BLOCK_NODES];
+                tile.neighbors |= NEIGHBORS_OF_CELL[self.keys[*p as usize] as usize % BLOCK_NODES];
             }
             for (n, offset) in offsets.iter().enumerate() {
-                if tile.neighbours >> n & 1 == 1 {
+                if tile.neighbors >> n & 1 == 1 {
                     self.slot_of[tile.block as usize + offset] = 0;
                 }
             }
@@ -186,13 +186,13 @@ impl Blocks {
     /// the nodes, and its length.
     #[inline(always)]
     fn for_each_line(&self, tile: usize, mut visit: impl FnMut(usize, usize, usize)) {
-        let Tile { block, neighbours, .. } = self.tiles[tile];
-        for (n, step) in NEIGHBOURS.into_iter().enumerate() {
-            if neighbours >> n & 1 == 0 {
+        let Tile { block, neighbors, .. } = self.tiles[tile];
+        for (n, step) in NEIGHBORS.into_iter().enumerate() {
+            if neighbors >> n & 1 == 0 {
                 continue;
             }
             let slot = self.slot_of[block as usize + self.offset(step)] as usize;
-            // The halo is the first two nodes of a neighbour.
+            // The halo is the first two nodes of a neighbor.
             let [ni, nj, nk] = step.map(|s| if s == 0 { BLOCK } else { HALO });
             for i in 0..ni {
                 for j in 0..nj {
@@ -246,8 +246,8 @@ pub(crate) const fn node_offset(n: usize) -> [usize; 3] {
     [n / (BLOCK * BLOCK), n / BLOCK % BLOCK, n % BLOCK]
 }
 
-/// Offset of cell `n` of a block from its lowest cell. Cells are in order along y, then x: such neighbours
-/// share whole rows of nodes, so that loads are forwarded from stores of the same size. Rows of neighbours
+/// Offset of cell `n` of a block from its lowest cell. Cells are in order along y, then x: such neighbors
+/// share whole rows of nodes, so that loads are forwarded from stores of the same size. Rows of neighbors
 /// along z overlap in part.
 #[inline(always)]
 const fn cell_offset(n: usize) -> [usize; 3] {
@@ -255,27 +255,27 @@ const fn cell_offset(n: usize) -> [usize; 3] {
 }
 
 /// Blocks that a tile overlaps, as steps from its own.
-const NEIGHBOURS: [[usize; 3]; 8] =
+const NEIGHBORS: [[usize; 3]; 8] =
     [[0, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 1], [1, 0, 0], [1, 0, 1], [1, 1, 0], [1, 1, 1]];
 
-/// Which of [`NEIGHBOURS`] a particle of each cell reaches, one bit each: those along axes where its third
+/// Which of [`NEIGHBORS`] a particle of each cell reaches, one bit each: those along axes where its third
 /// node is beyond the block.
-const NEIGHBOURS_OF_CELL: [u8; BLOCK_NODES] = {
-    let mut neighbours = [0; BLOCK_NODES];
+const NEIGHBORS_OF_CELL: [u8; BLOCK_NODES] = {
+    let mut neighbors = [0; BLOCK_NODES];
     let mut cell = 0;
     while cell < BLOCK_NODES {
         let [i, j, k] = cell_offset(cell);
         let mut n = 0;
-        while n < NEIGHBOURS.len() {
-            let [x, y, z] = NEIGHBOURS[n];
+        while n < NEIGHBORS.len() {
+            let [x, y, z] = NEIGHBORS[n];
             if (x == 0 || i + 2 >= BLOCK) && (y == 0 || j + 2 >= BLOCK) && (z == 0 || k + 2 >= BLOCK) {
-                neighbours[cell] |= 1 << n;
+                neighbors[cell] |= 1 << n;
             }
             n += 1;
         }
         cell += 1;
     }
-    neighbours
+    neighbors
 };
 
 #[cfg(test)]

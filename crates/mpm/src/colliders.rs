@@ -14,7 +14,7 @@
 //! Collider surfaces are resolved by the grid: a box of four cells under water, on a spring, has 0.85 of
 //! Archimedes' buoyancy, one of eight cells 0.96. Free boxes of four cells are sluggish: released under
 //! water, one of 300 kg/m³ rose 3 mm in the mean of 0.1 to 0.2 s, where ideal flow would carry it
-//! centimetres. Linear momentum is kept to round-off; angular momentum of a spinning free body is not,
+//! centimeters. Linear momentum is kept to round-off; angular momentum of a spinning free body is not,
 //! because its spin takes explicit Euler steps.
 
 use pullback_articulated::Articulated;

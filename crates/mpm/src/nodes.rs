@@ -73,7 +73,7 @@ impl Mpm {
             *collider = scene.lanes(&robot.sweep, *g, &placed);
             let lane = |v: Vec3<T>| v.map(|c| c.lane(0));
             *bound = BoundingVolume {
-                centre: lane(placed.pose.translation),
+                center: lane(placed.pose.translation),
                 normal: lane(placed.pose.rotation.c2),
                 radius: placed.collider.bounding_radius(),
             };
@@ -103,9 +103,9 @@ impl Mpm {
         nearby.clear();
         // Bounding sphere of the block, its radius larger than half the diagonal of 3 cells.
         let [x, y, z] = corner.map(|c| (c as f64 + 1.5) * self.grid.spacing);
-        let (centre, radius) = (Vec3::new(x, y, z), 2.7 * self.grid.spacing);
+        let (center, radius) = (Vec3::new(x, y, z), 2.7 * self.grid.spacing);
         let range = self.contact_range();
-        nearby.extend((0..bounds.len()).filter(|i| bounds[*i].distance(centre) - radius <= range));
+        nearby.extend((0..bounds.len()).filter(|i| bounds[*i].distance(center) - radius <= range));
     }
 
     /// The pullback of [`Mpm::grid_op`]: replaces the cotangents of the nodes' velocities by those of their
@@ -161,8 +161,8 @@ impl Mpm {
 /// A sphere around a collider, or the half space of a plane.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BoundingVolume {
-    /// Centre of the sphere, or a point of the plane, m.
-    centre: Vec3<f64>,
+    /// Center of the sphere, or a point of the plane, m.
+    center: Vec3<f64>,
     /// Normal of the plane.
     normal: Vec3<f64>,
     /// Radius of the sphere, m; infinite for a plane.
@@ -172,7 +172,7 @@ pub(super) struct BoundingVolume {
 impl BoundingVolume {
     /// Signed distance of a point, m.
     fn distance(&self, x: Vec3<f64>) -> f64 {
-        let offset = x - self.centre;
+        let offset = x - self.center;
         if self.radius.is_finite() { offset.norm() - self.radius } else { offset.dot(self.normal) }
     }
 }

@@ -80,11 +80,11 @@ impl Particles {
     }
 }
 
-/// Uniformly random positions in a box with the centre and the edges given, m.
-pub fn random_box(count: usize, centre: Vec3<f64>, edges: Vec3<f64>, seed: u64) -> Vec<Vec3<f64>> {
+/// Uniformly random positions in a box with the center and the edges given, m.
+pub fn random_box(count: usize, center: Vec3<f64>, edges: Vec3<f64>, seed: u64) -> Vec<Vec3<f64>> {
     let mut random = Random::new(seed);
-    let mut at = |centre: f64, edge: f64| centre + edge * random.uniform(-0.5, 0.5);
+    let mut at = |center: f64, edge: f64| center + edge * random.uniform(-0.5, 0.5);
     (0..count)
-        .map(|_| Vec3::new(at(centre.x, edges.x), at(centre.y, edges.y), at(centre.z, edges.z)))
+        .map(|_| Vec3::new(at(center.x, edges.x), at(center.y, edges.y), at(center.z, edges.z)))
         .collect()
 }

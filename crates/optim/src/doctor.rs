@@ -98,9 +98,9 @@ pub struct Examination {
     pub valleys: f64,
     /// Median over the lines of total variation over range: 1 for a slope, 2 for a valley.
     pub variation: f64,
-    /// Share of neighbouring points on lines whose losses differ by less than a millionth of the range.
+    /// Share of neighboring points on lines whose losses differ by less than a millionth of the range.
     pub flat: f64,
-    /// Share of neighbouring points on lines whose losses differ by more than a quarter of the range.
+    /// Share of neighboring points on lines whose losses differ by more than a quarter of the range.
     pub jumps: f64,
     /// The lines.
     pub lines: Vec<Line>,
@@ -245,8 +245,8 @@ impl Examination {
                 self.valleys
             ),
             Verdict::Plateaued => format!(
-                "{} of the points have no gradient at all, {} of all entries of gradients are zero, and {} of the neighbours on \
-                 lines are level. Descents stand still there: CMA-ES or Bayesian optimisation without gradients, a loss that also rewards coming closer, or contacts \
+                "{} of the points have no gradient at all, {} of all entries of gradients are zero, and {} of the neighbors on \
+                 lines are level. Descents stand still there: CMA-ES or Bayesian optimization without gradients, a loss that also rewards coming closer, or contacts \
                  that act from a distance.",
                 percent(self.zero_gradients),
                 percent(self.zero_entries),
@@ -254,7 +254,7 @@ impl Examination {
             ),
             Verdict::Misleading => format!(
                 "Gradients agree with differences at {} of the points at best, and a useful step along them goes down at {}. Do \
-                 not descend: CMA-ES or Bayesian optimisation; or smooth the task (softer contacts, shorter horizon, \
+                 not descend: CMA-ES or Bayesian optimization; or smooth the task (softer contacts, shorter horizon, \
                  averaged losses) and examine it again.",
                 percent(self.best_agreement()),
                 percent(self.downhill_over_useful_step())

@@ -1,4 +1,4 @@
-//! [`Objective`]: a loss over a few chosen numbers, what optimisers and landscapes consume.
+//! [`Objective`]: a loss over a few chosen numbers, what optimizers and landscapes consume.
 
 use std::sync::Mutex;
 

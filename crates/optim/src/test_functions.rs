@@ -2,7 +2,7 @@
 //!
 //! Each is the textbook function of u = x − o, so that its lowest value is 0 at u = 0, or at u = 1 for Levy's
 //! and Rosenbrock's. The shift is oᵢ = 0.3 h sin(1 + 2.4 i), i from 0, with half the box's width h: it moves
-//! the lowest point off the centre of the box by another amount along every axis, and off the diagonal.
+//! the lowest point off the center of the box by another amount along every axis, and off the diagonal.
 //! Ackley's function has a cusp at its lowest point; the gradient there is taken as zero.
 
 use std::f64::consts::{E, PI};
@@ -192,7 +192,7 @@ impl Objective for TestFunction {
     fn bounds(&self) -> Vec<(f64, f64)> {
         vec![self.shape.bounds(); self.shift.len()]
     }
-    /// The centre of the box.
+    /// The center of the box.
     fn start(&self) -> Vec<f64> {
         let (low, high) = self.shape.bounds();
         vec![0.5 * (low + high); self.shift.len()]
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_point_is_inside_off_centre_and_zero() {
+    fn the_lowest_point_is_inside_off_center_and_zero() {
         for shape in Shape::ALL {
             for dim in [2, 5, 20] {
                 let function = TestFunction::new(shape, dim);

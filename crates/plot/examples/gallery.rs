@@ -183,7 +183,7 @@ fn convergence() -> LinePanel {
         Series::new(label, color, p.clone()).with_band(band(&p))
     };
     LinePanel {
-        title: "Trajectory optimisation, median and quartiles over 20 seeds".into(),
+        title: "Trajectory optimization, median and quartiles over 20 seeds".into(),
         x_label: "simulated steps".into(),
         y_label: "loss − optimum (m^{2})".into(),
         series: vec![

@@ -28,7 +28,7 @@ pub(crate) struct Axes {
     pub y: Scale,
     /// Whether the frame closes around the content, as for a picture, and has no grid.
     pub boxed: bool,
-    /// Room right of the plot for a colour bar, pixels.
+    /// Room right of the plot for a color bar, pixels.
     pub right_room: f64,
     pub legend: Vec<Entry>,
     /// Whether the legend stands below the panel; decided in the first pass.
@@ -70,7 +70,7 @@ struct NameLayout {
 }
 
 impl Axes {
-    /// Heights above and below the plot when it and its colour bar are about `width` pixels wide.
+    /// Heights above and below the plot when it and its color bar are about `width` pixels wide.
     pub fn heights(&self, style: &Style, width: f64) -> (f64, f64) {
         let width = (width - self.right_room).max(8.0);
         let title = self.title_lines(style, width).len() as f64 * LINE_HEIGHT * style.title;
@@ -88,7 +88,7 @@ impl Axes {
         (top, bottom + 0.5 * style.label)
     }
 
-    /// Widths left of a plot and right of it and its colour bar, `height` pixels high and about `width` wide.
+    /// Widths left of a plot and right of it and its color bar, `height` pixels high and about `width` wide.
     pub fn widths(&self, style: &Style, height: f64, width: f64) -> (f64, f64) {
         let ticks = self.y_ticks(style, height);
         let widest = ticks.labels.iter().map(|l| text::width(l, style.tick)).fold(0.0, f64::max);

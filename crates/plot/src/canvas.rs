@@ -2,7 +2,7 @@
 //!
 //! A stroke first gathers its coverage in a mask, by the distance of each pixel to the nearest segment, and
 //! is blended once: joints are round, a sharp sawtooth has no spikes, and a translucent line does not darken
-//! where it meets itself. Coordinates are pixels, x to the right, y down; a pixel's centre is at its index
+//! where it meets itself. Coordinates are pixels, x to the right, y down; a pixel's center is at its index
 //! plus one half.
 
 use ab_glyph::point;
@@ -125,7 +125,7 @@ impl Canvas {
         self.blend_mask(&mask, color, alpha);
     }
 
-    /// Strokes polylines of one width and colour; a polyline of one point is a dot.
+    /// Strokes polylines of one width and color; a polyline of one point is a dot.
     pub fn stroke(&mut self, lines: &[Vec<Point>], width: f64, color: Rgb, alpha: f64) {
         let half = 0.5 * width;
         let reach = half + 1.0;
@@ -196,7 +196,7 @@ impl Canvas {
         });
     }
 
-    /// Fills closed outlines that `draw` adds to a rasteriser covering `bounds`; `boldness` > 1 thickens thin
+    /// Fills closed outlines that `draw` adds to a rasterizer covering `bounds`; `boldness` > 1 thickens thin
     /// stems.
     pub fn fill_outline(
         &mut self,

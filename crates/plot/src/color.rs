@@ -1,4 +1,4 @@
-//! Colours: a categorical palette that survives colour blindness, and colormaps with even lightness.
+//! Colors: a categorical palette that survives color blindness, and colormaps with even lightness.
 //!
 //! The palette holds the hues of Okabe and Ito (2008), ordered so that the first few differ most on white;
 //! their pure yellow, invisible on paper, is darkened. The colormaps are drawn in Oklch (Ottosson 2020):
@@ -9,7 +9,7 @@ use crate::data::Colormap;
 
 pub(crate) type Rgb = [u8; 3];
 
-/// The colours that series choose from by index: blue, vermilion, green, purple, orange, sky, olive,
+/// The colors that series choose from by index: blue, vermilion, green, purple, orange, sky, olive,
 /// charcoal.
 pub const PALETTE: [[u8; 3]; 8] = [
     [0, 114, 178],
@@ -33,7 +33,7 @@ pub(crate) fn palette(index: usize) -> Rgb {
     PALETTE[index % PALETTE.len()]
 }
 
-/// Colour of `t` in [0, 1] on a colormap; `t` outside is clamped.
+/// Color of `t` in [0, 1] on a colormap; `t` outside is clamped.
 pub(crate) fn colormap(map: Colormap, t: f64) -> Rgb {
     let t = if t.is_finite() { t.clamp(0.0, 1.0) } else { 0.5 };
     match map {
@@ -58,7 +58,7 @@ fn control(values: &[f64], t: f64) -> f64 {
     values[i] + (values[i + 1] - values[i]) * (s - i as f64)
 }
 
-// Oklch to sRGB; chroma shrinks until the colour exists on a screen.
+// Oklch to sRGB; chroma shrinks until the color exists on a screen.
 fn oklch(lightness: f64, chroma: f64, hue_degrees: f64) -> Rgb {
     let (sin, cos) = hue_degrees.to_radians().sin_cos();
     let mut chroma = chroma;
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn any_input_has_a_colour() {
+    fn any_input_has_a_color() {
         for t in [f64::NAN, f64::INFINITY, -3.0, 7.0] {
             colormap(Colormap::Sequential, t);
         }

@@ -59,7 +59,7 @@ impl Figure {
 pub enum Panel {
     /// Curves, points and bands over two numeric axes.
     Line(LinePanel),
-    /// A scalar field in colour.
+    /// A scalar field in color.
     Heatmap(HeatmapPanel),
     /// Bars over named categories.
     Bars(BarsPanel),
@@ -131,7 +131,7 @@ impl Default for Series {
 }
 
 impl Series {
-    /// A solid curve in palette colour `color`.
+    /// A solid curve in palette color `color`.
     pub fn new(label: impl Into<String>, color: usize, points: Vec<(f64, f64)>) -> Self {
         Series { label: label.into(), color, points, ..Default::default() }
     }
@@ -173,17 +173,17 @@ pub struct LinePanel {
     pub log_y: bool,
 }
 
-/// Which colours a [`HeatmapPanel`] uses.
+/// Which colors a [`HeatmapPanel`] uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Colormap {
     /// Dark violet to light yellow with even steps in lightness.
     #[default]
     Sequential,
-    /// Blue through near-white to red; its centre is the value zero.
+    /// Blue through near-white to red; its center is the value zero.
     Diverging,
 }
 
-/// A scalar field in colour with a colour bar.
+/// A scalar field in color with a color bar.
 #[derive(Clone, Debug, Default)]
 pub struct HeatmapPanel {
     /// Heading of the panel.
@@ -197,30 +197,30 @@ pub struct HeatmapPanel {
     /// y of the first and of the last row of samples.
     pub y_range: (f64, f64),
     /// Samples, `values[row][col]`; row 0 is at `y_range.0`, the bottom. Samples that are not finite are
-    /// grey.
+    /// gray.
     pub values: Vec<Vec<f64>>,
-    /// Name and unit of the colour bar.
+    /// Name and unit of the color bar.
     pub value_label: String,
-    /// Values at the ends of the colour bar; `None` fits the data.
+    /// Values at the ends of the color bar; `None` fits the data.
     pub value_range: Option<(f64, f64)>,
-    /// Whether colours follow the logarithm of the value (ignored when diverging).
+    /// Whether colors follow the logarithm of the value (ignored when diverging).
     pub log_values: bool,
-    /// Which colours are used.
+    /// Which colors are used.
     pub colormap: Colormap,
-    /// Whether colours are interpolated between samples instead of filling one cell each.
+    /// Whether colors are interpolated between samples instead of filling one cell each.
     pub smooth: bool,
     /// How many contour lines to draw; 0 for none.
     pub contours: usize,
-    /// `(x, y, dx, dy)`: arrows of one common length centred on (x, y) that point along the displacement (dx,
+    /// `(x, y, dx, dy)`: arrows of one common length centered on (x, y) that point along the displacement (dx,
     /// dy).
     pub arrows: Vec<(f64, f64, f64, f64)>,
     /// `(x, y, label)`: ringed points with a label beside them.
     pub markers: Vec<(f64, f64, String)>,
-    /// Curves on top, such as an optimiser's path.
+    /// Curves on top, such as an optimizer's path.
     pub overlays: Vec<Series>,
 }
 
-/// One colour of bars: a value per category.
+/// One color of bars: a value per category.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BarSeries {
     /// Name in the legend; empty keeps it out of the legend.

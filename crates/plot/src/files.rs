@@ -12,9 +12,9 @@ pub(crate) fn encode_png(width: usize, height: usize, pixels: &[u8], dpi: f64) -
     encoder.set_depth(png::BitDepth::Eight);
     // Flat areas compress best unfiltered; `Best` costs little on them.
     encoder.set_compression(png::Compression::Best);
-    let per_metre = (dpi / 0.0254).round() as u32;
+    let per_meter = (dpi / 0.0254).round() as u32;
     let unit = png::Unit::Meter;
-    encoder.set_pixel_dims(Some(png::PixelDimensions { xppu: per_metre, yppu: per_metre, unit }));
+    encoder.set_pixel_dims(Some(png::PixelDimensions { xppu: per_meter, yppu: per_meter, unit }));
     let fail = |e: png::EncodingError| PlotError::Encode(e.to_string());
     let mut writer = encoder.write_header().map_err(fail)?;
     writer.write_image_data(pixels).map_err(fail)?;

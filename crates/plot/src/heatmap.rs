@@ -1,7 +1,7 @@
-//! A scalar field in colour, with contours, arrows, markers and curves on top.
+//! A scalar field in color, with contours, arrows, markers and curves on top.
 //!
 //! Samples stand at the grid points from `x_range.0` to `x_range.1`. Without `smooth` each fills a cell
-//! centred on it, so the picture reaches half a cell past the ranges; with `smooth` colours are bilinear
+//! centered on it, so the picture reaches half a cell past the ranges; with `smooth` colors are bilinear
 //! between samples and the picture ends at them. Contours are traced in four triangles around each cell's
 //! mean, which has no ambiguous case.
 
@@ -114,7 +114,7 @@ impl Field<'_> {
         if self.panel.smooth && n > 1 { s / (n - 1) as f64 } else { (s + 0.5) / n as f64 }
     }
 
-    // Colour coordinate at (u, v) in the unit square; `None` where samples are missing.
+    // Color coordinate at (u, v) in the unit square; `None` where samples are missing.
     fn at(&self, u: f64, v: f64) -> Option<f64> {
         let (rows, cols) = self.size;
         let clamp = |s: f64, n: usize| s.clamp(0.0, (n - 1) as f64);
@@ -130,7 +130,7 @@ impl Field<'_> {
         Some(low * (1.0 - fr) + high * fr)
     }
 
-    // Segments on which the colour coordinate equals `level`.
+    // Segments on which the color coordinate equals `level`.
     fn contour(&self, level: f64, plot: Rect) -> Vec<Vec<Point>> {
         let (rows, cols) = self.size;
         let place = |r: f64, c: f64| {
@@ -194,7 +194,7 @@ fn draw_arrows(canvas: &mut Canvas, panel: &HeatmapPanel, axes: &Axes, style: &S
         let neck = along(0.5 * length - 0.85 * head, 0.0);
         let corners =
             [tip, along(0.5 * length - head, 0.46 * head), along(0.5 * length - head, -0.46 * head)];
-        // A dark rim keeps white arrows legible on light colours.
+        // A dark rim keeps white arrows legible on light colors.
         let rim = style.pt(0.55);
         let outline = vec![corners[0], corners[1], corners[2], corners[0]];
         canvas.stroke(&[vec![tail, neck]], shaft + 2.0 * rim, INK, 0.7);
@@ -207,7 +207,7 @@ fn draw_arrows(canvas: &mut Canvas, panel: &HeatmapPanel, axes: &Axes, style: &S
 fn draw_paths(canvas: &mut Canvas, panel: &HeatmapPanel, axes: &Axes, style: &Style, plot: Rect) {
     canvas.clip_to(Some(plot));
     for series in &panel.overlays {
-        // A white rim separates the curve from the colours under it.
+        // A white rim separates the curve from the colors under it.
         let rim = style.line(series.width) + style.pt(1.6);
         if series.style != crate::LineStyle::Dots {
             canvas.stroke(&line::polylines(series, axes, plot), rim, WHITE, 0.85);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn diverging_colours_are_centred_on_zero() {
+    fn diverging_colors_are_centered_on_zero() {
         let panel = HeatmapPanel {
             values: vec![vec![-1.0, 4.0], vec![f64::NAN, 0.0]],
             colormap: Colormap::Diverging,

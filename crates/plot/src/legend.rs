@@ -59,7 +59,7 @@ pub(crate) fn best(entries: &[Entry], style: &Style, plot: Rect, samples: &[Poin
     let m = 0.5 * em;
     let (left, right) = (plot.x0 + m, plot.x1 - m - w);
     let (top, bottom, middle) = (plot.y0 + m, plot.y1 - m - h, 0.5 * (plot.y0 + plot.y1 - h));
-    let centre = 0.5 * (plot.x0 + plot.x1 - w);
+    let center = 0.5 * (plot.x0 + plot.x1 - w);
     let places = [
         (right, top),
         (left, top),
@@ -67,8 +67,8 @@ pub(crate) fn best(entries: &[Entry], style: &Style, plot: Rect, samples: &[Poin
         (left, bottom),
         (right, middle),
         (left, middle),
-        (centre, top),
-        (centre, bottom),
+        (center, top),
+        (center, bottom),
     ];
     let covered = |&(x, y): &Point| {
         let area = Rect::new(x, y, x + w, y + h).grow(0.35 * em);
@@ -115,7 +115,7 @@ pub(crate) fn below_height(entries: &[Entry], style: &Style, width: f64) -> f64 
     entries.len().div_ceil(count) as f64 * ROW * style.tick + 0.5 * style.tick
 }
 
-/// Draws the legend in columns centred between `x0` and `x1`, from `top` down.
+/// Draws the legend in columns centered between `x0` and `x1`, from `top` down.
 pub(crate) fn draw_below(canvas: &mut Canvas, entries: &[Entry], style: &Style, (x0, x1): Point, top: f64) {
     let em = style.tick;
     let (entries, count, widest) = columns(entries, style, x1 - x0);

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Everything is drawn by this crate: an antialiased canvas with fractional positions, two embedded fonts, no
-//! system libraries. Charting libraries that place marks on whole pixels and mitre thick lines turn a
+//! system libraries. Charting libraries that place marks on whole pixels and miter thick lines turn a
 //! sawtooth into spikes, and a sawtooth is what gradients through contact look like.
 //!
 //! Limitations: PNG only; text is left to right; a label is shortened with an ellipsis when two lines do not

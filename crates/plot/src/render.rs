@@ -80,7 +80,7 @@ impl Figure {
     }
 
     // Plot rectangles that line up: all of one size, with the margins of a row and of a column shared. A
-    // colour bar takes its room from its own panel.
+    // color bar takes its room from its own panel.
     fn plots(&self, axes: &[Axes], page: Rect, style: &Style) -> Vec<Rect> {
         let guess = Margins::guess(style);
         let mut rows = vec![(guess.top, guess.bottom); self.rows];

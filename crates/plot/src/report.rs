@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn number_columns_are_recognised() {
+    fn number_columns_are_recognized() {
         for yes in
             ["3", "-1.5", "3.2e-5", "−2 ± 0.1", "12 %", "3.1×", "450 ms", "1,024", "0.4 ± 0.1 s", "< 1e-6"]
         {

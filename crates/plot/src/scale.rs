@@ -76,7 +76,7 @@ impl Scale {
     }
 }
 
-/// Tick positions with labels, and unlabelled positions between them.
+/// Tick positions with labels, and unlabeled positions between them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Ticks {
     pub values: Vec<f64>,

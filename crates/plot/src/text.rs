@@ -1,7 +1,7 @@
 //! Text from two embedded fonts, at any angle, with superscripts, subscripts and line breaking.
 //!
 //! Ubuntu Light sets everything; Hack lends the signs it lacks. Glyph outlines are placed at fractional
-//! positions and rasterised with exact coverage; stems are thickened a little, since a light face fades at
+//! positions and rasterized with exact coverage; stems are thickened a little, since a light face fades at
 //! half size. Sizes are pixels per em.
 
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use crate::PlotError;
 use crate::canvas::{Canvas, Point, Rect};
 use crate::color::{INK, Rgb, WHITE};
 
-/// Size, weight and colour of a text.
+/// Size, weight and color of a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextStyle {
     pub size: f64,

@@ -219,13 +219,13 @@ fn knot_mesh() -> ReplayShape {
     let mut triangles = Vec::new();
     for i in 0..AROUND {
         let u = f64::from(i) / f64::from(AROUND);
-        let centre = line(u);
+        let center = line(u);
         let tangent = unit(sub(line(u + 1e-4), line(u - 1e-4)));
-        let outward = unit(sub(centre, scaled(tangent, dot(centre, tangent))));
+        let outward = unit(sub(center, scaled(tangent, dot(center, tangent))));
         let side = cross(tangent, outward);
         for j in 0..ACROSS {
             let (s, c) = (TAU * f64::from(j) / f64::from(ACROSS)).sin_cos();
-            vertices.push(add(centre, scaled(add(scaled(outward, c), scaled(side, s)), 0.055)));
+            vertices.push(add(center, scaled(add(scaled(outward, c), scaled(side, s)), 0.055)));
             let at = |i: u32, j: u32| (i % AROUND) * ACROSS + j % ACROSS;
             triangles.push([at(i, j), at(i + 1, j + 1), at(i + 1, j)]);
             triangles.push([at(i, j), at(i, j + 1), at(i + 1, j + 1)]);

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn quaternions_are_normalised_and_keep_four_digits() {
+    fn quaternions_are_normalized_and_keep_four_digits() {
         let bytes: Vec<u8> = quaternion_bytes([3.0, 0.0, -4.0, 0.0]).collect();
         let back: Vec<f64> =
             bytes.chunks(2).map(|b| f64::from(i16::from_le_bytes([b[0], b[1]])) / 32767.0).collect();

@@ -53,7 +53,7 @@ pub struct ReplayGeom {
     pub position: [f64; 3],
     /// Orientation in the body frame, wxyz.
     pub orientation: [f64; 4],
-    /// Colour (sRGB) and opacity, 0 to 1.
+    /// Color (sRGB) and opacity, 0 to 1.
     pub rgba: [f32; 4],
 }
 
@@ -73,7 +73,7 @@ pub struct ReplaySoft {
     /// Radius of the dots, m.
     #[serde(default)]
     pub dot_radius: f64,
-    /// Colour (sRGB) and opacity, 0 to 1.
+    /// Color (sRGB) and opacity, 0 to 1.
     pub rgba: [f32; 4],
     /// Vertices in the world at each frame, m; the same number in each.
     pub vertices: Vec<Vec<[f64; 3]>>,
@@ -167,7 +167,7 @@ impl Replay {
 }
 
 impl ReplayGeom {
-    /// A grey shape at the origin of a body.
+    /// A gray shape at the origin of a body.
     pub fn new(name: impl Into<String>, body: usize, shape: ReplayShape) -> Self {
         let rgba = [0.7, 0.7, 0.7, 1.0];
         Self { name: name.into(), body, shape, position: [0.0; 3], orientation: [1.0, 0.0, 0.0, 0.0], rgba }

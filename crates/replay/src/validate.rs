@@ -52,7 +52,7 @@ fn check_geom(geom: &ReplayGeom, bodies: usize) -> Result<(), ReplayError> {
         return fail("its pose is not finite or its quaternion is zero".into());
     }
     if !geom.rgba.iter().all(|c| c.is_finite()) {
-        return fail("its colour is not finite".into());
+        return fail("its color is not finite".into());
     }
     if !sizes(&geom.shape).iter().all(|s| (*s as f32).is_finite() && *s >= 0.0) {
         return fail("its sizes must be finite and not negative".into());
@@ -88,7 +88,7 @@ fn check_soft(soft: &ReplaySoft, frames: usize) -> Result<(), ReplayError> {
         return fail(format!("it names vertex {vertex} of {count}"));
     }
     if !(soft.rgba.iter().all(|c| c.is_finite()) && finite(&[soft.dot_radius]) && soft.dot_radius >= 0.0) {
-        return fail("its colour and the radius of its dots must be finite and not negative".into());
+        return fail("its color and the radius of its dots must be finite and not negative".into());
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ pub fn write_target(path: &Path, target: &Target) -> Result<(), ConfigError> {
     write_atomically(path, &bytes).map_err(|e| ConfigError::new(format!("{}: {e}", path.display())))
 }
 
-/// Reads the masses of a target on a grid of `spacing` metres.
+/// Reads the masses of a target on a grid of `spacing` meters.
 pub fn read_target(path: &Path, spacing: f64, threshold: f64) -> Result<Target, ConfigError> {
     let at = |message: &str| ConfigError::new(format!("{}: {message}", path.display()));
     let bytes = std::fs::read(path).map_err(|e| at(&e.to_string()))?;

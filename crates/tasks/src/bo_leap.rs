@@ -19,7 +19,7 @@ use thiserror::Error;
 use crate::objectives;
 use crate::results::{Goal, Results, Row};
 
-/// The methods of the paper, and plain Bayesian optimisation beside them.
+/// The methods of the paper, and plain Bayesian optimization beside them.
 pub const METHODS: [&str; 6] = ["random", "cma-es", "rand-descents", "bo", "bo-descents", "bo-leap"];
 
 /// What the paper says of a task.

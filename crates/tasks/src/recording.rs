@@ -46,7 +46,7 @@ pub(crate) fn mpm_replay(mpm: &Mpm, title: &str, rows: &[(f64, Vec<f64>)]) -> Re
     let seconds = rows.last().map_or(0.0, |(time, _)| *time).max(1e-3);
     let mut page = Replay::new(title, rows.len() as f64 / seconds);
     fill(&mut page, mpm.robot(), &rows, Marks::None);
-    // Fluids are blue; the other groups take their colours in turn.
+    // Fluids are blue; the other groups take their colors in turn.
     let mut colors = COLORS.into_iter().cycle();
     for group in &mpm.particles().groups {
         let fluid = matches!(group.material, Material::Fluid(_));
@@ -120,10 +120,10 @@ fn fill(page: &mut Replay, robot: &Articulated, rows: &[&(f64, Vec<f64>)], marks
     }
 }
 
-/// Colour of fluids.
+/// Color of fluids.
 const WATER: [f32; 4] = [0.20, 0.50, 0.82, 1.0];
 
-/// Colours of soft parts, in turn.
+/// Colors of soft parts, in turn.
 const COLORS: [[f32; 4]; 4] =
     [[0.86, 0.48, 0.25, 1.0], [0.25, 0.52, 0.78, 1.0], [0.42, 0.66, 0.36, 1.0], [0.72, 0.42, 0.66, 1.0]];
 

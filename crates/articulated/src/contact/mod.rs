@@ -4,7 +4,7 @@
 //!    poses and sizes of the geoms ([`GeomView`]). It knows no forces.
 //! 2. *Resolve* ([`Resolve`]): a contact model turns the set into forces. It may act before the dynamics, by
 //!    pushes on bodies that depend on positions and velocities, or after them, on the smooth acceleration,
-//!    with the factorised mass matrix, all contacts at once and the time step ([`Smooth`]).
+//!    with the factorized mass matrix, all contacts at once and the time step ([`Smooth`]).
 //! 3. *Integrate*: the sweeps and the integrator see pushes and accelerations, and know nothing of contacts.
 //!
 //! The pullback walks the stages backwards: the contact model gives the cotangents of the contacts, and
@@ -45,9 +45,9 @@ pub struct Smooth<'a, T> {
     pub geoms: &'a GeomView<'a, T>,
     /// Structure.
     pub tree: &'a Tree,
-    /// Generalised velocities.
+    /// Generalized velocities.
     pub v: &'a [T],
-    /// The mass matrix, factorised.
+    /// The mass matrix, factorized.
     pub mass: &'a MassMatrix<T>,
     /// The time step, s, where one is known beforehand.
     pub dt: Option<f64>,
@@ -92,7 +92,7 @@ pub trait Resolve<T: Real> {
     }
 
     /// The pullback of the solve and of [`Resolve::constrain`]: `lambda` comes in as the cotangent of the
-    /// constrained acceleration and goes out as that of the smooth generalised force; *adds* to the
+    /// constrained acceleration and goes out as that of the smooth generalized force; *adds* to the
     /// cotangents of the contacts and to `bars`. Without constraints λ = M⁻¹ v̇_bar. The mass matrix needs no
     /// cotangent of its own: inverse dynamics is pulled back at the constrained acceleration.
     fn constrain_vjp(

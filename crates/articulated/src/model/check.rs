@@ -21,7 +21,7 @@ impl Model {
             }
             let finite = |v: Vec3<f64>| v.x.is_finite() && v.y.is_finite() && v.z.is_finite();
             if !(finite(body.position) && finite(body.com)) {
-                return refuse("its position or centre of mass is not finite".into());
+                return refuse("its position or center of mass is not finite".into());
             }
             if (body.orientation.norm_squared() - 1.0).abs() > 1e-9 {
                 return refuse("its orientation is not a unit quaternion".into());
@@ -40,7 +40,7 @@ impl Model {
             if i > 0 && self.joints[i - 1].body > joint.body {
                 return refuse("joints must stand in body order");
             }
-            // Joints stand in body order, so those of one body are neighbours.
+            // Joints stand in body order, so those of one body are neighbors.
             let same_body = |other: Option<&Joint>| other.is_some_and(|j| j.body == joint.body);
             let alone = !same_body(self.joints.get(i + 1)) && (i == 0 || !same_body(self.joints.get(i - 1)));
             if joint.kind == JointKind::Free && (self.bodies[joint.body].parent != 0 || !alone) {

@@ -56,12 +56,12 @@ pub struct Geom {
     pub margin: f64,
     /// How a soft contact of this geom behaves.
     pub softness: ContactSoftness,
-    /// Colour and opacity.
+    /// Color and opacity.
     pub rgba: [f32; 4],
 }
 
 impl Geom {
-    /// A grey shape in the frame of `body`, which collides with all others, with MuJoCo's friction.
+    /// A gray shape in the frame of `body`, which collides with all others, with MuJoCo's friction.
     ///
     /// ```
     /// use pullback_articulated::{Geom, Shape};

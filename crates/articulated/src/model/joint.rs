@@ -101,7 +101,7 @@ pub enum ActuatorTarget {
     Joint(usize),
 }
 
-/// Generalised force gear·(gain·u + bias₀ + bias₁·length + bias₂·velocity), with length = gear·coordinate. A
+/// Generalized force gear·(gain·u + bias₀ + bias₁·length + bias₂·velocity), with length = gear·coordinate. A
 /// motor has gain 1; a position servo gain kp, bias₁ −kp, bias₂ −kv; a velocity servo gain kv, bias₂ −kv.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Actuator {

@@ -61,7 +61,7 @@ fn shapes_settle_at_the_analytic_depth() {
     let lying = Quat::from_axis_angle(Vec3::new(1.0, 0.0, 0.0), std::f64::consts::FRAC_PI_2);
     let upright = Quat::identity();
     let weight = 2.0 * 9.81;
-    // Shape, orientation, height of its lowest point above its centre, contacts that carry it.
+    // Shape, orientation, height of its lowest point above its center, contacts that carry it.
     let cases = [
         (Shape::Sphere { radius: 0.1 }, upright, 0.1, 1.0),
         (Shape::Box { half: Vec3::new(0.1, 0.15, 0.2) }, upright, 0.2, 4.0),

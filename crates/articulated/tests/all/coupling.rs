@@ -60,7 +60,7 @@ fn constraint_forces_do_no_work() {
             *x += bias - tau;
         }
         assert!(held.iter().any(|x| x.abs() > 1e-2), "nothing is held");
-        for x in robot.generalised_force(&params, &held) {
+        for x in robot.generalized_force(&params, &held) {
             assert!(x.abs() < 1e-10, "{x}");
         }
         // The hip leads the ankle.

@@ -318,7 +318,7 @@ fn lanes_agree_with_scalars() {
 
 #[test]
 fn a_free_body_falls_and_spins_as_euler_says() {
-    // One free body: ω̇ = I⁻¹ (I ω × ω), v̇ of the centre of mass = g.
+    // One free body: ω̇ = I⁻¹ (I ω × ω), v̇ of the center of mass = g.
     let mut model = branching(9, true);
     model.bodies.truncate(2);
     model.joints.truncate(1);

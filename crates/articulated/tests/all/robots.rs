@@ -1,4 +1,4 @@
-//! Robots for tests: every kind of joint, several on a body, off-centre anchors, random inertias.
+//! Robots for tests: every kind of joint, several on a body, off-center anchors, random inertias.
 
 use pullback_articulated::{Actuator, ActuatorTarget, Body, Geom, Joint, JointKind, Model, Shape};
 use pullback_core::random::Random;

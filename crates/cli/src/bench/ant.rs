@@ -116,7 +116,7 @@ pub fn run(seed: u64, output: &Output) -> Result<Results, CliError> {
     }
     results.notes.push(format!(
         "{ENVS} environments, rollouts of {STEPS} steps of {} s from settled states; best of {ROUNDS} interleaved \
-         repetitions, MuJoCo after ours; contact laws differ (ours compliant, MuJoCo's a convex optimisation), and each draws \
+         repetitions, MuJoCo after ours; contact laws differ (ours compliant, MuJoCo's a convex optimization), and each draws \
          its own controls; mjd_transitionFD gives whole Jacobians of a step, ours the gradient of one loss",
         ant.dt()
     ));

@@ -122,7 +122,7 @@ fn export(model: &Model) -> Result<String, String> {
     for joint in &model.joints {
         let body = &model.bodies[joint.body];
         if model.joints_of(joint.body).count() != 1 || joint.anchor.norm() > 0.0 || joint.reference != 0.0 {
-            return Err("the export knows one centred joint per body".into());
+            return Err("the export knows one centered joint per body".into());
         }
         let kind = match joint.kind {
             JointKind::Free => "F",

@@ -1,4 +1,4 @@
-//! A trial of Bayesian optimisation among 500 and 1,000 points of ten variables, beside BoTorch on the same
+//! A trial of Bayesian optimization among 500 and 1,000 points of ten variables, beside BoTorch on the same
 //! points with the same model in the same run: likelihood with gradient, fit of hyperparameters, proposal,
 //! and trials with fits every time and on the schedule.
 
@@ -26,7 +26,7 @@ const ROUNDS: usize = 3;
 /// milliseconds.
 const LONG_ENOUGH: f64 = 0.2;
 
-/// Ackley's function of ten variables in [−1, 1] with its minimum off the centre, and noise of 0.05.
+/// Ackley's function of ten variables in [−1, 1] with its minimum off the center, and noise of 0.05.
 fn loss(z: &[f64], random: &mut Random) -> f64 {
     let x = z.iter().map(|z| 6.0 * (0.5 * (z + 1.0) - 0.3));
     let square = x.clone().map(|x| x * x).sum::<f64>() / DIM as f64;
@@ -34,7 +34,7 @@ fn loss(z: &[f64], random: &mut Random) -> f64 {
     20.0 + std::f64::consts::E - 20.0 * (-0.2 * square.sqrt()).exp() - wave.exp() + 0.05 * random.normal()
 }
 
-/// A set of points with losses that are standardised already.
+/// A set of points with losses that are standardized already.
 struct Case {
     name: String,
     points: Vec<Vec<f64>>,
@@ -54,7 +54,7 @@ impl Case {
         Case { name: format!("n = {n}, d = {DIM}"), points, losses: y, shift, scale }
     }
 
-    /// In the unit cube and to be maximised, as BoTorch has it.
+    /// In the unit cube and to be maximized, as BoTorch has it.
     fn export(&self) -> Value {
         let unit = |z: &Vec<f64>| z.iter().map(|z| 0.5 * (z + 1.0)).collect::<Vec<f64>>();
         json!({
@@ -100,7 +100,7 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
     let cases: Vec<Case> = SIZES.iter().map(|n| Case::new(*n)).collect();
     let input = Value::from(cases.iter().map(Case::export).collect::<Vec<_>>()).to_string();
     // Before and after the peer, so that a slow hour of the machine hits both.
-    let bar = progress::bar(2 * cases.len(), "Bayesian optimisation");
+    let bar = progress::bar(2 * cases.len(), "Bayesian optimization");
     let round = || -> Vec<Seconds> {
         let measured = |case: &Case| {
             let seconds = measure(case);

@@ -59,10 +59,10 @@ const TABLE: &[Entry<Benchmark>] = &[
     ),
     Entry::new(
         "mpm",
-        "substeps of clouds of plasticine, forward and backward, alone and in batches, beside Taichi's and Warp's CPU",
+        "substeps of plasticine particles, forward and backward, alone and in batches, beside Taichi's and Warp's CPU",
         |_, _, output| mpm::run(output),
     ),
-    Entry::new("bo", "trials of Bayesian optimisation beside BoTorch", |_, _, output| bo::run(output)),
+    Entry::new("bo", "trials of Bayesian optimization beside BoTorch", |_, _, output| bo::run(output)),
     Entry::new("search", "search methods on known functions beside cmaes and BoTorch", |_, _, output| {
         search::run(output)
     }),

@@ -51,12 +51,12 @@ struct Case {
 }
 
 impl Case {
-    /// `count` particles in a cube of `edge` around `centre`, sheared and falling.
-    fn new(count: usize, centre: Vec3<f64>, edge: f64) -> Result<Self, ConfigError> {
+    /// `count` particles in a cube of `edge` around `center`, sheared and falling.
+    fn new(count: usize, center: Vec3<f64>, edge: f64) -> Result<Self, ConfigError> {
         let grid = Grid { floor: Floor::Friction, ..Grid::cube(NODES) };
         // Numbers that a float holds: all programs start from the same.
         let short = |x: f64| f64::from(x as f32);
-        let places = random_box(count, centre, Vec3::new(edge, edge, edge), 0);
+        let places = random_box(count, center, Vec3::new(edge, edge, edge), 0);
         let places: Vec<Vec3<f64>> = places.into_iter().map(|x| x.map(short)).collect();
         let mut particles = Particles::default();
         let volume = (0.5 * grid.spacing).powi(3);
@@ -70,13 +70,13 @@ impl Case {
         let mut random = Random::new(1);
         let at = mpm.split_mut(&mut start);
         for (v, x) in at.v.iter_mut().zip(at.x.iter()) {
-            v[0] = short(20.0 * (x[2] - centre.z));
+            v[0] = short(20.0 * (x[2] - center.z));
         }
         for f in at.f.as_flattened_mut() {
             *f = short(*f + 0.01 * random.normal());
         }
         let name = format!("{count} particles");
-        Ok(Case { name, mpm, start, target: centre + Vec3::new(0.05, 0.0, 0.0) })
+        Ok(Case { name, mpm, start, target: center + Vec3::new(0.05, 0.0, 0.0) })
     }
 
     fn particles(&self) -> usize {

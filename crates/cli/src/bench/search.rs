@@ -103,9 +103,9 @@ impl Peer {
             let found = &said["cases"][case.name()];
             // The functions must be the same ones.
             let own = case.function.value(&case.function.start()).unwrap_or(f64::NAN);
-            let theirs = found["at_centre"].as_f64().unwrap_or(f64::NAN);
+            let theirs = found["at_center"].as_f64().unwrap_or(f64::NAN);
             if (own - theirs).abs() > 1e-9 * own.abs() || theirs.is_nan() {
-                return Err(format!("{} is {own} at the centre here and {theirs} there", case.name()));
+                return Err(format!("{} is {own} at the center here and {theirs} there", case.name()));
             }
             let list = found["ends"].as_array().map(|l| l.iter().filter_map(Value::as_f64).collect());
             list.filter(|l: &Vec<f64>| !l.is_empty()).ok_or_else(|| format!("no ends of {}", case.name()))
@@ -148,7 +148,7 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
     compare_leaps(&mut results, &long, ("BoTorch", &botorch))?;
 
     results.notes.push(format!(
-        "medians of the lowest loss. cma-es: 11 seeds; both CMA-ES begin at the centre of the box with a step size of {SIGMA} (half the \
+        "medians of the lowest loss. cma-es: 11 seeds; both CMA-ES begin at the center of the box with a step size of {SIGMA} (half the \
          box is 1) and restart with doubled populations. BO-Leap: 5 seeds of both beside cmaes; 5 beside BoTorch's 4 (60 episodes, less than \
          one of its semi-local searches) and 2 (200), as our BO there, plain and with a model conditioned on the gradients at its 20 lowest \
          points. BO-Leap and that BO use gradients, the peers do not"

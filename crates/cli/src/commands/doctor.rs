@@ -81,7 +81,7 @@ fn figures(found: &Examination) -> Vec<(&'static str, String)> {
         ("highest loss seen", compact(found.range.1, 4)),
         ("valleys on a line across the box (median)", compact(found.valleys, 3)),
         ("total variation of a line over its range (median)", compact(found.variation, 3)),
-        ("neighbours on lines at the same height", percent(found.flat)),
+        ("neighbors on lines at the same height", percent(found.flat)),
         ("jumps of more than a quarter of the range", percent(found.jumps)),
     ]
 }

@@ -56,7 +56,7 @@ struct Summary {
     sites: Vec<String>,
     keyframes: Vec<String>,
     total_mass: f64,
-    centre_of_mass: [f64; 3],
+    center_of_mass: [f64; 3],
     qpos: Vec<f64>,
     qvel: Vec<f64>,
     ctrl: Vec<f64>,
@@ -145,7 +145,7 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         follows: follows(i).map(|m| model.joints[m.of].name.clone()),
         range: j.range,
     });
-    let (total_mass, com) = ws.kinematics.centre_of_mass();
+    let (total_mass, com) = ws.kinematics.center_of_mass();
     let dense = robot.mass_matrix(&ws, &params);
     let summary = Summary {
         file: options.file.clone(),
@@ -159,10 +159,10 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         sites: model.sites.iter().map(|s| s.name.clone()).collect(),
         keyframes: model.keyframes.iter().map(|k| k.name.clone()).collect(),
         total_mass,
-        centre_of_mass: [com.x, com.y, com.z],
+        center_of_mass: [com.x, com.y, com.z],
         mass_matrix: dense.chunks(nv.max(1)).map(<[f64]>::to_vec).collect(),
-        qfrc_bias: untouched.generalised_force(&untouched_params, &without.bias),
-        qfrc_joint: robot.generalised_force(&params, &ws.tau),
+        qfrc_bias: untouched.generalized_force(&untouched_params, &without.bias),
+        qfrc_joint: robot.generalized_force(&params, &ws.tau),
         qacc: rate[nv..].to_vec(),
         qacc_without_contact: untouched_rate[nv..].to_vec(),
         contacts,

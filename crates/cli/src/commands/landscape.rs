@@ -92,7 +92,7 @@ pub fn figure(task: &str, map: &Landscape) -> Figure {
     Figure::grid(task, 2, panels).sized(13.0, 5.4)
 }
 
-/// Values as a heat map under normalised arrows against `gradients`.
+/// Values as a heat map under normalized arrows against `gradients`.
 pub fn panel(title: &str, map: &Landscape, gradients: &[(f64, f64)]) -> HeatmapPanel {
     let columns = map.xs.len();
     let (width, height) = (map.xs[columns - 1] - map.xs[0], map.ys[map.ys.len() - 1] - map.ys[0]);

@@ -210,8 +210,8 @@ pub fn figure(scene: &dyn Scene, rows: &[(f64, Vec<f64>)]) -> Figure {
             let all: Vec<usize> = (0..state.len()).filter(|i| state.unit(*i) == unit).collect();
             // Of thousands of particles a few dozen stand for the rest.
             let entries: Vec<usize> = all.iter().copied().step_by(all.len().div_ceil(DRAWN).max(1)).collect();
-            // As many names as colours.
-            let label = |k: usize, i: usize| if k < LABELLED { state.entry_name(i) } else { String::new() };
+            // As many names as colors.
+            let label = |k: usize, i: usize| if k < LABELED { state.entry_name(i) } else { String::new() };
             let series = entries.iter().enumerate().map(|(k, i)| Series::new(label(k, *i), k, over_time(*i)));
             panels.push(panel(format!("state ({unit})"), series.collect()));
         }
@@ -225,4 +225,4 @@ const PRINTED: usize = 48;
 /// Lines of one panel.
 const DRAWN: usize = 48;
 /// Lines of one panel that get a name in its legend.
-const LABELLED: usize = 8;
+const LABELED: usize = 8;

@@ -30,7 +30,7 @@ fn seen_vjp<T: Real, const N: usize>(contacts: [Contact<T>; N], bar: [Contact<T>
     })
 }
 
-/// The pose with this position and (unnormalised) quaternion.
+/// The pose with this position and (unnormalized) quaternion.
 fn pose<T: Real>(x: Vec3<T>, q: Quat<T>) -> Transform<T> {
     Transform::from_quat(q.normalize(), x)
 }

@@ -264,7 +264,7 @@ fn lanes_agree_with_scalars() {
 /// The deepest contact against MuJoCo's, made by `reference/collision.py`.
 ///
 /// Round shapes agree in every case. MuJoCo measures each prism alone: the corner of a box or mesh finds a
-/// shorter way out of one prism into its neighbour or over an edge than out of the ground. There ours must be
+/// shorter way out of one prism into its neighbor or over an edge than out of the ground. There ours must be
 /// the deeper; the test counts these.
 #[test]
 fn the_deepest_contact_is_that_of_mujoco() {

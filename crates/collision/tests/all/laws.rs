@@ -212,7 +212,7 @@ fn lanes_agree_with_scalars() {
     });
 }
 
-/// Coincident centres, aligned axes, zero sizes: contacts and cotangents stay finite.
+/// Coincident centers, aligned axes, zero sizes: contacts and cotangents stay finite.
 #[test]
 fn nothing_degenerate_makes_nan() {
     let rock = rock();

@@ -97,12 +97,12 @@ pub enum StepControl {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adjoint {
-    /// Through the steps that were taken (discretise, then optimise).
+    /// Through the steps that were taken (discretize, then optimize).
     Discrete {
         /// Inner states kept at a time; more steps than that are reversed by revolve.
         checkpoints: usize,
     },
-    /// By the adjoint equation with its own error control (optimise, then discretise). The state is solved
+    /// By the adjoint equation with its own error control (optimize, then discretize). The state is solved
     /// backwards with it, anchored at every accepted step, so that it cannot drift.
     Continuous(PidController),
 }

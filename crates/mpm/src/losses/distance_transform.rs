@@ -2,8 +2,8 @@
 //! of parabolas.
 //!
 //! D(p) = min_q (p − q)² + f(q) along one axis, f from the axis before; linear in the number of nodes.
-//! PlasticineLab hands nearest points on within a neighbourhood of 6³ nodes instead, which agrees where the
-//! chain of neighbours finds the true nearest point and is larger elsewhere.
+//! PlasticineLab hands nearest points on within a neighborhood of 6³ nodes instead, which agrees where the
+//! chain of neighbors finds the true nearest point and is larger elsewhere.
 
 use super::mass_grid::Cells;
 

@@ -8,7 +8,7 @@
 //! | `distance_transform` | d itself |
 //! | [`iou`] | overlap with the target, and PlasticineLab's score |
 //! | [`contact`] | distance of colliders to the particles |
-//! | [`centre`] | centre of mass |
+//! | [`center`] | center of mass |
 //! | [`flatness`] | mean height and variance; RollingFlat's reward |
 //! | [`spill`] | fraction outside a container; FluidMove's reward |
 //! | [`mirror`] | distance of mirrored partners; HandFlip's reward |
@@ -20,7 +20,7 @@
 //! Positions are `&[[T; 3]]`, as [`Mpm::split`](super::Mpm::split) hands them out. A pullback *adds* to the
 //! cotangents it is given. Nothing allocates once its scratch is made.
 
-pub mod centre;
+pub mod center;
 pub mod contact;
 pub mod density;
 pub mod distance;

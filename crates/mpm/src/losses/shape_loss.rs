@@ -13,7 +13,7 @@ use pullback_core::rollout::{Loss, Sample};
 use pullback_core::{ConfigError, Described};
 use pullback_math::Scalar;
 
-use super::centre::{centre_distance, centre_distance_vjp};
+use super::center::{center_distance, center_distance_vjp};
 use super::contact::{ContactDistance, ContactScratch, Tools, contact_distance, contact_distance_vjp};
 use super::density::{density_distance, density_distance_vjp};
 use super::distance::{target_distance, target_distance_vjp};
@@ -43,13 +43,13 @@ pub struct Weights {
     /// Of Σ D² over tools, 1/m².
     pub contact: f64,
     /// Of |c − c*|², 1/m².
-    pub centre: f64,
+    pub center: f64,
 }
 
 impl Default for Weights {
     /// PlasticineLab's.
     fn default() -> Self {
-        Weights { density: 10.0, distance: 10.0, contact: 1.0, centre: 0.0 }
+        Weights { density: 10.0, distance: 10.0, contact: 1.0, center: 0.0 }
     }
 }
 
@@ -63,7 +63,7 @@ pub struct Terms<T> {
     /// Σ D² over tools, m².
     pub contact: T,
     /// |c − c*|², m².
-    pub centre: T,
+    pub center: T,
 }
 
 /// Particles should become the target, and tools should come near them.
@@ -154,7 +154,7 @@ impl ShapeLoss {
                 (w.density, terms.density),
                 (w.distance, terms.distance),
                 (w.contact, terms.contact),
-                (w.centre, terms.centre),
+                (w.center, terms.center),
             ]
             .into_iter()
             .fold(T::zero(), |sum, (w, term)| sum + T::lit(w) * term)
@@ -188,9 +188,9 @@ impl ShapeLoss {
                     x_bar,
                 );
             }
-            if w.centre != 0.0 {
-                let centre = self.target.centre().map(T::lit);
-                centre_distance_vjp(at.x, &s.masses, centre, scaled(w.centre), x_bar, &mut s.masses_bar);
+            if w.center != 0.0 {
+                let center = self.target.center().map(T::lit);
+                center_distance_vjp(at.x, &s.masses, center, scaled(w.center), x_bar, &mut s.masses_bar);
             }
         });
     }
@@ -225,8 +225,8 @@ impl ShapeLoss {
         if wanted(w.contact) {
             terms.contact = contact_distance(&self.mpm, &self.tools, &mut s.contact, &s.params, at.q, at.x);
         }
-        if wanted(w.centre) {
-            terms.centre = centre_distance(at.x, &s.masses, self.target.centre().map(T::lit));
+        if wanted(w.center) {
+            terms.center = center_distance(at.x, &s.masses, self.target.center().map(T::lit));
         }
         terms
     }

@@ -11,7 +11,7 @@ use pullback_math::{Quat, Vec3};
 /// Rejected draws in a row at which a solid counts as empty.
 const MAX_DRAWS: usize = 100_000;
 
-/// A shape in space, m. Primitives are centred at the origin; those with an axis have it along z.
+/// A shape in space, m. Primitives are centered at the origin; those with an axis have it along z.
 ///
 /// ```
 /// use pullback_math::{Quat, Vec3};
@@ -49,7 +49,7 @@ pub enum Solid {
     },
     /// A ring around z.
     Torus {
-        /// From the centre to the middle of the tube.
+        /// From the center to the middle of the tube.
         ring: f64,
         /// Radius of the tube.
         tube: f64,

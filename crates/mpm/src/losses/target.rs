@@ -19,7 +19,7 @@ pub struct Target {
     distances: Vec<f64>,
     mass: f64,
     largest: f64,
-    centre: Vec3<f64>,
+    center: Vec3<f64>,
 }
 
 impl Target {
@@ -47,8 +47,8 @@ impl Target {
         let distances = distances(&cells, |i| masses[i] > threshold);
         let mass: f64 = masses.iter().sum();
         let moments = masses.iter().enumerate().map(|(i, m)| cells.position(i) * *m);
-        let centre = moments.fold(Vec3::zero(), |sum, moment| sum + moment) * (1.0 / mass);
-        Ok(Target { cells, mass, largest, distances, masses, centre })
+        let center = moments.fold(Vec3::zero(), |sum, moment| sum + moment) * (1.0 / mass);
+        Ok(Target { cells, mass, largest, distances, masses, center })
     }
 
     /// The masses of particles, kg, at their positions, m.
@@ -117,8 +117,8 @@ impl Target {
     pub fn largest(&self) -> f64 {
         self.largest
     }
-    /// Centre of mass, m.
-    pub fn centre(&self) -> Vec3<f64> {
-        self.centre
+    /// Center of mass, m.
+    pub fn center(&self) -> Vec3<f64> {
+        self.center
     }
 }

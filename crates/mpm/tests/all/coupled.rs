@@ -14,7 +14,7 @@ const X: Vec3<f64> = Vec3 { x: 1.0, y: 0.0, z: 0.0 };
 const Y: Vec3<f64> = Vec3 { x: 0.0, y: 1.0, z: 0.0 };
 const Z: Vec3<f64> = Vec3 { x: 0.0, y: 0.0, z: 1.0 };
 
-/// A body whose origin is its centre of mass.
+/// A body whose origin is its center of mass.
 fn body(name: &str, parent: usize, position: Vec3<f64>, mass: f64, inertia: SymMat3<f64>) -> Body {
     let (orientation, com) = (Quat::identity(), Vec3::zero());
     Body { name: name.into(), parent, position, orientation, mass, com, inertia }
@@ -266,11 +266,11 @@ const HALF: f64 = 2.0 * CELL;
 /// A tank of water, 10 × 10 × 12 cells, with a box of four cells at height z; held by a spring if stiffness
 /// is not 0.
 fn tank(density: f64, z: f64, stiffness: f64) -> Mpm {
-    let centre = Vec3::new(7.5 * CELL, 7.5 * CELL, z);
+    let center = Vec3::new(7.5 * CELL, 7.5 * CELL, z);
     let (low, step) = (2.0 * CELL, 0.5 * CELL);
     let at = |i: usize| low + (i as f64 + 0.5) * step;
     let lattice = (0..22 * 22 * 24).map(|k| Vec3::new(at(k % 22), at(k / 22 % 22), at(k / 484)));
-    let apart = |x: &Vec3<f64>| (*x - centre).map(f64::abs).zip(Vec3::new(HALF, HALF, HALF), |d, h| d - h);
+    let apart = |x: &Vec3<f64>| (*x - center).map(f64::abs).zip(Vec3::new(HALF, HALF, HALF), |d, h| d - h);
     let positions: Vec<Vec3<f64>> =
         lattice.filter(|x| apart(x).x.max(apart(x).y).max(apart(x).z) > 0.0).collect();
     let mut particles = Particles::default();
@@ -278,7 +278,7 @@ fn tank(density: f64, z: f64, stiffness: f64) -> Mpm {
     particles.add("water", water, 1000.0, step * step * step, &positions, Vec3::zero()).unwrap();
     let mass = density * 8.0 * HALF.powi(3);
     let mut model = Model::new("box");
-    model.bodies.push(body("box", 0, centre, mass, SymMat3::identity() * (mass * HALF * HALF * 2.0 / 3.0)));
+    model.bodies.push(body("box", 0, center, mass, SymMat3::identity() * (mass * HALF * HALF * 2.0 / 3.0)));
     model.joints.push(if stiffness > 0.0 {
         Joint { stiffness, damping: 40.0, ..slide("box", 1, Z, z, None) }
     } else {

@@ -314,10 +314,10 @@ fn sheared_sand_slides_at_its_friction_angle() {
             let f = driven(&mut run, Mat3::diagonal(v3(0.5, 0.5, -1.0)), 50);
             let tau = Sand::update(f, params).1;
             // (σ₁ − σ₃)/(σ₁ + σ₃) = sin φ where it fails (Mohr and Coulomb).
-            let mobilised = (tau.xx - tau.zz) / -(tau.xx + tau.zz);
-            assert!(mobilised >= last - 1e-9 && mobilised < angle.sin() + 1e-9, "{mobilised}");
-            assert!(tau.trace() < 0.0 && (round > 0 || mobilised < 0.9 * angle.sin()));
-            last = mobilised;
+            let mobilized = (tau.xx - tau.zz) / -(tau.xx + tau.zz);
+            assert!(mobilized >= last - 1e-9 && mobilized < angle.sin() + 1e-9, "{mobilized}");
+            assert!(tau.trace() < 0.0 && (round > 0 || mobilized < 0.9 * angle.sin()));
+            last = mobilized;
         }
         println!("friction angle {angle}: slides at sin {last:.6}, sin of it {:.6}", angle.sin());
         assert!((last / angle.sin() - 1.0).abs() < 1e-6, "{last} and {}", angle.sin());

@@ -2,7 +2,7 @@
 //!
 //! One program, since linking takes longer than most tests.
 
-mod behaviour;
+mod behavior;
 mod common;
 mod coupled;
 mod gradients;

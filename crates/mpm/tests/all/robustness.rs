@@ -57,7 +57,7 @@ fn anything(mpm: &Mpm, random: &mut Random, round: usize) -> [Vec<f64>; 3] {
     let layout = mpm.layout();
     let mut state = layout.state.defaults();
     // Somewhere in the grid, close together or not, at its edge now and then.
-    let centre = v3(random.uniform(0.1, 0.8), random.uniform(0.1, 0.8), random.uniform(0.1, 0.8));
+    let center = v3(random.uniform(0.1, 0.8), random.uniform(0.1, 0.8), random.uniform(0.1, 0.8));
     let apart = [0.0, 0.02, 0.2][round % 3];
     let fast = 10f64.powf(random.uniform(-3.0, 3.0));
     let turning = 10f64.powf(random.uniform(-3.0, 4.0));
@@ -65,7 +65,7 @@ fn anything(mpm: &Mpm, random: &mut Random, round: usize) -> [Vec<f64>; 3] {
         let of = &mut state[slice.range.clone()];
         match slice.name.rsplit('.').next() {
             Some("position") if slice.range.len() == 3 => {
-                for (x, c) in of.iter_mut().zip([centre.x, centre.y, centre.z]) {
+                for (x, c) in of.iter_mut().zip([center.x, center.y, center.z]) {
                     *x = (c + apart * random.normal()).clamp(1.0 / 12.0, 10.0 / 12.0);
                 }
             }

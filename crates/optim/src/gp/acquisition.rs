@@ -1,6 +1,6 @@
-//! Acquisition functions, and the search for the point they favour.
+//! Acquisition functions, and the search for the point they favor.
 //!
-//! All are to be minimised, as losses are: the lower confidence bound μ − α σ (BO-Leap, α = 1), the expected
+//! All are to be minimized, as losses are: the lower confidence bound μ − α σ (BO-Leap, α = 1), the expected
 //! improvement below the best loss, negated, and minus its logarithm, which keeps a gradient where the
 //! improvement itself vanishes (Ament and others, 2023; see `normal.rs`). The search descends from many
 //! starts at once by projected gradients with Barzilai and Borwein's step lengths (Birgin, Martínez and

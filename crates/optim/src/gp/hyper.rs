@@ -6,7 +6,7 @@
 //! The constant mean m is always the most likely one, so it adds nothing to the gradient. Variables are ln ℓ,
 //! ln σ² and ln σₙ². Priors are log-normal, as BoTorch's defaults: ℓ with location √2 + ½ ln d and scale √3
 //! in the unit cube (Hvarfner and others, 2024; our box is twice as wide), σₙ² with −4 and 1; σ² has mode 1,
-//! for standardised values. Their densities are those of ℓ, σ², σₙ² themselves.
+//! for standardized values. Their densities are those of ℓ, σ², σₙ² themselves.
 //!
 //! A fit ends when a step gains, or is expected to gain, less than 1e-7 of log density per point, 1e-4 in all
 //! for a thousand points. A cold fit starts on a few hundred of the points, where several starts cost little,
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cholesky::{Factor, factor_in_place, invert};
 use super::kernel::{Kernel, Points, dot, weighted_squares};
-use super::lbfgs::{LbfgsConfig, MEMORY, minimise};
+use super::lbfgs::{LbfgsConfig, MEMORY, minimize};
 use super::posterior::Hyper;
 use crate::two_loop::Pairs;
 
@@ -318,7 +318,7 @@ pub fn fit(
     let tolerances =
         LbfgsConfig { max_steps: config.max_steps, value_tolerance: 1e-7, gradient_tolerance: 1e-5 };
     let found =
-        minimise(|theta, g| likelihood.value_grad(theta, g), &theta, &bounds, &mut pairs, &tolerances);
+        minimize(|theta, g| likelihood.value_grad(theta, g), &theta, &bounds, &mut pairs, &tolerances);
     let hyper = if found.value.is_finite() { likelihood.unpack(&found.x) } else { hyper };
     Fit {
         start: Start { hyper, pairs },
@@ -342,7 +342,7 @@ fn first_stage(kernel: Kernel, points: &Points, y: &[f64], config: &FitConfig, r
             theta.iter_mut().for_each(|t| *t += random.normal());
         }
         let mut pairs = Pairs::new(MEMORY);
-        let found = minimise(|theta, g| likelihood.value_grad(theta, g), &theta, &bounds, &mut pairs, &rough);
+        let found = minimize(|theta, g| likelihood.value_grad(theta, g), &theta, &bounds, &mut pairs, &rough);
         if found.value < best.0 {
             best = (found.value, found.x, pairs);
         }

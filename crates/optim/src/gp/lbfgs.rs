@@ -39,7 +39,7 @@ pub struct Minimum {
 
 /// Descends from `start`; `f` returns the value and writes the gradient; `pairs` are what is known of the
 /// curvature, now and in the end.
-pub(crate) fn minimise(
+pub(crate) fn minimize(
     mut f: impl FnMut(&[f64], &mut [f64]) -> f64,
     start: &[f64],
     bounds: &[(f64, f64)],
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_curved_valley_of_ten_variables_is_followed() {
-        let found = minimise(rosenbrock, &[-0.5; 10], &[(-2.0, 2.0); 10], &mut Pairs::new(MEMORY), &TIGHT);
+        let found = minimize(rosenbrock, &[-0.5; 10], &[(-2.0, 2.0); 10], &mut Pairs::new(MEMORY), &TIGHT);
         assert!(found.x.iter().all(|x| (x - 1.0).abs() < 1e-6), "{found:?}");
         assert!(found.evaluations < 200, "{}", found.evaluations);
     }
@@ -143,14 +143,14 @@ mod tests {
             g.copy_from_slice(&[2.0 * (x[0] - 3.0) + x[1], 2.0 * x[1] + x[0]]);
             (x[0] - 3.0).powi(2) + x[1] * x[1] + x[0] * x[1]
         };
-        let found = minimise(bowl, &[0.0, 0.9], &[(-1.0, 1.0); 2], &mut Pairs::new(MEMORY), &TIGHT);
+        let found = minimize(bowl, &[0.0, 0.9], &[(-1.0, 1.0); 2], &mut Pairs::new(MEMORY), &TIGHT);
         assert!((found.x[0] - 1.0).abs() < 1e-9 && (found.x[1] + 0.5).abs() < 1e-7, "{found:?}");
         let cliff = |x: &[f64], g: &mut [f64]| {
             g[0] = 1.0 - 1.0 / x[0];
             if x[0] <= 0.0 { f64::NAN } else { x[0] - x[0].ln() }
         };
         assert!(
-            (minimise(cliff, &[5.0], &[(-10.0, 10.0)], &mut Pairs::new(MEMORY), &TIGHT).x[0] - 1.0).abs()
+            (minimize(cliff, &[5.0], &[(-10.0, 10.0)], &mut Pairs::new(MEMORY), &TIGHT).x[0] - 1.0).abs()
                 < 1e-7
         );
     }
@@ -170,9 +170,9 @@ mod tests {
         };
         let (mut pairs, bounds) = (Pairs::new(MEMORY), [(-9.0, 9.0); 4]);
         let fair = LbfgsConfig { gradient_tolerance: 1e-4, ..TIGHT };
-        let first = minimise(bowl(1.0), &[0.0; 4], &bounds, &mut pairs, &fair);
-        let again = minimise(bowl(1.01), &first.x, &bounds, &mut pairs, &fair);
-        let cold = minimise(bowl(1.01), &first.x, &bounds, &mut Pairs::new(MEMORY), &fair);
+        let first = minimize(bowl(1.0), &[0.0; 4], &bounds, &mut pairs, &fair);
+        let again = minimize(bowl(1.01), &first.x, &bounds, &mut pairs, &fair);
+        let cold = minimize(bowl(1.01), &first.x, &bounds, &mut Pairs::new(MEMORY), &fair);
         assert!(again.x.iter().all(|x| (x - 1.01).abs() < 1e-4), "{again:?}");
         assert!(3 * again.evaluations < 2 * cold.evaluations, "{} {}", again.evaluations, cold.evaluations);
     }

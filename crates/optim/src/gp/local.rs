@@ -1,9 +1,9 @@
-//! More points than one factor can hold: a coarse view of all, and sharp views of neighbourhoods.
+//! More points than one factor can hold: a coarse view of all, and sharp views of neighborhoods.
 //!
 //! Above a limit the model keeps one posterior over a selection of the points, half of them the lowest and
 //! the rest drawn at random, to compare distant regions; what is said about a place in the end comes from a
-//! fresh posterior of its nearest neighbours in the scaled distance, with the same hyperparameters. Where the
-//! kernel has died out beyond the neighbours this is the exact answer; otherwise it knows less than the data,
+//! fresh posterior of its nearest neighbors in the scaled distance, with the same hyperparameters. Where the
+//! kernel has died out beyond the neighbors this is the exact answer; otherwise it knows less than the data,
 //! so its deviation is too wide rather than too narrow.
 
 use pullback_core::random::Random;
@@ -52,7 +52,7 @@ mod tests {
     use crate::gp::posterior::Predict;
 
     #[test]
-    fn neighbours_say_what_all_points_say() {
+    fn neighbors_say_what_all_points_say() {
         let (mut random, mut points, mut y) = (Random::new(8), Points::new(2), Vec::new());
         for _ in 0..800 {
             let z = [random.uniform(-1.0, 1.0), random.uniform(-1.0, 1.0)];

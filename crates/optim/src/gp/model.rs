@@ -51,8 +51,8 @@ pub struct ModelConfig {
     pub steps: usize,
     /// More points than this are not factored at once (3,000).
     pub exact_limit: usize,
-    /// Points of a neighbourhood above the limit (400).
-    pub neighbours: usize,
+    /// Points of a neighborhood above the limit (400).
+    pub neighbors: usize,
     /// Gradients to be conditioned on, those at the lowest losses (0: none, as in BO-Leap). Each weighs as
     /// many losses as there are variables, in knowledge and in time; above `exact_limit` such numbers there
     /// are none.
@@ -70,7 +70,7 @@ impl Default for ModelConfig {
             starts: 10,
             steps: 50,
             exact_limit: 3000,
-            neighbours: 400,
+            neighbors: 400,
             gradients: 0,
         }
     }
@@ -121,7 +121,7 @@ impl LossModel {
     pub fn is_empty(&self) -> bool {
         self.losses.is_empty()
     }
-    /// Present hyperparameters, for standardised losses.
+    /// Present hyperparameters, for standardized losses.
     pub fn hyper(&self) -> &Hyper {
         &self.hyper
     }
@@ -249,10 +249,10 @@ impl LossModel {
         with_slopes.or(self.posterior.as_ref().filter(|p| !p.is_empty()).map(|p| p as &dyn Predict))
     }
 
-    /// The posterior of the neighbours of `z`.
+    /// The posterior of the neighbors of `z`.
     fn local_posterior(&self, z: &[f64]) -> Option<Posterior> {
         let data = (&self.points, &self.outcomes.y[..]);
-        nearest_posterior(self.config.kernel, &self.hyper, data, z, self.config.neighbours)
+        nearest_posterior(self.config.kernel, &self.hyper, data, z, self.config.neighbors)
     }
 
     /// Mean and standard deviation of the loss at `z`.
@@ -286,7 +286,7 @@ impl LossModel {
         order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
         let starts = order.iter().take(self.config.starts).map(|i| candidates[*i].clone());
         let found = if self.is_local() {
-            // Each start in its own neighbourhood.
+            // Each start in its own neighborhood.
             let settle = |z: Vec<f64>| descend(acquisition, &self.local_posterior(&z)?, best, vec![z], steps);
             starts.filter_map(settle).min_by(|a, b| a.0.total_cmp(&b.0))
         } else {

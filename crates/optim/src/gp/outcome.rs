@@ -8,10 +8,10 @@
 /// Quartile ranges above the median that are kept.
 const OUTLIERS: f64 = 10.0;
 
-/// Standardised losses, and the way back.
+/// Standardized losses, and the way back.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcomes {
-    /// Standardised losses.
+    /// Standardized losses.
     pub y: Vec<f64>,
     /// Mean of the finite, cut losses.
     pub shift: f64,

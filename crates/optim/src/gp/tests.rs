@@ -177,14 +177,14 @@ fn hartmann(z: &[f64]) -> f64 {
         [3.0, 3.5, 1.7, 10.0, 17.0, 8.0],
         [17.0, 8.0, 0.05, 10.0, 0.1, 14.0],
     ];
-    const CENTRES: [[f64; 6]; 4] = [
+    const CENTERS: [[f64; 6]; 4] = [
         [0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886],
         [0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991],
         [0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650],
         [0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381],
     ];
     let well = |i: usize| {
-        let s: f64 = (0..6).map(|k| WIDTHS[i][k] * (0.5 * (z[k] + 1.0) - CENTRES[i][k]).powi(2)).sum();
+        let s: f64 = (0..6).map(|k| WIDTHS[i][k] * (0.5 * (z[k] + 1.0) - CENTERS[i][k]).powi(2)).sum();
         -HEIGHTS[i] * (-s).exp()
     };
     (0..4).map(well).sum()
@@ -247,7 +247,7 @@ fn nothing_one_duplicates_constants_and_failures_are_borne() {
 }
 
 #[test]
-fn four_hundred_variables_are_modelled() {
+fn four_hundred_variables_are_modeled() {
     let mut random = Random::new(5);
     let mut model = LossModel::new(ModelConfig::default(), 400);
     let bowl = |z: &[f64]| z.iter().map(|z| (z - 0.2).powi(2)).sum::<f64>();
@@ -271,7 +271,7 @@ fn four_hundred_variables_are_modelled() {
 
 #[test]
 fn above_the_limit_the_model_is_local_and_still_right() {
-    let config = ModelConfig { exact_limit: 200, neighbours: 100, ..ModelConfig::default() };
+    let config = ModelConfig { exact_limit: 200, neighbors: 100, ..ModelConfig::default() };
     let mut random = Random::new(7);
     let mut model = LossModel::new(config, 2);
     for _ in 0..600 {

@@ -1,4 +1,4 @@
-//! Bayesian optimisation: each trial is one episode, where the model of all losses so far proposes it; of
+//! Bayesian optimization: each trial is one episode, where the model of all losses so far proposes it; of
 //! their gradients too if the model is to be conditioned on them.
 
 use pullback_core::random::Random;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::gp::{LossModel, ModelConfig};
 use crate::run::{Run, SearchMethod, Stop};
 
-/// Bayesian optimisation.
+/// Bayesian optimization.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BayesOpt {

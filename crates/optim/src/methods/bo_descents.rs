@@ -1,4 +1,4 @@
-//! Bayesian optimisation whose trials are descents: from each proposed point a gradient descent goes down,
+//! Bayesian optimization whose trials are descents: from each proposed point a gradient descent goes down,
 //! and all its points enter the model (BO-Leap's strategy without leaps).
 
 use pullback_core::random::Random;
@@ -10,7 +10,7 @@ use super::settings;
 use crate::gp::ModelConfig;
 use crate::run::{Run, SearchMethod, Stop};
 
-/// Bayesian optimisation with descents.
+/// Bayesian optimization with descents.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BoDescents {

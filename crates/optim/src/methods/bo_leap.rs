@@ -1,4 +1,4 @@
-//! BO-Leap: Bayesian optimisation over semi-local searches that leap along gradients (Antonova et al., CoRL
+//! BO-Leap: Bayesian optimization over semi-local searches that leap along gradients (Antonova et al., CoRL
 //! 2022, Algorithm 1; line numbers below).
 //!
 //! Three levels. Globally a Gaussian process models the loss and its lower confidence bound says where to

@@ -88,7 +88,7 @@ impl Strategy {
 /// N(mean, σ² C) and the paths it came along.
 #[derive(Clone, Debug)]
 pub struct CmaState {
-    /// Centre of the distribution.
+    /// Center of the distribution.
     pub mean: Vec<f64>,
     /// Step size σ.
     pub sigma: f64,

@@ -1,7 +1,7 @@
 //! Gradient descent in the box: one episode per step, halted when the loss stagnates. The building block of
 //! RandDescents and BO-Leap.
 //!
-//! BO-Leap gives no step size α, and none serves both a loss in metres and one in thousands. Three rules are
+//! BO-Leap gives no step size α, and none serves both a loss in meters and one in thousands. Three rules are
 //! offered. The constant one is line 15 of its Algorithm 1 as printed. The adaptive one, ours and the
 //! default, needs no unit of the loss: a step goes along the negative gradient for Barzilai and Borwein's
 //! length sᵀs/sᵀy where the last step saw positive curvature, never farther than a trust length (largest

@@ -158,10 +158,10 @@ fn an_element_turned_inside_out_comes_back() {
         params[gravity].fill(0.0);
         let mut state = world.layout().state.defaults();
         // One corner is pushed through the block.
-        let centre =
+        let center =
             mesh.positions.iter().fold(Vec3::zero(), |s, x| s + *x) * (1.0 / mesh.positions.len() as f64);
-        for (c, centre) in [centre.x, centre.y, centre.z].into_iter().enumerate() {
-            state[c] = 1.8 * centre - 0.8 * state[c];
+        for (c, center) in [center.x, center.y, center.z].into_iter().enumerate() {
+            state[c] = 1.8 * center - 0.8 * state[c];
         }
         let euler = Integrator::fixed(Method::SemiImplicitEuler);
         let system = Integrated::new(world.clone(), 2e-4, euler).unwrap();

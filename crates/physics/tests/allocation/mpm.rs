@@ -30,7 +30,7 @@ fn bursts_within_its_memory<T: Scalar>() {
     let mpm = scene();
     let lift = |x: Vec<f64>| x.into_iter().map(T::lit).collect::<Vec<T>>();
     let (params, mut state) = (lift(mpm.layout().params.defaults()), lift(mpm.layout().state.defaults()));
-    // Every particle flies away from the centre, at 80 times its distance per second; the fluid is too weak
+    // Every particle flies away from the center, at 80 times its distance per second; the fluid is too weak
     // to hold it.
     for (v, x) in mpm.split_mut(&mut state).v.iter_mut().zip(&mpm.particles().positions) {
         (*x - Vec3::new(0.5, 0.5, 0.5)).map(|d| T::lit(80.0 * d)).write(v);

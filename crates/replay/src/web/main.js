@@ -68,7 +68,7 @@ function layout(app) {
   const ratio = Math.min(window.devicePixelRatio || 1, 2);
   canvas.width = Math.max(1, Math.round(canvas.clientWidth * ratio));
   canvas.height = Math.max(1, Math.round(canvas.clientHeight * ratio));
-  // The picture is centred between the control bar and what stands at the top.
+  // The picture is centered between the control bar and what stands at the top.
   const height = canvas.clientHeight;
   const below = height - byId("bar").getBoundingClientRect().top;
   const plots = byId("plots").getBoundingClientRect();

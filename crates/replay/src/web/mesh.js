@@ -1,4 +1,4 @@
-// Triangle meshes: normals are averaged over neighbours that meet at less than the crease angle.
+// Triangle meshes: normals are averaged over neighbors that meet at less than the crease angle.
 
 const CREASE_COSINE = Math.cos((40 * Math.PI) / 180);
 
@@ -35,9 +35,9 @@ function facesByPoint(faces) {
   return facesAt;
 }
 
-function smoothNormal(face, neighbours) {
+function smoothNormal(face, neighbors) {
   let sum = [0, 0, 0];
-  for (const other of neighbours) {
+  for (const other of neighbors) {
     if (dot(face.normal, other.normal) > CREASE_COSINE) sum = add(sum, other.weighted);
   }
   return normalize(sum);
@@ -59,7 +59,7 @@ function surfaceOf(shape) {
   }
 }
 
-// Centre and radius of a sphere around a surface, in the geom's frame.
+// Center and radius of a sphere around a surface, in the geom's frame.
 function boundsOf(surface) {
   const low = [Infinity, Infinity, Infinity];
   const high = [-Infinity, -Infinity, -Infinity];
@@ -67,7 +67,7 @@ function boundsOf(surface) {
     low[k % 3] = Math.min(low[k % 3], surface.positions[k]);
     high[k % 3] = Math.max(high[k % 3], surface.positions[k]);
   }
-  if (!(high[0] >= low[0])) return { centre: [0, 0, 0], half: [0, 0, 0], radius: 0 };
+  if (!(high[0] >= low[0])) return { center: [0, 0, 0], half: [0, 0, 0], radius: 0 };
   const half = scale(subtract(high, low), 0.5);
-  return { centre: scale(add(low, high), 0.5), half, radius: length(half) };
+  return { center: scale(add(low, high), 0.5), half, radius: length(half) };
 }

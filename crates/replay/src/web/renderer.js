@@ -41,11 +41,11 @@ function solidBounds(renderer, { poses, soft }) {
   for (const geom of renderer.solids) {
     const pose = geomPose(geom, poses);
     const matrix = matrixFromPose(pose);
-    const centre = add(pose.position, rotate(pose.orientation, geom.bounds.centre));
+    const center = add(pose.position, rotate(pose.orientation, geom.bounds.center));
     for (let k = 0; k < 3; k++) {
       const half = [0, 1, 2].reduce((sum, j) => sum + Math.abs(matrix[4 * j + k]) * geom.bounds.half[j], 0);
-      low[k] = Math.min(low[k], centre[k] - half);
-      high[k] = Math.max(high[k], centre[k] + half);
+      low[k] = Math.min(low[k], center[k] - half);
+      high[k] = Math.max(high[k], center[k] + half);
     }
   }
   for (const vertices of soft) {
@@ -54,8 +54,8 @@ function solidBounds(renderer, { poses, soft }) {
       high[k % 3] = Math.max(high[k % 3], vertices[k]);
     }
   }
-  if (!(high[0] >= low[0])) return { low: [-1, -1, 0], high: [1, 1, 1], centre: [0, 0, 0.5], radius: 1 };
-  return { low, high, centre: scale(add(low, high), 0.5), radius: Math.max(0.5 * length(subtract(high, low)), 1e-3) };
+  if (!(high[0] >= low[0])) return { low: [-1, -1, 0], high: [1, 1, 1], center: [0, 0, 0.5], radius: 1 };
+  return { low, high, center: scale(add(low, high), 0.5), radius: Math.max(0.5 * length(subtract(high, low)), 1e-3) };
 }
 
 function drawScene(renderer, scene) {
@@ -83,9 +83,9 @@ function drawScene(renderer, scene) {
 const lightReach = ({ radius }) => 1.06 * radius;
 
 function lightMatrix(bounds) {
-  const { centre, radius } = bounds;
+  const { center, radius } = bounds;
   const depth = 6 * radius;
-  const view = lookAt(add(centre, scale(SUN_DIRECTION, 1.5 * radius)), centre, [0, 1, 0]);
+  const view = lookAt(add(center, scale(SUN_DIRECTION, 1.5 * radius)), center, [0, 1, 0]);
   return matrixProduct(orthographic(lightReach(bounds), depth), view);
 }
 
@@ -204,7 +204,7 @@ function drawGround(renderer, scene, shared, plane, reach, height) {
     uShadowSoft: 11,
     uWorldFromPlane: matrixFromPose(pose),
     uNormal: rotate(pose.orientation, [0, 0, 1]),
-    uCentre: [half[0] > 0 ? 0 : local[0], half[1] > 0 ? 0 : local[1]],
+    uCenter: [half[0] > 0 ? 0 : local[0], half[1] > 0 ? 0 : local[1]],
     uHalf: [half[0] > 0 ? half[0] : 1.1 * reach, half[1] > 0 ? half[1] : 1.1 * reach],
     uFocus: focus,
     uFadeStart: 0.12 * reach,

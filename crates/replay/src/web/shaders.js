@@ -1,4 +1,4 @@
-// Shaders, WebGL 1. Light is computed in linear colour and written as sRGB.
+// Shaders, WebGL 1. Light is computed in linear color and written as sRGB.
 
 const COMMON = `
 precision highp float;
@@ -100,11 +100,11 @@ void main() {
 const GROUND_VERTEX = `
 attribute vec2 aCorner;
 uniform mat4 uClipFromWorld, uWorldFromPlane;
-uniform vec2 uCentre, uHalf;
+uniform vec2 uCenter, uHalf;
 varying vec3 vWorld;
 varying vec2 vPlane;
 void main() {
-  vPlane = uCentre + aCorner * uHalf;
+  vPlane = uCenter + aCorner * uHalf;
   vec4 world = uWorldFromPlane * vec4(vPlane, 0.0, 1.0);
   vWorld = world.xyz;
   gl_Position = uClipFromWorld * world;

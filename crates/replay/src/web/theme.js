@@ -1,4 +1,4 @@
-// Colours of the scene in the light and the dark design; sRGB, lights linear.
+// Colors of the scene in the light and the dark design; sRGB, lights linear.
 
 const THEMES = {
   light: {

@@ -3,7 +3,7 @@
 //! Principal axes are unique only up to signs and, for equal moments, rotations. To name the same frame as
 //! MuJoCo, the eigenvectors are found the way it does: Jacobi rotations of the largest off-diagonal entry
 //! (Golub and Van Loan, §8.5.3), kept as a quaternion, then quarter turns that sort the moments. One
-//! difference remains: our threshold is relative to the inertia, so that small meshes are diagonalised too.
+//! difference remains: our threshold is relative to the inertia, so that small meshes are diagonalized too.
 
 use pullback_math::{Quat, SymMat3, Vec3};
 

@@ -96,7 +96,7 @@ fn distinct(points: &[Vec3<f64>]) -> Vec<usize> {
 struct Face {
     corners: [usize; 3],
     /// Faces across the edges (0,1), (1,2), (2,0).
-    neighbours: [usize; 3],
+    neighbors: [usize; 3],
     outside: Vec<usize>,
     alive: bool,
 }
@@ -133,7 +133,7 @@ fn quickhull(points: &[Vec3<f64>], candidates: &[usize]) -> Result<Vec<[usize; 3
             let f = visible[next];
             next += 1;
             for edge in 0..3 {
-                let across = faces[f].neighbours[edge];
+                let across = faces[f].neighbors[edge];
                 if !faces[across].alive {
                     continue;
                 }
@@ -161,11 +161,11 @@ fn quickhull(points: &[Vec3<f64>], candidates: &[usize]) -> Result<Vec<[usize; 3
             };
             let beyond = &mut faces[across];
             if let Some(edge) = (0..3).find(|e| beyond.corners[*e] == b && beyond.corners[(e + 1) % 3] == a) {
-                beyond.neighbours[edge] = first_new + i;
+                beyond.neighbors[edge] = first_new + i;
             }
             faces.push(Face {
                 corners: [a, b, eye],
-                neighbours: [across, after, before],
+                neighbors: [across, after, before],
                 outside: Vec::new(),
                 alive: true,
             });
@@ -222,7 +222,7 @@ fn tetrahedron(points: &[Vec3<f64>], candidates: &[usize]) -> Result<Vec<Face>, 
         return Err(degenerate("lie in a plane"));
     }
     let (b, c) = if side > 0.0 { (b, c) } else { (c, b) };
-    let face = |corners, neighbours| Face { corners, neighbours, outside: Vec::new(), alive: true };
+    let face = |corners, neighbors| Face { corners, neighbors, outside: Vec::new(), alive: true };
     Ok(vec![
         face([a, b, c], [1, 2, 3]),
         face([a, d, b], [3, 2, 0]),

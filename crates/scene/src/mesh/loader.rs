@@ -1,7 +1,7 @@
 //! Meshes for the MJCF reader.
 //!
 //! The order is MuJoCo's: the reference frame is taken off, then the scale is applied, then the mesh is
-//! weighed. The mesh stays in this frame, with its centre and inertia beside it; MuJoCo moves it to its
+//! weighed. The mesh stays in this frame, with its center and inertia beside it; MuJoCo moves it to its
 //! inertial frame and the geom the other way, which is the same motion.
 
 use pullback_math::Vec3;

@@ -1,4 +1,4 @@
-//! Volume, centre of mass and inertia of a triangle mesh.
+//! Volume, center of mass and inertia of a triangle mesh.
 //!
 //! A closed mesh is the signed sum of the tetrahedra between its triangles and any point; for each with edges
 //! a, b, c from that point, volume V = a·(b×c)/6, first moment V (a+b+c)/4, and second moment ∫ x xᵀ = V/20
@@ -6,8 +6,8 @@
 //! A (a+b+c)/3 and A/12 (aaᵀ + bbᵀ + ccᵀ + ssᵀ).
 //!
 //! The kinds are MuJoCo's, found by measuring MuJoCo 3.17 (`reference/mesh_inertia.py`): `legacy`, its
-//! default, takes the absolute volume of each tetrahedron, first seen from the area-weighted centre of the
-//! triangles to find the centre of mass, then from there for mass and inertia. It is exact for meshes that
+//! default, takes the absolute volume of each tetrahedron, first seen from the area-weighted center of the
+//! triangles to find the center of mass, then from there for mass and inertia. It is exact for meshes that
 //! are star-shaped around both points, too heavy otherwise (13 % for an L), and accepts meshes with holes or
 //! turned triangles.
 
@@ -36,9 +36,9 @@ pub enum MeshInertia {
 pub struct MassProperties {
     /// Volume, m³; for shells the area, m².
     pub volume: f64,
-    /// Centre of mass in the mesh frame, m.
+    /// Center of mass in the mesh frame, m.
     pub com: Vec3<f64>,
-    /// Inertia about the centre of mass, axes of the mesh frame, at density 1.
+    /// Inertia about the center of mass, axes of the mesh frame, at density 1.
     pub inertia: SymMat3<f64>,
 }
 
@@ -96,7 +96,7 @@ fn check_closed(mesh: &TriangleMesh) -> Result<(), MeshError> {
 }
 
 fn weigh(mesh: &TriangleMesh, kind: MeshInertia) -> Result<MassProperties, MeshError> {
-    // The area-weighted centre of the triangles is a point near all of them: moments about it lose few
+    // The area-weighted center of the triangles is a point near all of them: moments about it lose few
     // digits.
     let near = mesh.vertices[0];
     let (area, first) = moments(mesh, near, MeshInertia::Shell);
@@ -104,10 +104,10 @@ fn weigh(mesh: &TriangleMesh, kind: MeshInertia) -> Result<MassProperties, MeshE
     if !(area > 1e-20 * extent * extent && area.is_finite()) {
         return Err(MeshError::geometry("the triangles of the mesh have no area; check its scale"));
     }
-    let centre = near + first * (1.0 / area);
-    let (volume, first) = moments(mesh, centre, kind);
+    let center = near + first * (1.0 / area);
+    let (volume, first) = moments(mesh, center, kind);
     check_volume(volume, extent)?;
-    let com = centre + first * (1.0 / volume);
+    let com = center + first * (1.0 / volume);
 
     let (volume, _) = moments(mesh, com, kind);
     check_volume(volume, extent)?;

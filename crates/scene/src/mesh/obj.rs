@@ -1,6 +1,6 @@
 //! Wavefront OBJ: corners and faces.
 //!
-//! Read: `v` (a colour after the position is allowed and dropped, a weight is divided out) and `f` in all
+//! Read: `v` (a color after the position is allowed and dropped, a weight is divided out) and `f` in all
 //! four notations, with negative indices counted from the last vertex so far; polygons are cut into fans
 //! around their first corner, which is right for convex ones. All groups and objects of a file become one
 //! mesh, in file order. `vt`, `vn`, materials, smoothing, lines and points are skipped, free-form surfaces
@@ -69,7 +69,7 @@ fn vertex<'a>(words: impl Iterator<Item = &'a str>) -> Result<Vec3<f64>, String>
     for word in words {
         let value = word.parse::<f64>().ok().filter(|x| x.is_finite());
         let (Some(slot), Some(value)) = (values.get_mut(count), value) else {
-            return Err("a vertex needs three finite numbers, and at most a weight and a colour".into());
+            return Err("a vertex needs three finite numbers, and at most a weight and a color".into());
         };
         *slot = value;
         count += 1;
@@ -80,7 +80,7 @@ fn vertex<'a>(words: impl Iterator<Item = &'a str>) -> Result<Vec3<f64>, String>
         4 if w.abs() >= 1e-100 && [x, y, z].iter().all(|c| (c / w).is_finite()) => {
             Ok(Vec3::new(x / w, y / w, z / w))
         }
-        _ => Err("a vertex needs three finite numbers, and at most a weight and a colour".into()),
+        _ => Err("a vertex needs three finite numbers, and at most a weight and a color".into()),
     }
 }
 

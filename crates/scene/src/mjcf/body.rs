@@ -45,7 +45,7 @@ impl Node {
             parent,
             children: Vec::new(),
             pose: frame.compose(own),
-            // MuJoCo puts the centre of a body without any mass at its own pose, which matters once
+            // MuJoCo puts the center of a body without any mass at its own pose, which matters once
             // `boundmass` acts.
             inertial: Inertial::none(own),
             joints: Vec::new(),
@@ -63,7 +63,7 @@ impl Node {
         Node { name: "world".into(), ..Node::new(0, Pose::identity(), Pose::identity(), root) }
     }
 
-    /// Moves the frame of the body to its centre of mass and principal axes, and all it carries the other
+    /// Moves the frame of the body to its center of mass and principal axes, and all it carries the other
     /// way.
     fn align_to_inertia(&mut self) {
         let body_from_inertia = self.inertial.frame();

@@ -1,7 +1,7 @@
 //! Geoms and sites: defaults, sizes, `fromto`, mass.
 //!
 //! Friction, `condim`, `margin`, `gap`, `priority`, `solmix`, `solref` and `solimp` are stored for the
-//! contact models that use them. Colour is kept; material, fluid shape and user data do not change motion and
+//! contact models that use them. Color is kept; material, fluid shape and user data do not change motion and
 //! are dropped.
 
 use pullback_articulated::{ContactSoftness, Geom, Shape, Site};
@@ -258,7 +258,7 @@ fn primitive(kind: &str, [a, b, c]: [f64; 3]) -> Shape {
     }
 }
 
-/// A site as written; also a default. Its size and colour are looks.
+/// A site as written; also a default. Its size and color are looks.
 #[derive(Clone, Debug)]
 pub(super) struct SiteSpec {
     shape: ShapeSpec,

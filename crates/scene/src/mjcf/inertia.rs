@@ -1,4 +1,4 @@
-//! Mass, centre and inertia: of shapes, of several shapes together, and MuJoCo's repairs.
+//! Mass, center and inertia: of shapes, of several shapes together, and MuJoCo's repairs.
 //!
 //! Inertia is kept as principal moments and axes, because bounds (`boundinertia`) and the triangle inequality
 //! (`balanceinertia`) speak of principal moments.
@@ -19,7 +19,7 @@ use crate::xml::Element;
 /// Masses below this count as none, kg.
 const NO_MASS: f64 = 1e-14;
 
-/// Mass, centre of mass and principal inertia in the frame of a body.
+/// Mass, center of mass and principal inertia in the frame of a body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inertial {
     pub mass: f64,
@@ -85,12 +85,12 @@ impl Inertial {
         Ok(inertial)
     }
 
-    /// The frame of the centre and the principal axes.
+    /// The frame of the center and the principal axes.
     pub fn frame(&self) -> Pose {
         Pose { position: self.center, orientation: Quat::from_mat3(self.axes).normalize() }
     }
 
-    /// The matrix about the centre, axes of the body.
+    /// The matrix about the center, axes of the body.
     pub fn matrix(&self) -> SymMat3<f64> {
         SymMat3::diagonal(self.principal).congruence(self.axes)
     }
@@ -154,7 +154,7 @@ pub(super) fn primitive_volume(shape: Shape) -> f64 {
     }
 }
 
-/// Principal inertia of a solid shape of unit mass about its centre, m².
+/// Principal inertia of a solid shape of unit mass about its center, m².
 pub(super) fn primitive_inertia(shape: Shape) -> Vec3<f64> {
     let of_squares = |a: Vec3<f64>, divisor: f64| {
         Vec3::new(a.y * a.y + a.z * a.z, a.x * a.x + a.z * a.z, a.x * a.x + a.y * a.y) * (1.0 / divisor)
@@ -167,7 +167,7 @@ pub(super) fn primitive_inertia(shape: Shape) -> Vec3<f64> {
             Vec3::new(across, across, r * r / 2.0)
         }
         Shape::Capsule { radius: r, half_length: h } => {
-            // A cylinder of length l and two half balls, each with its centre 3r/8 beyond the end.
+            // A cylinder of length l and two half balls, each with its center 3r/8 beyond the end.
             let l = 2.0 * h;
             let ball = 4.0 * r / (4.0 * r + 3.0 * l);
             let bar = 1.0 - ball;

@@ -52,9 +52,9 @@ pub struct LoadedMesh {
 pub struct SolidProperties {
     /// Volume, m³.
     pub volume: f64,
-    /// Centre of mass, m.
+    /// Center of mass, m.
     pub center: Vec3<f64>,
-    /// Inertia about the centre of mass, kg m².
+    /// Inertia about the center of mass, kg m².
     pub inertia: SymMat3<f64>,
 }
 

@@ -1,6 +1,6 @@
 //! MJCF, the XML format of MuJoCo, read with MuJoCo's own compile rules.
 //!
-//! Honoured: `include`, nested default classes, `compiler` (angle, eulerseq, inertiafromgeom,
+//! Honored: `include`, nested default classes, `compiler` (angle, eulerseq, inertiafromgeom,
 //! inertiagrouprange, autolimits, balanceinertia, boundmass, boundinertia, settotalmass, fusestatic,
 //! discardvisual, alignfree, meshdir, assetdir, strippath), `option` (timestep, gravity, integrator, cone,
 //! impratio, flags), bodies, frames, `replicate`, joints, geoms (also hollow ones, meshes and heightfields),
@@ -8,7 +8,7 @@
 //! on joints, contact pairs with their friction, excludes, keyframes. `reference/fuzz_mjcf.py` compares
 //! random files with MuJoCo.
 //!
-//! Strict: what would change the motion but is not honoured is an error that names the place, unless
+//! Strict: what would change the motion but is not honored is an error that names the place, unless
 //! [`ImportOptions::allow_ignored`] lists it. Ignored by default, because motion does not depend on it:
 //! `visual`, `statistic`, `custom`, `size`, `sensor`, cameras, lights, textures, materials, skins, groups of
 //! all but geoms, user data, settings of solvers. Accepted for later contact models: parameters of joint

@@ -29,7 +29,7 @@ pub(super) fn shell(shape: Shape) -> (f64, Vec3<f64>) {
             axisymmetric(wall + caps, across, wall * r * r + caps * r * r / 2.0)
         }
         Shape::Capsule { radius: r, half_length: h } => {
-            // Half a hollow ball has its centre r/2 beyond its rim.
+            // Half a hollow ball has its center r/2 beyond its rim.
             let (wall, ball) = (4.0 * PI * r * h, 4.0 * PI * r * r);
             let across = wall * (r * r / 2.0 + h * h / 3.0) + ball * (2.0 / 3.0 * r * r + h * h + h * r);
             axisymmetric(wall + ball, across, wall * r * r + ball * 2.0 / 3.0 * r * r)

@@ -44,7 +44,7 @@ pub(super) struct Link {
     pub place: Place,
     pub mass: f64,
     pub com: Vec3<f64>,
-    /// About the centre of mass, axes of the link.
+    /// About the center of mass, axes of the link.
     pub inertia: SymMat3<f64>,
     pub collisions: Vec<Collision>,
 }

@@ -1,4 +1,4 @@
-//! Readers: what they honour, what they refuse, and golden files of other programs.
+//! Readers: what they honor, what they refuse, and golden files of other programs.
 //!
 //! One program, since linking takes longer than most tests.
 

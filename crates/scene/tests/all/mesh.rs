@@ -14,9 +14,9 @@ use serde_json::Value;
 
 /// A mesh in its inertial frame, as MuJoCo keeps its assets, and where that frame was.
 struct InertialMesh {
-    /// The mesh, centred at its centre of mass and turned to its principal axes.
+    /// The mesh, centered at its center of mass and turned to its principal axes.
     mesh: TriangleMesh,
-    /// Centre of mass in the original frame, m.
+    /// Center of mass in the original frame, m.
     position: Vec3<f64>,
     /// Principal axes in the original frame: rotates vectors of the inertial frame to the original.
     orientation: Quat<f64>,
@@ -327,6 +327,6 @@ fn a_model_with_a_scaled_mirrored_and_displaced_mesh_weighs_what_mujoco_says() {
     ];
     // The axes carry the error of MuJoCo's Jacobi iteration, see above.
     let turned = (body.inertia.to_mat3() - inertia).frobenius_squared().sqrt() / inertia.trace();
-    println!("mass, centre, moments: {errors:?}, inertia {turned:e}");
+    println!("mass, center, moments: {errors:?}, inertia {turned:e}");
     assert!(errors.iter().all(|e| *e < 1e-14) && turned < 1e-7, "{errors:?} {turned:e}");
 }

@@ -52,7 +52,7 @@ fn mass_matrix_bias_and_acceleration_are_pinocchios() {
             for (at, row) in places.iter().zip(rows) {
                 expected[at * n..(at + 1) * n].copy_from_slice(&row);
             }
-            let bias = robot.generalised_force(&params, &ws.bias);
+            let bias = robot.generalized_force(&params, &ws.bias);
             let seen = [
                 ("mass matrix", error(&mass, &expected)),
                 ("bias", error(&bias, &theirs(numbers(&state["bias"])))),

@@ -121,7 +121,7 @@ fn a_capsule_between_two_points_lies_between_them() {
 }
 
 #[test]
-fn what_is_not_honoured_is_an_error_with_its_place() {
+fn what_is_not_honored_is_an_error_with_its_place() {
     let text = "<mujoco>\n  <worldbody>\n    <body><joint frictionloss='1'/><geom size='1'/></body>\n  </worldbody>\n</mujoco>";
     let message = complaint(read(text), "joint.frictionloss");
     assert!(message.starts_with("<text>:3:18: "), "{message}");
@@ -250,7 +250,7 @@ fn a_loader_supplies_meshes() {
     let m = parse_mjcf(text, None, &options).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((m.meshes.len(), m.meshes[0].name.as_str()), (1, "m"));
     assert_eq!(m.geoms[1].shape, Shape::Mesh { mesh: 0 });
-    // Centres at (1.1, 0.1, 0.1) and (−0.1, −0.1, 0.1).
+    // Centers at (1.1, 0.1, 0.1) and (−0.1, −0.1, 0.1).
     assert!((m.bodies[1].com - Vec3::new(0.5, 0.0, 0.1)).norm() < 1e-14);
     // Each 3 · 0.2² / 6, and 3 (0.6² + 0.1²) about z by the distance.
     assert!((m.bodies[1].inertia.zz - 2.0 * (0.02 + 3.0 * 0.37)).abs() < 1e-14);

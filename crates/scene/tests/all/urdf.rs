@@ -71,7 +71,7 @@ fn fused_bodies_weigh_what_pinocchio_says() {
                 worst.max((body.inertia - inertia).to_mat3().frobenius_squared().sqrt() / inertia.trace());
         }
     }
-    println!("worst error of mass, centre and inertia: {worst:e}");
+    println!("worst error of mass, center and inertia: {worst:e}");
     assert!(worst < 1e-14, "{worst:e}");
 }
 
@@ -104,7 +104,7 @@ fn links_stand_where_pinocchio_says() {
 }
 
 #[test]
-fn centres_and_mass_matrices_are_pinocchios() {
+fn centers_and_mass_matrices_are_pinocchios() {
     let (mut worst_com, mut worst_mass) = (0.0f64, 0.0f64);
     for name in MODELS {
         let golden = golden(name);
@@ -132,6 +132,6 @@ fn centres_and_mass_matrices_are_pinocchios() {
             }
         }
     }
-    println!("worst error of the centre of mass {worst_com:e}, of a mass matrix {worst_mass:e}");
+    println!("worst error of the center of mass {worst_com:e}, of a mass matrix {worst_mass:e}");
     assert!(worst_com < 1e-14 && worst_mass < 1e-14);
 }

@@ -12,7 +12,7 @@ pub enum Diagonals {
     /// other.
     #[default]
     Parallel,
-    /// Diagonals alternate from cell to cell like a Union Jack, which favours no direction.
+    /// Diagonals alternate from cell to cell like a Union Jack, which favors no direction.
     Alternating,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn flat(
     TriangleMesh { positions, triangles }
 }
 
-/// A cloth of `nx` × `ny` cells, `width` along x and `height` along y, m, centred at the origin in z = 0,
+/// A cloth of `nx` × `ny` cells, `width` along x and `height` along y, m, centered at the origin in z = 0,
 /// facing +z.
 ///
 /// Vertex (i, j) has index i + (nx + 1) j.

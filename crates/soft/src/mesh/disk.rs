@@ -7,10 +7,10 @@ use pullback_math::Vec3;
 use super::error::{check_counts, check_lengths};
 use super::{MeshError, TriangleMesh};
 
-/// A disk of `radius`, m, in z = 0 facing +z: a fan around the centre, then rings of `segments` cells,
+/// A disk of `radius`, m, in z = 0 facing +z: a fan around the center, then rings of `segments` cells,
 /// equally wide.
 ///
-/// Vertex 0 is the centre; ring r = 1 … `rings`, segment s has index 1 + (r − 1) `segments` + s and stands at
+/// Vertex 0 is the center; ring r = 1 … `rings`, segment s has index 1 + (r − 1) `segments` + s and stands at
 /// angle 2π s / `segments`. Around 6 `rings` segments make the outer triangles equilateral and the inner ones
 /// thin.
 pub fn disk(rings: usize, segments: usize, radius: f64) -> Result<TriangleMesh, MeshError> {

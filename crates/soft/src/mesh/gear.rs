@@ -54,7 +54,7 @@ impl Default for Gear {
     }
 }
 
-/// A gear around the z axis, centred at the origin; the first tooth begins at angle 0.
+/// A gear around the z axis, centered at the origin; the first tooth begins at angle 0.
 ///
 /// ```
 /// use pullback_soft::mesh::{Gear, gear};

@@ -1,9 +1,9 @@
 //! Balls out of the icosahedron, hollow and solid.
 //!
-//! The icosahedron is twenty tetrahedra around its centre. At frequency n each is cut along the planes
+//! The icosahedron is twenty tetrahedra around its center. At frequency n each is cut along the planes
 //! parallel to its faces into small tetrahedra and octahedra, n³ tetrahedra in all when each octahedron is
 //! cut in four around the shortest of its diagonals; that diagonal is inside, so the choice never meets a
-//! neighbour's. The points of layer k then move out to the sphere of radius k / n. The mesh conforms by
+//! neighbor's. The points of layer k then move out to the sphere of radius k / n. The mesh conforms by
 //! construction and no Delaunay criterion is needed. The outermost layer alone is the hollow ball.
 //!
 //! At frequency n there are 10 k² + 2 points in layer k, 20 n² triangles outside and 20 n³ tetrahedra.
@@ -45,7 +45,7 @@ fn faces(corners: &[Vec3<f64>; 12]) -> Vec<[usize; 3]> {
     faces
 }
 
-/// Numbers points by their weights at the corners of the icosahedron, so that neighbouring faces share them.
+/// Numbers points by their weights at the corners of the icosahedron, so that neighboring faces share them.
 struct Points {
     corners: [Vec3<f64>; 12],
     frequency: usize,
@@ -107,7 +107,7 @@ pub fn icosphere(subdivisions: usize, radius: f64) -> Result<TriangleMesh, MeshE
 /// A solid ball of 20 n³ tetrahedra in n = `shells` layers; 3 shells have 147 vertices and 540 tetrahedra.
 /// `radius` in m.
 ///
-/// Vertex 0 is the centre. The worst aspect ratio ([`TetMesh::worst_aspect_ratio`]) is 1.63 at 3 shells and
+/// Vertex 0 is the center. The worst aspect ratio ([`TetMesh::worst_aspect_ratio`]) is 1.63 at 3 shells and
 /// below 1.7 at 12.
 pub fn solid_icosphere(shells: usize, radius: f64) -> Result<TetMesh, MeshError> {
     let n = shells;

@@ -3,7 +3,7 @@
 //! A cell has corners x + 2 y + 4 z with x, y, z in {0, 1}. Six: one tetrahedron for each way from corner 0
 //! to corner 7 along the axes (Kuhn); the diagonals of opposite faces are parallel, so equal cells match
 //! everywhere, around a ring as well. Five: one regular tetrahedron inside and a corner cut off at each of
-//! its faces; neighbouring cells are mirror images, or their diagonals would cross, so it needs a lattice in
+//! its faces; neighboring cells are mirror images, or their diagonals would cross, so it needs a lattice in
 //! which cells alternate. Five gives better elements, six treats all cells alike.
 
 use pullback_math::Vec3;
@@ -70,7 +70,7 @@ pub(super) fn block(nx: usize, ny: usize, nz: usize) -> impl Iterator<Item = [us
     (0..nz).flat_map(move |k| (0..ny).flat_map(move |j| (0..nx).map(move |i| [i, j, k])))
 }
 
-/// A block of `nx` × `ny` × `nz` cells with edges `size`, m, centred at the origin.
+/// A block of `nx` × `ny` × `nz` cells with edges `size`, m, centered at the origin.
 ///
 /// Vertex (i, j, k) has index i + (nx + 1) (j + (ny + 1) k).
 pub fn box_grid(
@@ -89,7 +89,7 @@ pub fn box_grid(
     Ok(solid(&cells, split, |p| p, place))
 }
 
-/// A beam along x with its root face in x = 0 and its cross-section centred on the axis: the block of
+/// A beam along x with its root face in x = 0 and its cross-section centered on the axis: the block of
 /// [`box_grid`], moved.
 ///
 /// Vertex (i, j, k) has the index it has there, so the root is i = 0 and the tip i = `nx`.

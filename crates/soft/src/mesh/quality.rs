@@ -21,7 +21,7 @@ pub const DEGENERATE: f64 = 1e-6;
 pub const MAX_COORDINATE: f64 = 1e100;
 
 /// Edges over their largest component, and that component (zero when all corners coincide).
-fn normalised<const N: usize>(edges: [Vec3<f64>; N]) -> ([Vec3<f64>; N], f64) {
+fn normalized<const N: usize>(edges: [Vec3<f64>; N]) -> ([Vec3<f64>; N], f64) {
     let largest = edges.iter().fold(0.0_f64, |m, e| m.max(e.x.abs()).max(e.y.abs()).max(e.z.abs()));
     if largest == 0.0 {
         return (edges, 0.0);
@@ -31,7 +31,7 @@ fn normalised<const N: usize>(edges: [Vec3<f64>; N]) -> ([Vec3<f64>; N], f64) {
 
 /// det(x₁ − x₀, x₂ − x₀, x₃ − x₀) over the cube of the longest edge; negative when inverted.
 pub(super) fn tet_measure([x0, x1, x2, x3]: [Vec3<f64>; 4]) -> f64 {
-    let ([a, b, c], largest) = normalised([x1 - x0, x2 - x0, x3 - x0]);
+    let ([a, b, c], largest) = normalized([x1 - x0, x2 - x0, x3 - x0]);
     if largest == 0.0 {
         return 0.0;
     }
@@ -41,7 +41,7 @@ pub(super) fn tet_measure([x0, x1, x2, x3]: [Vec3<f64>; 4]) -> f64 {
 
 /// |(x₁ − x₀) × (x₂ − x₀)| over the square of the longest edge.
 pub(super) fn triangle_measure([x0, x1, x2]: [Vec3<f64>; 3]) -> f64 {
-    let ([a, b], largest) = normalised([x1 - x0, x2 - x0]);
+    let ([a, b], largest) = normalized([x1 - x0, x2 - x0]);
     if largest == 0.0 {
         return 0.0;
     }
@@ -52,7 +52,7 @@ pub(super) fn triangle_measure([x0, x1, x2]: [Vec3<f64>; 3]) -> f64 {
 /// Longest edge over 2√6 times the radius of the inscribed sphere: 1 for the regular tetrahedron, more for
 /// all others.
 pub(super) fn tet_aspect([x0, x1, x2, x3]: [Vec3<f64>; 4]) -> f64 {
-    let ([a, b, c], _) = normalised([x1 - x0, x2 - x0, x3 - x0]);
+    let ([a, b, c], _) = normalized([x1 - x0, x2 - x0, x3 - x0]);
     let longest = [a, b, c, b - a, c - b, a - c].iter().fold(0.0_f64, |m, e| m.max(e.norm()));
     // r = 3 V / ΣA = det / Σ |2A|
     let areas = a.cross(b).norm() + b.cross(c).norm() + c.cross(a).norm() + (b - a).cross(c - a).norm();
@@ -61,7 +61,7 @@ pub(super) fn tet_aspect([x0, x1, x2, x3]: [Vec3<f64>; 4]) -> f64 {
 
 /// Longest edge over 2√3 times the radius of the inscribed circle: 1 for the regular triangle.
 pub(super) fn triangle_aspect([x0, x1, x2]: [Vec3<f64>; 3]) -> f64 {
-    let ([a, b], _) = normalised([x1 - x0, x2 - x0]);
+    let ([a, b], _) = normalized([x1 - x0, x2 - x0]);
     let sides = [a.norm(), b.norm(), (b - a).norm()];
     // r = 2 A / Σ l
     let longest = sides.iter().fold(0.0_f64, |m, l| m.max(*l));
@@ -101,7 +101,7 @@ pub(super) fn check_elements<const N: usize>(
     }
 }
 
-/// Refuses a directed side that two elements have: neighbours run along their common side in opposite
+/// Refuses a directed side that two elements have: neighbors run along their common side in opposite
 /// directions.
 pub(super) fn check_sides<const N: usize>(
     kind: &'static str,

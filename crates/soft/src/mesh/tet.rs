@@ -81,7 +81,7 @@ impl TetMesh {
     /// elements.
     pub fn surface(&self) -> Vec<[usize; 3]> {
         let all: HashSet<[usize; 3]> = self.tets.iter().flat_map(|t| faces(*t)).map(directed).collect();
-        // The neighbour behind a face has it the other way round.
+        // The neighbor behind a face has it the other way round.
         let outside = |[a, b, c]: &[usize; 3]| !all.contains(&directed([*a, *c, *b]));
         self.tets.iter().flat_map(|t| faces(*t)).filter(outside).collect()
     }

@@ -31,7 +31,7 @@ impl TriangleMesh {
     /// Refused: no element; a corner out of range or named twice; a position that is not finite; a vertex of
     /// no element; a degenerate element (cross product of two edges at most [`DEGENERATE`] times its longest
     /// edge squared); two elements that run along an edge in the same direction, which means three or more
-    /// sheets in an edge, or neighbours that face opposite ways.
+    /// sheets in an edge, or neighbors that face opposite ways.
     pub fn check(&self) -> Result<(), MeshError> {
         check_elements(KIND, &self.positions, &self.triangles)?;
         for (element, triangle) in self.triangles.iter().enumerate() {

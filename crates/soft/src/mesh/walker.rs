@@ -11,7 +11,7 @@ const CELL: f64 = 0.25;
 
 /// A four-legged body of 74 vertices and 104 triangles in the plane z = 0, 2.5 m long and 1.5 m high.
 ///
-/// x runs along the body, centred; y is up, the feet stand on y = 0. The mesh is its own mirror image in x.
+/// x runs along the body, centered; y is up, the feet stand on y = 0. The mesh is its own mirror image in x.
 pub fn walker_2d() -> TriangleMesh {
     let rows = BODY.iter().rev().enumerate();
     let cells: Vec<[usize; 2]> = rows

@@ -114,11 +114,11 @@ pub(super) struct ToolBuilder {
     action: f64,
     /// Sliding friction of geoms to come.
     pub friction: f64,
-    /// Colour of geoms to come.
+    /// Color of geoms to come.
     pub rgba: &'static str,
 }
 
-/// Colours of tools.
+/// Colors of tools.
 const STEEL: &str = "0.45 0.5 0.56 1";
 pub(super) const GLASS: &str = "0.7 0.8 0.9 0.25";
 
@@ -149,7 +149,7 @@ impl ToolBuilder {
         self.transmissions.push(Transmission { name: name.into(), unit, limit, joints });
     }
 
-    /// A body on three slides, each with a control. Its geoms get the friction and colour of the builder.
+    /// A body on three slides, each with a control. Its geoms get the friction and color of the builder.
     pub fn slider(
         &mut self,
         name: &str,
@@ -177,7 +177,7 @@ impl ToolBuilder {
         let _ = write!(self.bodies, "<body name='{name}' pos='{x} {y} {z}'>{joints}{geoms}</body>");
     }
 
-    /// Puts friction and colour of tools into geoms.
+    /// Puts friction and color of tools into geoms.
     pub fn geoms(&self, text: &str) -> String {
         let ours = format!("<geom friction='{} 0 0' rgba='{}' ", self.friction, self.rgba);
         text.replace("<geom ", &ours)

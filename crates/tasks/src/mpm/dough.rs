@@ -27,7 +27,7 @@ pub(super) fn build(name: &str, size: Size) -> Result<Blueprint, ConfigError> {
     particles.add("dough", dough, 1.0, volume, &positions, Vec3::zero())?;
 
     let mut builder = ToolBuilder::new(ACTION, 0.9);
-    // The yaw turns about the body's origin, half a metre beside the pin's centre, as in the source.
+    // The yaw turns about the body's origin, half a meter beside the pin's center, as in the source.
     let Vec3 { x, y, z } = frame.at(0.5, 0.2875, 0.0);
     let (low, high) = (0.1225 + frame.lift, 0.3725 + frame.lift);
     let pin = builder.geoms(

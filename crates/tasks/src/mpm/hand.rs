@@ -76,7 +76,7 @@ pub(super) fn build(name: &str, size: Size) -> Result<Blueprint, ConfigError> {
 }
 
 /// Particles of a disc; those of its second half mirror those of its first half.
-fn disc(count: usize, centre: Vec3<f64>) -> Vec<Vec3<f64>> {
+fn disc(count: usize, center: Vec3<f64>) -> Vec<Vec3<f64>> {
     let ((radius, height), mut random) = (DISC, Random::new(0));
     let mut half = Vec::new();
     while half.len() < count / 2 {
@@ -89,7 +89,7 @@ fn disc(count: usize, centre: Vec3<f64>) -> Vec<Vec3<f64>> {
     // From the middle outwards, as the source sorts them.
     half.sort_by(|a, b| b.y.total_cmp(&a.y).then(a.x.total_cmp(&b.x)));
     let mirrored = half.iter().map(|v| Vec3::new(v.x, -v.y, v.z));
-    half.iter().copied().chain(mirrored).map(|v| centre + v).collect()
+    half.iter().copied().chain(mirrored).map(|v| center + v).collect()
 }
 
 /// A joint: name, axis in the body, range in rad.

@@ -29,7 +29,7 @@
 //!
 //! Tasks on coarse scenes run in `f32`, all else in `f64` ([`objectives`]).
 //!
-//! Each scene comes in three sizes ([`Size`]): as the table says; coarse, for optimisers that run thousands
+//! Each scene comes in three sizes ([`Size`]): as the table says; coarse, for optimizers that run thousands
 //! of episodes; and small, where gradients are checked in every entry. The coarse version is checked along
 //! random directions, a substep at a time.
 

@@ -365,21 +365,21 @@ impl Pieces {
         self.particles.add(name, self.material, 1.0, volume, positions, Vec3::zero())
     }
 
-    /// A box with centre and edges given in the source's axes.
+    /// A box with center and edges given in the source's axes.
     fn block(&mut self, name: &str, full: usize, at: [f64; 3], edges: [f64; 3]) -> Result<(), ConfigError> {
-        let (centre, seed) = (self.frame.at(at[0], at[1], at[2]), self.particles.groups.len() as u64);
+        let (center, seed) = (self.frame.at(at[0], at[1], at[2]), self.particles.groups.len() as u64);
         let [x, y, z] = edges;
-        self.add(name, full, &random_box(self.count(full), centre, Vec3::new(x, z, y), seed))
+        self.add(name, full, &random_box(self.count(full), center, Vec3::new(x, z, y), seed))
     }
 
-    /// A ball with its centre given in the source's axes.
+    /// A ball with its center given in the source's axes.
     fn ball(&mut self, name: &str, full: usize, at: [f64; 3], radius: f64) -> Result<(), ConfigError> {
-        let (centre, mut random) = (self.frame.at(at[0], at[1], at[2]), Random::new(7));
+        let (center, mut random) = (self.frame.at(at[0], at[1], at[2]), Random::new(7));
         let mut positions = Vec::new();
         while positions.len() < self.count(full) {
             let [x, y, z] = [0; 3].map(|_| random.uniform(-radius, radius));
             if x * x + y * y + z * z < radius * radius {
-                positions.push(centre + Vec3::new(x, y, z));
+                positions.push(center + Vec3::new(x, y, z));
             }
         }
         self.add(name, full, &positions)

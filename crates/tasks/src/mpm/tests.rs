@@ -28,10 +28,10 @@ fn tools(scene: &str, at: Vec3<f64>) -> Model {
     model
 }
 
-/// Dough around `centre`, and colliders with a range of a whole cell.
-fn among_dough(model: Model, count: usize, centre: Vec3<f64>, edges: Vec3<f64>) -> Mpm {
+/// Dough around `center`, and colliders with a range of a whole cell.
+fn among_dough(model: Model, count: usize, center: Vec3<f64>, edges: Vec3<f64>) -> Mpm {
     let mut particles = Particles::default();
-    let positions = random_box(count, centre, edges, 3);
+    let positions = random_box(count, center, edges, 3);
     let velocity = Vec3::new(0.3, -0.2, -0.6);
     let dough = Material::VonMises(Elastoplastic { young: 5e3, poisson: 0.2, yield_stress: 50.0 });
     particles.add("dough", dough, 1.3, 1.7e-4, &positions, velocity).unwrap();
@@ -94,9 +94,9 @@ fn check_tools_from(mpm: &Mpm, start: &[f64], seed: u64, check: Check) {
 
 #[test]
 fn a_container_of_slabs_moves_along_three_axes() {
-    let centre = Vec3::new(0.5, 0.5, 0.45);
-    let model = tools("fluid-move", centre);
-    check_tools(&among_dough(model, 24, centre, Vec3::new(0.17, 0.21, 0.15)), 1, check_step);
+    let center = Vec3::new(0.5, 0.5, 0.45);
+    let model = tools("fluid-move", center);
+    check_tools(&among_dough(model, 24, center, Vec3::new(0.17, 0.21, 0.15)), 1, check_step);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn containers_have_the_slabs_of_the_paper() {
 #[test]
 fn rolling_pins_slide_and_yaw() {
     let beside = Vec3::new(0.5, 0.5, 0.25);
-    // It yaws about a point half a metre from its middle.
+    // It yaws about a point half a meter from its middle.
     let pin = tools("rolling-flat", Vec3::new(0.5, 1.0, 0.2875));
     check_tools(&among_dough(pin, 24, beside, Vec3::new(0.2, 0.6, 0.1)), 2, check_step);
     let pin = tools("plb-rollingpin", Vec3::new(0.5, 0.5, 0.3));
@@ -131,9 +131,9 @@ fn rolling_pins_slide_and_yaw() {
 
 #[test]
 fn chopsticks_move_turn_and_close() {
-    let centre = Vec3::new(0.5, 0.5, 0.4);
-    let model = tools("plb-chopsticks", centre);
-    check_tools(&among_dough(model, 24, centre, Vec3::new(0.2, 0.15, 0.2)), 4, check_step);
+    let center = Vec3::new(0.5, 0.5, 0.4);
+    let model = tools("plb-chopsticks", center);
+    check_tools(&among_dough(model, 24, center, Vec3::new(0.2, 0.15, 0.2)), 4, check_step);
 }
 
 #[test]

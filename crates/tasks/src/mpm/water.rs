@@ -28,10 +28,10 @@ pub(super) fn fluid_move(name: &str, size: Size) -> Result<Blueprint, ConfigErro
     let grid = cube(size.pick(48, 32, 16), 48, size, 0.0);
     let frame = SourceFrame::new(&grid, FLOOR);
     let count = size.pick(2880, 900, 6);
-    let (centre, edges) = (frame.at(0.5, 0.15, 0.5), Vec3::new(0.16, 0.2, 0.094));
+    let (center, edges) = (frame.at(0.5, 0.15, 0.5), Vec3::new(0.16, 0.2, 0.094));
     let volume = edges.x * edges.y * edges.z / count as f64;
     let mut particles = Particles::default();
-    let positions = random_box(count, centre, edges, 0);
+    let positions = random_box(count, center, edges, 0);
     let water = Material::Fluid(Elastic { young: 1e5, poisson: 0.3 });
     particles.add("water", water, 1e3, volume, &positions, Vec3::zero())?;
 
@@ -41,9 +41,9 @@ pub(super) fn fluid_move(name: &str, size: Size) -> Result<Blueprint, ConfigErro
     for ([hx, hy, hz], [x, y, z]) in SLABS {
         let _ = write!(slabs, "<geom type='box' size='{hx} {hz} {hy}' pos='{x} {} {y}'/>", -z);
     }
-    // The source starts one centimetre below its own lowest height and jumps; ours may stay there.
+    // The source starts one centimeter below its own lowest height and jumps; ours may stay there.
     let ranges = [(0.18, 0.82), (0.22, 0.78), (0.15 + frame.lift, 0.84 + frame.lift)];
-    builder.slider("container", centre, &slabs, [0.01; 3], ranges);
+    builder.slider("container", center, &slabs, [0.01; 3], ranges);
     let (dt, substeps) =
         size.pick((MOVE_ACTION / 40.0, 40), (MOVE_ACTION / 25.0, 25), (MOVE_ACTION / 20.0, 1));
     Ok(Blueprint {

@@ -280,7 +280,7 @@ impl SoftSpec {
     }
 }
 
-/// A state with particles moved by up to a millimetre and velocities changed by up to 0.1 m/s: off all
+/// A state with particles moved by up to a millimeter and velocities changed by up to 0.1 m/s: off all
 /// symmetries and kinks.
 fn shake(world: &World, start: &[f64]) -> Vec<f64> {
     let mut random = Random::new(11);

@@ -20,7 +20,7 @@ use crate::objectives::{Build, Task};
 pub const TASKS: &[Task] = &[
     Entry::cited(
         "gear-reach",
-        "weights of a network so that a soft gear's centre is at a target after 1.5 s",
+        "weights of a network so that a soft gear's center is at a target after 1.5 s",
         GRADSIM.at("Table 6"),
         Build::Plain(|| {
             let task = gear_reach(Size::Full)?;
@@ -42,7 +42,7 @@ pub const TASKS: &[Task] = &[
 
 /// Steps of 1/60 s that the gear has to reach its target.
 const GEAR_STEPS: usize = 90;
-/// Where the gear's centre is to be, m.
+/// Where the gear's center is to be, m.
 const GEAR_TARGET: [f64; 3] = [-1.7, 0.0, 1.3];
 /// Steps of 1/60 s over which the ball is watched.
 const BALL_STEPS: usize = 60;
@@ -55,17 +55,17 @@ fn substep<F: FieldShape>(field: F) -> Result<Integrated<F>, ConfigError> {
     Integrated::new(field, STEP / SUBSTEPS as f64, Integrator::fixed(Method::SemiImplicitEuler))
 }
 
-/// Weights W so that the gear's centre of mass is at a target after 1.5 s (Table 6, `gear`).
+/// Weights W so that the gear's center of mass is at a target after 1.5 s (Table 6, `gear`).
 pub fn gear_reach(
     size: Size,
-) -> Result<RolloutObjective<Integrated<Driven<World, SineNetwork>>, CentreAt>, ConfigError> {
+) -> Result<RolloutObjective<Integrated<Driven<World, SineNetwork>>, CenterAt>, ConfigError> {
     let system = substep(solids::gear(size)?)?;
     let particles = system.layout().state.slice("gear.position")?.range.clone();
     let rollout = Rollout::new(system, GEAR_STEPS, Schedule::Every(SUBSTEPS))?.with_substeps(SUBSTEPS)?;
     let base = Inputs::defaults(&rollout.system, rollout.steps);
     RolloutObjective::select(
         rollout,
-        CentreAt { particles, target: GEAR_TARGET },
+        CenterAt { particles, target: GEAR_TARGET },
         base,
         "params.network.weight",
     )
@@ -93,14 +93,14 @@ pub fn ball_mass(size: Size) -> Result<RolloutObjective<Integrated<World>, Follo
 
 /// L = squared distance, m², of the mean of particles from a target at the end.
 #[derive(Clone, Debug)]
-pub struct CentreAt {
+pub struct CenterAt {
     /// Where the positions of the particles lie in the state.
     pub particles: Range<usize>,
     /// Where their mean is to be, m.
     pub target: [f64; 3],
 }
 
-impl CentreAt {
+impl CenterAt {
     fn error<T: Real>(&self, state: &[T]) -> [T; 3] {
         let share = T::lit(3.0 / self.particles.len() as f64);
         std::array::from_fn(|k| {
@@ -113,7 +113,7 @@ impl CentreAt {
     }
 }
 
-impl<T: Real> Loss<T> for CentreAt {
+impl<T: Real> Loss<T> for CenterAt {
     fn value(&self, at: Sample<'_, T>) -> T {
         if !at.last() {
             return T::zero();

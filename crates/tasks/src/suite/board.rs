@@ -1,6 +1,6 @@
 //! A ball on a vertical board with bars: flight under gravity, and bounces at the exact time of impact.
 //!
-//! A bar is a segment with a round edge, so a ball touches it where its centre is within R = ball radius +
+//! A bar is a segment with a round edge, so a ball touches it where its center is within R = ball radius +
 //! bar radius of the segment: along two lines beside it and two arcs around its ends. Walls are lines. In
 //! flight the path is an exact parabola. A step that would end inside an obstacle is split at the time of
 //! impact t*: flight, bounce, flight for what is left. t* is found on plain numbers to round-off; one more
@@ -32,7 +32,7 @@ pub(crate) const BOARD: [f64; 2] = [8.0, 10.0];
 /// Seconds per step.
 pub const DT: f64 = 0.0025;
 
-/// Distance of the ball's centre from the segment of a bar it touches, m.
+/// Distance of the ball's center from the segment of a bar it touches, m.
 const REACH: f64 = BALL + EDGE;
 
 /// Position and velocity after t seconds of flight; x right, z up, y = 0.
@@ -80,43 +80,43 @@ fn hit_line<T: Real>(
     }
 }
 
-/// The same off the circle around `centre` on which the ball touches the end of a bar.
+/// The same off the circle around `center` on which the ball touches the end of a bar.
 #[differentiable]
 #[inline(always)]
 fn hit_round<T: Real>(
     p: Vec3<T>,
     v: Vec3<T>,
-    centre: Vec3<T>,
+    center: Vec3<T>,
     #[constant] t0: T,
     #[constant] inside: bool,
 ) -> (Vec3<T>, Vec3<T>) {
     if inside {
-        let n = (p - centre).normalize();
-        flight(centre + n * T::lit(REACH), bounced(v, n), T::lit(DT))
+        let n = (p - center).normalize();
+        flight(center + n * T::lit(REACH), bounced(v, n), T::lit(DT))
     } else {
         let (near, falling) = flight(p, v, t0);
-        let out = near - centre;
+        let out = near - center;
         let t = t0 - (out.norm() - T::lit(REACH)) / out.normalize().dot(falling);
         let (at, arriving) = flight(p, v, t);
-        flight(at, bounced(arriving, (at - centre).normalize()), T::lit(DT) - t)
+        flight(at, bounced(arriving, (at - center).normalize()), T::lit(DT) - t)
     }
 }
 
 /// Normal and offset of one side (±1) of a bar.
 #[differentiable]
 #[inline(always)]
-fn bar_side<T: Real>(angle: T, #[constant] centre: Vec3<T>, #[constant] side: T) -> (Vec3<T>, T) {
+fn bar_side<T: Real>(angle: T, #[constant] center: Vec3<T>, #[constant] side: T) -> (Vec3<T>, T) {
     let (sin, cos) = angle.sin_cos();
     let n = Vec3::new(-(sin * side), T::zero(), cos * side);
-    (n, n.dot(centre) + T::lit(REACH))
+    (n, n.dot(center) + T::lit(REACH))
 }
 
-/// Centre of the round end (±half length) of a bar.
+/// Center of the round end (±half length) of a bar.
 #[differentiable]
 #[inline(always)]
-fn bar_end<T: Real>(angle: T, #[constant] centre: Vec3<T>, #[constant] end: T) -> Vec3<T> {
+fn bar_end<T: Real>(angle: T, #[constant] center: Vec3<T>, #[constant] end: T) -> Vec3<T> {
     let (sin, cos) = angle.sin_cos();
-    centre + Vec3::new(cos * end, T::zero(), sin * end)
+    center + Vec3::new(cos * end, T::zero(), sin * end)
 }
 
 /// What a ball can touch.
@@ -139,7 +139,7 @@ struct Impact {
     inside: bool,
 }
 
-/// Normal (x, z) and offset of the walls for the ball's centre: left, right, floor, ceiling.
+/// Normal (x, z) and offset of the walls for the ball's center: left, right, floor, ceiling.
 const WALLS: [([f64; 2], f64); 4] = [
     ([1.0, 0.0], BALL - 0.5 * BOARD[0]),
     ([-1.0, 0.0], BALL - 0.5 * BOARD[0]),
@@ -151,30 +151,30 @@ const WALLS: [([f64; 2], f64); 4] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Board {
     layout: Layout,
-    centres: Vec<[f64; 2]>,
+    centers: Vec<[f64; 2]>,
     half_length: f64,
 }
 
 impl Board {
     /// A ball at rest at `from` above bars of 2 `half_length` m.
-    pub fn new(centres: Vec<[f64; 2]>, half_length: f64, from: [f64; 2]) -> Result<Self, ConfigError> {
+    pub fn new(centers: Vec<[f64; 2]>, half_length: f64, from: [f64; 2]) -> Result<Self, ConfigError> {
         let layout = Layout::builder()
             .state(Slice::new("position", 2, "m").default(&from))
             .state(Slice::new("velocity", 2, "m/s"))
-            .param(Slice::new("angle", centres.len(), "rad"))
+            .param(Slice::new("angle", centers.len(), "rad"))
             .build()?;
-        Ok(Board { layout, centres, half_length })
+        Ok(Board { layout, centers, half_length })
     }
 
-    /// Nearest point of a bar's segment to p, from its centre along the bar.
+    /// Nearest point of a bar's segment to p, from its center along the bar.
     fn along(&self, bar: usize, angle: f64, p: [f64; 2]) -> f64 {
-        let ([cx, cz], (sin, cos)) = (self.centres[bar], angle.sin_cos());
+        let ([cx, cz], (sin, cos)) = (self.centers[bar], angle.sin_cos());
         ((p[0] - cx) * cos + (p[1] - cz) * sin).clamp(-self.half_length, self.half_length)
     }
 
     /// Distance of the ball from touching a bar, and the direction out of it.
     fn bar_gap(&self, bar: usize, angle: f64, p: [f64; 2]) -> (f64, [f64; 2]) {
-        let ([cx, cz], (sin, cos), s) = (self.centres[bar], angle.sin_cos(), self.along(bar, angle, p));
+        let ([cx, cz], (sin, cos), s) = (self.centers[bar], angle.sin_cos(), self.along(bar, angle, p));
         let out = [p[0] - cx - s * cos, p[1] - cz - s * sin];
         let distance = out[0].hypot(out[1]);
         (distance - REACH, [out[0] / distance, out[1] / distance])
@@ -186,7 +186,7 @@ impl Board {
         if s.abs() == self.half_length {
             return Obstacle::End(bar, s);
         }
-        let ([cx, cz], (sin, cos)) = (self.centres[bar], angle.sin_cos());
+        let ([cx, cz], (sin, cos)) = (self.centers[bar], angle.sin_cos());
         Obstacle::Side(bar, ((p[1] - cz) * cos - (p[0] - cx) * sin).signum())
     }
 
@@ -211,7 +211,7 @@ impl Board {
             offer(&|p| (n[0] * p[0] + n[1] * p[1] - offset, *n), &|_| Obstacle::Wall(k));
         }
         let far = self.half_length + REACH + 0.5;
-        for (bar, c) in self.centres.iter().enumerate() {
+        for (bar, c) in self.centers.iter().enumerate() {
             if (p[0] - c[0]).abs() < far && (p[1] - c[1]).abs() < far {
                 let angle = angle(bar);
                 offer(&|p| self.bar_gap(bar, angle, p), &|p| self.feature(bar, angle, p));
@@ -226,8 +226,8 @@ impl Board {
         self.first_impact(|bar| params[bar].lane(0), [plain(0), plain(1)], [plain(2), plain(3)])
     }
 
-    fn centre<T: Real>(&self, bar: usize) -> Vec3<T> {
-        let [x, z] = self.centres[bar];
+    fn center<T: Real>(&self, bar: usize) -> Vec3<T> {
+        let [x, z] = self.centers[bar];
         Vec3::new(T::lit(x), T::zero(), T::lit(z))
     }
 }
@@ -274,11 +274,11 @@ impl<T: Real> System<T> for Board {
                 hit_line(p, v, n, offset, t0, inside)
             }
             Some(Obstacle::Side(bar, side)) => {
-                let (n, offset) = bar_side(params[bar], self.centre(bar), T::lit(side));
+                let (n, offset) = bar_side(params[bar], self.center(bar), T::lit(side));
                 hit_line(p, v, n, offset, t0, inside)
             }
             Some(Obstacle::End(bar, end)) => {
-                hit_round(p, v, bar_end(params[bar], self.centre(bar), T::lit(end)), t0, inside)
+                hit_round(p, v, bar_end(params[bar], self.center(bar), T::lit(end)), t0, inside)
             }
         };
         next.copy_from_slice(&[p.x, p.z, v.x, v.z]);
@@ -310,18 +310,18 @@ impl<T: Real> System<T> for Board {
                 (p_bar, v_bar)
             }
             Some(Obstacle::Side(bar, side)) => {
-                let (centre, side) = (self.centre(bar), T::lit(side));
-                let (n, offset) = bar_side(params[bar], centre, side);
+                let (center, side) = (self.center(bar), T::lit(side));
+                let (n, offset) = bar_side(params[bar], center, side);
                 let (p_bar, v_bar, n_bar, offset_bar, (), ()) =
                     hit_line_vjp(p, v, n, offset, t0, inside, out_bar);
-                params_bar[bar] += bar_side_vjp(params[bar], centre, side, (n_bar, offset_bar)).0;
+                params_bar[bar] += bar_side_vjp(params[bar], center, side, (n_bar, offset_bar)).0;
                 (p_bar, v_bar)
             }
             Some(Obstacle::End(bar, end)) => {
-                let (centre, end) = (self.centre(bar), T::lit(end));
-                let tip = bar_end(params[bar], centre, end);
+                let (center, end) = (self.center(bar), T::lit(end));
+                let tip = bar_end(params[bar], center, end);
                 let (p_bar, v_bar, tip_bar, (), ()) = hit_round_vjp(p, v, tip, t0, inside, out_bar);
-                params_bar[bar] += bar_end_vjp(params[bar], centre, end, tip_bar).0;
+                params_bar[bar] += bar_end_vjp(params[bar], center, end, tip_bar).0;
                 (p_bar, v_bar)
             }
         };

@@ -162,7 +162,7 @@ mod tests {
         let x = [1.3, -0.8, -4.0];
         let end = task.states(&x).unwrap().pop().unwrap();
         assert!((end[0] - (FROM[0] + HORIZON * x[0])).abs() < 1e-9);
-        // Between neighbouring vertical speeds the slope explains most changes; some are jumps.
+        // Between neighboring vertical speeds the slope explains most changes; some are jumps.
         let (mut jumps, h) = (0, 1e-4);
         for i in 0..2000 {
             let at = |dz: f64| task.value(&[1.3, -0.8, -9.0 + i as f64 * 4e-3 + dz]).unwrap();

@@ -39,7 +39,7 @@ const STIFFNESS: [f64; 2] = [20.0, 10.0];
 const DAMPING: f64 = 0.02;
 /// Largest |x| and |height − [`HEIGHT`]| of the pan, m, and |tilt|, rad (ours).
 const REACH: [f64; 3] = [0.4, 0.4, 1.2];
-/// Where an optimisation starts: x, height above `HEIGHT`, tilt at the end of each segment (ours): down,
+/// Where an optimization starts: x, height above `HEIGHT`, tilt at the end of each segment (ours): down,
 /// then up with the nose.
 pub const START: [[f64; 3]; SEGMENTS] =
     [[0.0, -0.15, -0.3], [0.0, 0.2, 0.5], [-0.05, 0.1, 0.2], [-0.1, 0.0, 0.0], [-0.1, 0.0, 0.0]];

@@ -7,7 +7,7 @@ use std::ops::Range;
 use pullback_core::rollout::{Loss, Sample};
 use pullback_math::{Flat, Real, Vec3};
 
-/// L = |x_N − target| of N neighbouring state entries, m.
+/// L = |x_N − target| of N neighboring state entries, m.
 #[derive(Clone, Debug)]
 pub(crate) struct PointAt<const N: usize> {
     /// The entries.

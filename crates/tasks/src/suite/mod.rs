@@ -82,7 +82,7 @@ pub const TASKS: &[Task] = &[
     ),
     Entry::cited(
         "swing-3-single",
-        "velocity of a cloth swung onto the floor so that its centre is at a goal",
+        "velocity of a cloth swung onto the floor so that its center is at a goal",
         BO_LEAP.at("A.2.3"),
         Build::Plain(|| swing(Variables::Velocity, Goal::Single)),
     ),
@@ -100,7 +100,7 @@ pub const TASKS: &[Task] = &[
     ),
     Entry::cited(
         "swing-16-single",
-        "stiffness of 16 patches of a cloth swung onto the floor so that its centre is at a goal",
+        "stiffness of 16 patches of a cloth swung onto the floor so that its center is at a goal",
         BO_LEAP.at("A.2.3"),
         Build::Plain(|| swing(Variables::Stiffness, Goal::Single)),
     ),

@@ -22,7 +22,7 @@ const FROM: [f64; 2] = [-0.9, 9.5];
 const TARGET: [f64; 2] = [3.0, BALL];
 /// Half the length of a bar in parts of the distance between bars (ours).
 const HALF_LENGTH: f64 = 0.35;
-/// Angle of the two bars at the start of an optimisation, rad (ours): falling to the right.
+/// Angle of the two bars at the start of an optimization, rad (ours): falling to the right.
 pub const START: f64 = -0.3;
 /// Angle of the sixteen, rad (ours), from row to row to the right and to the left, so that the ball meets
 /// every row.
@@ -45,9 +45,9 @@ fn task(rows: usize, columns: usize) -> Result<RolloutObjective<Board, PointAt<2
         [x, BOARD[1] * (rows - row) as f64 / (rows + 1) as f64]
     };
     // Row by row from the top.
-    let centres: Vec<_> = (0..rows).flat_map(|r| (0..columns).map(move |c| place(r, c))).collect();
-    let bars = centres.len();
-    let board = Board::new(centres, HALF_LENGTH * spacing, FROM)?;
+    let centers: Vec<_> = (0..rows).flat_map(|r| (0..columns).map(move |c| place(r, c))).collect();
+    let bars = centers.len();
+    let board = Board::new(centers, HALF_LENGTH * spacing, FROM)?;
     let rollout = Rollout::new(board, (HORIZON / DT).round() as usize, Schedule::StoreAll)?;
     let start = |k: usize| match rows {
         1 => START,
@@ -129,7 +129,7 @@ mod tests {
             let states = task.states(&check::random_point(&task, seed)).unwrap();
             let energy = |s: &[f64]| 0.5 * (s[2] * s[2] + s[3] * s[3]) + super::super::board::GRAVITY * s[1];
             for w in states.windows(2) {
-                // Setting a ball on a surface it has sunk into lifts it by less than a millimetre.
+                // Setting a ball on a surface it has sunk into lifts it by less than a millimeter.
                 assert!(energy(&w[1]) < energy(&w[0]) + 0.01, "seed {seed}: {:?} to {:?}", w[0], w[1]);
             }
         }

@@ -6,7 +6,7 @@
 //! restitution and friction.
 //!
 //! Variables: the three components of that velocity, or the stiffness of 4 × 4 patches. Losses, distances at
-//! the end of the episode: `single` of the centre, `corner` of the four corners on average, `mesh` of all
+//! the end of the episode: `single` of the center, `corner` of the four corners on average, `mesh` of all
 //! vertices on average. The goal is the end of a motion with other values of the variables
 //! (`GOAL_VELOCITY`, `goal_stiffness`), so a loss of zero exists.
 
@@ -58,7 +58,7 @@ fn goal_stiffness(patch: usize) -> f64 {
     if middle(patch % PATCHES) && middle(patch / PATCHES) { 15.0 } else { 60.0 }
 }
 
-/// What is optimised.
+/// What is optimized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variables {
     /// The initial velocity.
@@ -70,7 +70,7 @@ pub enum Variables {
 /// What is to be at its goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// The centre.
+    /// The center.
     Single,
     /// The four corners.
     Corner,

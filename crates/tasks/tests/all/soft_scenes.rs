@@ -67,7 +67,7 @@ fn a_walker_stays_in_its_plane_and_above_the_ground() {
 fn a_pancake_lands_in_the_pan_upside_down() {
     let rows = positions("pancake", "pancake", 1.8);
     let end = &rows[rows.len() - 1];
-    // Height of the normal at the centre, from two spokes a quarter turn apart.
+    // Height of the normal at the center, from two spokes a quarter turn apart.
     let normal = |row: &[[f64; 3]]| {
         let spoke = |i: usize| [row[i][0] - row[0][0], row[i][1] - row[0][1]];
         let (a, b) = (spoke(37), spoke(40));

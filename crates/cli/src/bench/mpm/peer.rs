@@ -18,9 +18,9 @@ pub(super) struct Peer {
 impl Peer {
     /// Warp, and Taichi with one thread and two.
     pub(super) fn measure_all(cases: &[Case], output: &Output) -> Vec<Result<Self, String>> {
-        let clouds = Value::from(cases.iter().map(export).collect::<Vec<_>>()).to_string();
+        let text = Value::from(cases.iter().map(export).collect::<Vec<_>>()).to_string();
         let run = |script: &str, arguments: &[String], more: &str| {
-            let said = peer::run(output, ("bench-mpm", script), ("clouds.json", &clouds), arguments);
+            let said = peer::run(output, ("bench-mpm", script), ("cases.json", &text), arguments);
             let said = said.map_err(|why| format!("{script}{more} was not measured: {why}"))?;
             let version = said["version"].as_str().unwrap_or(script);
             Ok(Peer { name: format!("{version} CPU{more}"), said })
@@ -40,7 +40,7 @@ impl Peer {
         case: &Case,
         ours: (f64, f64),
     ) -> Result<(), CliError> {
-        let said = &self.said["clouds"][&case.name];
+        let said = &self.said["cases"][&case.name];
         let row = format!("{}, {}", case.name, self.name);
         for (what, ours) in [("forward", ours.0), ("backward", ours.1)] {
             let theirs = said[what].as_f64().unwrap_or(f64::NAN) * 1e3;
@@ -68,7 +68,7 @@ impl Peer {
         let (at, mut ws) = (case.inputs::<f64>(SUBSTEPS), rollout.workspace::<f64>());
         rollout.gradient(&mut ws, &at, &case.loss())?;
         let ours = case.mpm.split(&ws.gradient.state).v.as_flattened();
-        let theirs = self.said["clouds"][&case.name]["gradient"].as_array();
+        let theirs = self.said["cases"][&case.name]["gradient"].as_array();
         let theirs: Vec<f64> = theirs.into_iter().flatten().map(|x| x.as_f64().unwrap_or(f64::NAN)).collect();
         if theirs.len() != ours.len() {
             return Ok(f64::NAN);

@@ -23,7 +23,7 @@ struct Plain {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Cotangent)]
-struct Labelled {
+struct Labeled {
     index: usize,
     value: f64,
 }
@@ -114,13 +114,13 @@ fn derived_structs_are_flat() {
 }
 
 #[differentiable]
-fn picked(l: Labelled, table: [f64; 3]) -> f64 {
+fn picked(l: Labeled, table: [f64; 3]) -> f64 {
     l.value * table[l.index]
 }
 
 #[test]
 fn an_index_inside_a_struct_carries_nothing() {
-    let label = Labelled { index: 1, value: 2.0 };
+    let label = Labeled { index: 1, value: 2.0 };
     let (l_bar, table_bar) = picked_vjp(label, [3.0, 4.0, 5.0], 1.0);
     assert_eq!((l_bar.value, table_bar), (4.0, [0.0, 2.0, 0.0]));
     assert_eq!(picked(label, [3.0, 4.0, 5.0]), 8.0);

@@ -29,7 +29,7 @@ check!(
     |m: T, c: Vec3<T>, i: SymMat3<T>| -> SpatialInertia<T> { SpatialInertia::from_com(m, c, i) },
     |o| SpatialInertia::from_com_vjp(m, c, i, o)
 );
-check!(centre_of_mass, positive, |i: SpatialInertia<T>| -> Vec3<T> { i.com() }, |o| i.com_vjp(o));
+check!(center_of_mass, positive, |i: SpatialInertia<T>| -> Vec3<T> { i.com() }, |o| i.com_vjp(o));
 check!(inertia_about_com, positive, |i: SpatialInertia<T>| -> SymMat3<T> { i.inertia_about_com() }, |o| i
     .inertia_about_com_vjp(o));
 check!(inertia_times_motion, any, |i: SpatialInertia<T>, m: Motion<T>| -> Force<T> { i * m }, |o| i
@@ -154,7 +154,7 @@ fn the_two_cross_products_are_dual() {
 
 #[test]
 fn parallel_axes() {
-    // Moving a body by p adds m (p·p 1 − p pᵀ) to its inertia if its centre of mass was at the origin.
+    // Moving a body by p adds m (p·p 1 − p pᵀ) to its inertia if its center of mass was at the origin.
     let mut random = Random::new(4);
     let about_com = SymMat3::diagonal(Vec3::new(0.2, 0.3, 0.4));
     let (mass, p) = (1.7, vector(&mut random));
@@ -185,7 +185,7 @@ fn a_composite_body_is_the_sum_of_its_parts() {
 }
 
 #[test]
-fn a_massless_body_has_its_centre_at_the_origin() {
+fn a_massless_body_has_its_center_at_the_origin() {
     let body = SpatialInertia::<f64>::zero();
     assert_eq!(body.com(), Vec3::zero());
     assert_same(body.com_vjp(Vec3::new(1.0, 2.0, 3.0)), SpatialInertia::zero(), 0.0);

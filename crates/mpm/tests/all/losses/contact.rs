@@ -96,9 +96,9 @@ fn contact_distance_is_that_of_the_closest_particle() {
     };
     // The upper body's sphere is at its frame's (0, 0.02, 0.01).
     let turn = Quat::from_axis_angle(Vec3::new(0.0, 0.6, 0.8), 0.3);
-    let centre = Vec3::new(0.5, 0.45, 0.7) + turn.rotate(Vec3::new(0.0, 0.02, 0.01));
+    let center = Vec3::new(0.5, 0.45, 0.7) + turn.rotate(Vec3::new(0.0, 0.02, 0.01));
     let gaps = |x: &[[f64; 3]]| {
-        let gap = |[a, b, c]: &[f64; 3]| ((Vec3::new(*a, *b, *c) - centre).norm() - 0.04).max(0.0);
+        let gap = |[a, b, c]: &[f64; 3]| ((Vec3::new(*a, *b, *c) - center).norm() - 0.04).max(0.0);
         x.iter().map(gap).collect::<Vec<f64>>()
     };
     let hard = Tools::named(&mpm, &[&["geom0"]], ContactDistance::Hard).unwrap();
@@ -110,7 +110,7 @@ fn contact_distance_is_that_of_the_closest_particle() {
     assert!((value(&soft, &x) - (sum / weight).powi(2)).abs() < 1e-14);
     // A particle inside: touched.
     let mut inside = x.clone();
-    inside[5] = [centre.x, centre.y + 0.01, centre.z];
+    inside[5] = [center.x, center.y + 0.01, center.z];
     assert_eq!(value(&hard, &inside), 0.0);
     assert!(Tools::named(&mpm, &[&["nothing"]], ContactDistance::Hard).is_err());
     assert!(Tools::new(&mpm, vec![vec![99]], ContactDistance::Hard).is_err());

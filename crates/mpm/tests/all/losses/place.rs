@@ -1,9 +1,9 @@
-//! Losses of places alone (centre, flatness, spill, Rewarped's rewards): exact pullbacks and the values of
+//! Losses of places alone (center, flatness, spill, Rewarped's rewards): exact pullbacks and the values of
 //! their formulas.
 
 use pullback_core::random::Random;
 use pullback_math::{Scalar, Vec3};
-use pullback_mpm::losses::centre::{centre_distance, centre_distance_vjp};
+use pullback_mpm::losses::center::{center_distance, center_distance_vjp};
 use pullback_mpm::losses::flatness::*;
 use pullback_mpm::losses::mirror::{hand_flip_reward, hand_flip_reward_vjp, mirror_distance};
 use pullback_mpm::losses::spill::*;
@@ -14,7 +14,7 @@ use super::common::{Function, assert_judged, check, flat};
 /// What a loss of positions alone, and of one or two more numbers, is.
 #[derive(Clone, Copy, Debug)]
 enum OfPlaces {
-    Centre,
+    Center,
     Flatness,
     RollingFlat,
     Spill,
@@ -45,7 +45,7 @@ impl Function for PlaceLoss {
         let (m, rest) = rest.split_at(self.particles);
         let (x, vector) = (x.as_chunks().0, Vec3::new(rest[0], rest[1], rest[2]));
         match self.what {
-            OfPlaces::Centre => y[0] = centre_distance(x, m, vector),
+            OfPlaces::Center => y[0] = center_distance(x, m, vector),
             OfPlaces::Flatness => (y[0], y[1]) = flatness(x, UP),
             OfPlaces::RollingFlat => y[0] = rolling_flat_reward(x, UP),
             OfPlaces::Spill => y[0] = spill(&self.container, vector, x, &self.which),
@@ -64,7 +64,7 @@ impl Function for PlaceLoss {
         let (x_bar, bar) = (x_bar.as_chunks_mut().0, y_bar[0]);
         let mut vector_bar = Vec3::zero();
         match self.what {
-            OfPlaces::Centre => vector_bar = centre_distance_vjp(x, m, vector, bar, x_bar, m_bar),
+            OfPlaces::Center => vector_bar = center_distance_vjp(x, m, vector, bar, x_bar, m_bar),
             OfPlaces::Flatness => flatness_vjp(x, UP, (bar, y_bar[1]), x_bar),
             OfPlaces::RollingFlat => rolling_flat_reward_vjp(x, UP, bar, x_bar),
             OfPlaces::Spill => vector_bar = spill_vjp(&self.container, vector, x, &self.which, bar, x_bar),
@@ -91,7 +91,7 @@ fn place_loss(what: OfPlaces) -> (PlaceLoss, Vec<f64>) {
 #[test]
 fn losses_of_places_have_the_exact_pullback() {
     for what in [
-        OfPlaces::Centre,
+        OfPlaces::Center,
         OfPlaces::Flatness,
         OfPlaces::RollingFlat,
         OfPlaces::Spill,

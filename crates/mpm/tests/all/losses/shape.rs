@@ -18,7 +18,7 @@ use super::common::{arm, coupled_scene, options, scene};
 fn shape_loss(mpm: Mpm) -> ShapeLoss {
     let solid = Solid::Sphere { radius: 0.1 }.at(Vec3::new(0.6, 0.6, 0.5));
     let target = Target::from_solid(Cells::cube(20), &solid, 4e-3, 300, 1, 1e-5).unwrap();
-    let weights = Weights { centre: 0.5, ..Weights::default() };
+    let weights = Weights { center: 0.5, ..Weights::default() };
     ShapeLoss::new(Arc::new(mpm), target).unwrap().with_weights(weights)
 }
 
@@ -55,15 +55,15 @@ fn the_shape_loss_is_the_weighted_sum_of_its_terms_at_the_frames_it_counts() {
     let state = mpm.layout().state.defaults();
     let loss = shape_loss(mpm);
     let terms = loss.terms(&state);
-    let sum = 10.0 * terms.density + 10.0 * terms.distance + terms.contact + 0.5 * terms.centre;
-    assert!((loss.at(&state) - sum).abs() < 1e-15 && terms.contact > 0.0 && terms.centre > 0.0);
+    let sum = 10.0 * terms.density + 10.0 * terms.distance + terms.contact + 0.5 * terms.center;
+    assert!((loss.at(&state) - sum).abs() < 1e-15 && terms.contact > 0.0 && terms.center > 0.0);
     let at = |step: usize| Sample { step, steps: 2, state: &state[..], control: &[] };
     assert_eq!([0, 1, 2].map(|s| Loss::<f64>::value(&loss, at(s))), [0.0, loss.at(&state), loss.at(&state)]);
     let end = loss.clone().with_when(When::End);
     assert_eq!([0, 1, 2].map(|s| Loss::<f64>::value(&end, at(s))), [0.0, 0.0, loss.at(&state)]);
     assert_eq!(loss.score(&state, &state), 0.0);
     // Terms without weight are left out.
-    let none = Weights { density: 0.0, distance: 0.0, contact: 1.0, centre: 0.0 };
+    let none = Weights { density: 0.0, distance: 0.0, contact: 1.0, center: 0.0 };
     assert_eq!(loss.clone().with_weights(none).at(&state), terms.contact);
     // A grid too small for the particles' is refused.
     let small = Cells { nodes: [12; 3], spacing: 0.05, flat: false };

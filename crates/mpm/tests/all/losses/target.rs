@@ -141,7 +141,7 @@ fn a_target_is_at_its_own_place() {
     let positions = ring.sample(800, 2).unwrap();
     let target = Target::from_solid(cells, &ring, 0.4, 800, 2, 1e-4).unwrap();
     assert!((target.mass() - 0.4).abs() < 1e-13);
-    assert!((target.centre() - Vec3::new(0.5, 0.45, 0.4)).norm() < 0.01, "{:?}", target.centre());
+    assert!((target.center() - Vec3::new(0.5, 0.45, 0.4)).norm() < 0.01, "{:?}", target.center());
     let (mut grid, masses) = (MassGrid::new(cells), [0.4 / 800.0; 800]);
     grid.scatter(flat(&positions).as_chunks().0, &masses);
     assert!(density_distance(&grid, &target).abs() < 1e-13);
