@@ -203,16 +203,10 @@ fn rollouts_have_the_exact_pullback() {
     let state = random_state(robot.model(), 9);
     let system = Integrated::new(robot, 0.001, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
     let rollout = Rollout::new(&system, 10, Schedule::Revolve { slots: 3 }).unwrap();
-    let Inputs { controls, params, .. } = Inputs::defaults(&system, 10);
+    let inputs = Inputs { state: state.clone(), ..Inputs::defaults(&system, 10) };
     let weights = (0..state.len()).map(|i| 0.3 + 0.1 * i as f64).collect();
     let loss = FinalState { weights };
-    check_rollout(
-        &rollout,
-        &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-        &loss,
-        &Options::default(),
-    )
-    .assert_passed();
+    check_rollout(&rollout, &inputs, &loss, &Options::default()).assert_passed();
 }
 
 /// The model without anything that adds or takes energy.

@@ -201,14 +201,7 @@ fn add<'a, T: Real>(
         let inputs = Inputs::<T>::defaults(system, STEPS);
         let mut ws = rollout.workspace::<T>();
         // Once, so that a body that blows up is an error and not a figure.
-        let (l, Inputs { state, controls, params }) = (loss(case), inputs.clone());
-        on(threads, pool, || {
-            rollout.gradient(
-                &mut ws,
-                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                &l,
-            )
-        })?;
+        on(threads, pool, || rollout.gradient(&mut ws, &inputs, &loss(case)))?;
 
         let (at, mut own) = (inputs.clone(), rollout.workspace::<T>());
         contenders.push(Contender::new(label(case, scalar, threads, "forward"), move |calls| {

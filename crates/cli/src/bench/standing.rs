@@ -104,35 +104,14 @@ fn best(steps: usize, mut run: impl FnMut() -> Result<(), StepError>) -> Result<
 }
 
 fn alone(rollout: &Rollout<&Integrated<Articulated>>, start: &Inputs<f64>) -> Result<Measured, CliError> {
-    let Inputs { state, controls, params } = start;
-    let loss = loss(state.len());
+    let loss = loss(start.state.len());
     let (ws, bytes) = peak_of(|| {
         let mut ws = rollout.workspace::<f64>();
-        rollout
-            .gradient(
-                &mut ws,
-                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                &loss,
-            )
-            .map(|()| ws)
+        rollout.gradient(&mut ws, start, &loss).map(|()| ws)
     });
     let mut ws = ws?;
-    let gradient = best(rollout.steps, || {
-        rollout.gradient(
-            &mut ws,
-            &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-            &loss,
-        )
-    })?;
-    let forward = best(rollout.steps, || {
-        rollout
-            .value(
-                &mut ws,
-                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                &loss,
-            )
-            .map(drop)
-    })?;
+    let gradient = best(rollout.steps, || rollout.gradient(&mut ws, start, &loss))?;
+    let forward = best(rollout.steps, || rollout.value(&mut ws, start, &loss).map(drop))?;
     Ok(Measured { forward, gradient, bytes })
 }
 

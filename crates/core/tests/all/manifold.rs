@@ -203,14 +203,8 @@ fn rollouts_have_the_exact_pullback() {
     for method in [Method::SemiImplicitEuler, Method::Rk4] {
         let system = system(0.05, Integrator::fixed(method));
         let rollout = Rollout::new(&system, 20, Schedule::Revolve { slots: 4 }).unwrap();
-        let Inputs { state, controls, params } = Inputs::defaults(&system, 20);
-        check_rollout(
-            &rollout,
-            &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-            &loss,
-            &Options::default(),
-        )
-        .assert_passed();
+        let inputs = Inputs::defaults(&system, 20);
+        check_rollout(&rollout, &inputs, &loss, &Options::default()).assert_passed();
     }
 }
 

@@ -120,26 +120,15 @@ fn against_scalar<T: Real>(data: &Data) -> f64 {
     let mut worst: f64 = 0.0;
     for env in 0..ENVS {
         let (state, controls, params) = data.of(env);
+        let inputs = Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() };
         let mut end = Vec::new();
         let keep_end = |at: Sample<'_, f64>| {
             if at.last() {
                 end = at.state.to_vec();
             }
         };
-        rollout
-            .simulate(
-                &mut ws,
-                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                keep_end,
-            )
-            .unwrap();
-        rollout
-            .gradient(
-                &mut ws,
-                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                &Squares,
-            )
-            .unwrap();
+        rollout.simulate(&mut ws, &inputs, keep_end).unwrap();
+        rollout.gradient(&mut ws, &inputs, &Squares).unwrap();
         let g = &ws.gradient;
         let pairs = [
             (&states, &end),

@@ -74,32 +74,14 @@ fn driven(system: &impl Described, steps: usize) -> Inputs<f64> {
 #[test]
 fn the_value_is_the_same_bits_with_gradients_on_or_off() {
     fn same(system: &impl System<f64>, steps: usize) {
-        let Inputs { state, controls, params } = driven(system, steps);
+        let inputs = driven(system, steps);
         for schedule in SCHEDULES {
             let rollout = Rollout::new(system, steps, schedule).unwrap();
             let mut ws = rollout.workspace::<f64>();
-            let before = rollout
-                .value(
-                    &mut ws,
-                    &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                    &Mixed,
-                )
-                .unwrap();
-            rollout
-                .gradient(
-                    &mut ws,
-                    &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                    &Mixed,
-                )
-                .unwrap();
+            let before = rollout.value(&mut ws, &inputs, &Mixed).unwrap();
+            rollout.gradient(&mut ws, &inputs, &Mixed).unwrap();
             let with = ws.gradient.loss;
-            let after = rollout
-                .value(
-                    &mut ws,
-                    &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                    &Mixed,
-                )
-                .unwrap();
+            let after = rollout.value(&mut ws, &inputs, &Mixed).unwrap();
             assert!(with.is_finite() && with != 0.0);
             assert_eq!(bits(&[before, after]), bits(&[with, with]), "{schedule:?}");
         }
@@ -116,26 +98,14 @@ fn the_value_is_the_same_bits_with_gradients_on_or_off() {
 fn every_schedule_gives_the_same_bits() {
     let steps = 2000;
     let system = double(0.005, Integrator::fixed(Method::Rk4));
-    let Inputs { state, controls, params } = driven(&system, steps);
+    let inputs = driven(&system, steps);
     let gradient = |schedule| {
         let rollout = Rollout::new(&system, steps, schedule).unwrap();
         let mut ws = rollout.workspace::<f64>();
-        rollout
-            .gradient(
-                &mut ws,
-                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                &Mixed,
-            )
-            .unwrap();
+        rollout.gradient(&mut ws, &inputs, &Mixed).unwrap();
         // A second gradient by the same memory must not see the first.
         let first = ws.gradient.clone();
-        rollout
-            .gradient(
-                &mut ws,
-                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                &Mixed,
-            )
-            .unwrap();
+        rollout.gradient(&mut ws, &inputs, &Mixed).unwrap();
         assert_eq!(first, ws.gradient, "{schedule:?}");
         (bits(&[&[first.loss], &first.state[..], &first.control, &first.params].concat()), ws.forward_steps)
     };
@@ -150,11 +120,7 @@ fn every_schedule_gives_the_same_bits() {
     let rollout = Rollout::new(&system, 100, Schedule::Revolve { slots: 1 }).unwrap();
     let mut ws = rollout.workspace::<f64>();
     rollout
-        .gradient(
-            &mut ws,
-            &Inputs { state: state.to_vec(), controls: controls[..200].to_vec(), params: params.to_vec() },
-            &Mixed,
-        )
+        .gradient(&mut ws, &Inputs { controls: inputs.controls[..200].to_vec(), ..inputs.clone() }, &Mixed)
         .unwrap();
     assert!(ws.forward_steps > 4000);
 }
@@ -214,21 +180,8 @@ fn a_diverging_simulation_names_the_entry_and_the_step() {
         inputs.state[rate] = 1e170;
         let rollout = Rollout::new(&system, 50, schedule).unwrap();
         let mut ws = rollout.workspace::<f64>();
-        let Inputs { state, controls, params } = &inputs;
-        let value = rollout
-            .value(
-                &mut ws,
-                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                &Mixed,
-            )
-            .unwrap_err();
-        let gradient = rollout
-            .gradient(
-                &mut ws,
-                &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                &Mixed,
-            )
-            .unwrap_err();
+        let value = rollout.value(&mut ws, &inputs, &Mixed).unwrap_err();
+        let gradient = rollout.gradient(&mut ws, &inputs, &Mixed).unwrap_err();
         for error in [value, gradient] {
             let StepError::NotFinite { entry, value, step } = &error else { panic!("{error}") };
             assert_eq!((entry.as_str(), *step), (first_bad, 0), "{error}");
@@ -249,10 +202,9 @@ fn a_divergence_later_on_says_when() {
     let rollout = Rollout::new(&system, 400, Schedule::Every(9)).unwrap();
     let mut ws = rollout.workspace::<f64>();
     // Negative friction: the rate grows elevenfold per step, over 10³⁰⁸ after about 297 steps.
-    let controls = [0.0; 400];
     let error = rollout.gradient(
         &mut ws,
-        &Inputs { state: vec![0.1, 1.0], controls: controls.to_vec(), params: vec![1.0, 1.0, -1000.0, 9.81] },
+        &Inputs { state: vec![0.1, 1.0], controls: vec![0.0; 400], params: vec![1.0, 1.0, -1000.0, 9.81] },
         &Mixed,
     );
     let error = error.unwrap_err();
@@ -263,17 +215,11 @@ fn a_divergence_later_on_says_when() {
 #[test]
 fn no_steps_is_a_rollout_too() {
     let system = double(0.01, Integrator::fixed(Method::Rk4));
-    let Inputs { state, params, .. } = driven(&system, 0);
+    let inputs = driven(&system, 0);
     let rollout = Rollout::new(&system, 0, Schedule::StoreAll).unwrap();
     let mut ws = rollout.workspace::<f64>();
-    rollout
-        .gradient(
-            &mut ws,
-            &Inputs { state: state.to_vec(), controls: vec![], params: params.to_vec() },
-            &Mixed,
-        )
-        .unwrap();
-    assert_eq!(ws.gradient.state, [state[0].cos(), 2.0 * state[1], 0.0, 0.0]);
+    rollout.gradient(&mut ws, &inputs, &Mixed).unwrap();
+    assert_eq!(ws.gradient.state, [inputs.state[0].cos(), 2.0 * inputs.state[1], 0.0, 0.0]);
     assert!(ws.gradient.params.iter().all(|g| *g == 0.0));
 }
 

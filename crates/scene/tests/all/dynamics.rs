@@ -100,15 +100,11 @@ fn one_second_by_euler_and_rk4_is_mujocos() {
             let controls = numbers(&start["ctrl"]).repeat(count);
             let mut worst = 0.0f64;
             rollout
-                .simulate(
-                    &mut ws,
-                    &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-                    |at| {
-                        if let Some(i) = steps.iter().position(|s| *s as usize == at.step) {
-                            worst = worst.max(error(at.state, &numbers(&golden[key]["states"][i])));
-                        }
-                    },
-                )
+                .simulate(&mut ws, &Inputs { state: state.clone(), controls, params: params.clone() }, |at| {
+                    if let Some(i) = steps.iter().position(|s| *s as usize == at.step) {
+                        worst = worst.max(error(at.state, &numbers(&golden[key]["states"][i])));
+                    }
+                })
                 .unwrap();
             assert!(worst < 1e-7, "{name}, {key}: off by {worst:e} after one second");
         }

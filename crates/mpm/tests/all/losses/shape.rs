@@ -39,12 +39,7 @@ fn rollouts_of_the_shape_loss_have_the_exact_pullback() {
         let controls: Vec<f64> = (0..9).map(|_| random.normal()).collect();
         let rollout = Rollout::new(mpm, 3, Schedule::Every(5)).unwrap().with_substeps(5).unwrap();
         let options = Options { difference_tolerance: 1e-5, ..options() };
-        let report = check_rollout_along(
-            &rollout,
-            &Inputs { state: state.to_vec(), controls: controls.to_vec(), params: params.to_vec() },
-            &loss,
-            &options,
-        );
+        let report = check_rollout_along(&rollout, &Inputs { state, controls, params }, &loss, &options);
         report.assert_passed();
     }
 }
