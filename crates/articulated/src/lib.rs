@@ -32,3 +32,18 @@ pub use model::{
 };
 pub use pairs::candidate_pairs;
 pub use pullback_collision::ContactDamping;
+
+/// Compiles the kernels for plain and dual numbers. In builds for tests, crates above link what this crate has
+/// compiled instead of compiling it again; optimized builds do not share generic functions between crates.
+#[cfg(debug_assertions)]
+#[inline(never)]
+#[doc(hidden)]
+pub fn compiled_kernels() -> [*const (); 3] {
+    use pullback_core::VectorField;
+    use pullback_math::Dual;
+    [
+        <Articulated as VectorField<f64>>::eval as *const (),
+        <Articulated as VectorField<f64>>::eval_vjp as *const (),
+        <Articulated as VectorField<Dual<f64>>>::eval as *const (),
+    ]
+}

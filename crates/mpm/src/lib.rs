@@ -42,3 +42,19 @@ pub use grid::{Floor, Grid};
 pub use material::{Elastic, Elastoplastic, Granular, Material};
 pub use particles::{ParticleGroup, Particles};
 pub use system::Mpm;
+
+/// Compiles the kernels for plain and dual numbers; see `pullback_articulated::compiled_kernels`.
+#[cfg(debug_assertions)]
+#[inline(never)]
+#[doc(hidden)]
+pub fn compiled_kernels() -> [*const (); 5] {
+    use pullback_core::System;
+    use pullback_math::Dual;
+    [
+        <Mpm as System<f64>>::step as *const (),
+        <Mpm as System<f64>>::step_vjp as *const (),
+        <Mpm as System<f32>>::step as *const (),
+        <Mpm as System<f32>>::step_vjp as *const (),
+        <Mpm as System<Dual<f64>>>::step as *const (),
+    ]
+}

@@ -18,3 +18,17 @@ pub use pullback_articulated as articulated;
 pub use pullback_collision as collision;
 pub use pullback_mpm as mpm;
 pub use pullback_soft as soft;
+
+/// Compiles the kernels for plain and dual numbers; see `pullback_articulated::compiled_kernels`.
+#[cfg(debug_assertions)]
+#[inline(never)]
+#[doc(hidden)]
+pub fn compiled_kernels() -> [*const (); 3] {
+    use pullback_core::VectorField;
+    use pullback_math::Dual;
+    [
+        <world::World as VectorField<f64>>::eval as *const (),
+        <world::World as VectorField<f64>>::eval_vjp as *const (),
+        <world::World as VectorField<Dual<f64>>>::eval as *const (),
+    ]
+}
