@@ -1,5 +1,5 @@
-//! `cargo xtask COMMAND`: everything the project does to itself, on a machine that has only rustup's stable toolchain,
-//! gcc and, for golden files, python3.
+//! `cargo xtask COMMAND`: everything the project does to itself, on a machine that has only rustup's stable
+//! toolchain, gcc and, for golden files, python3.
 
 mod test;
 
@@ -40,7 +40,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Golden files come from programs we did not write; each script under `reference/` makes one kind, but for the fuzzer.
+/// Golden files come from programs we did not write; each script under `reference/` makes one kind, but for
+/// the fuzzer.
 fn reference() -> Result<(), String> {
     let root = root();
     let venv = root.join(".venv");

@@ -100,7 +100,8 @@ fn selected<'a>(packages: impl IntoIterator<Item = &'a str>) -> impl Iterator<It
 
 /// Processor time of all commands that have ended, their children included; known on Linux.
 fn processor_time() -> Option<Duration> {
-    // Fields 16 and 17 of proc(5): user and system time of children, in ticks of 10 ms. Names end at the last bracket.
+    // Fields 16 and 17 of proc(5): user and system time of children, in ticks of 10 ms. Names end at the last
+    // bracket.
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let ticks = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();

@@ -33,8 +33,9 @@ pub use model::{
 pub use pairs::candidate_pairs;
 pub use pullback_collision::ContactDamping;
 
-/// Compiles the kernels for plain and dual numbers. In builds for tests, crates above link what this crate has
-/// compiled instead of compiling it again; optimized builds do not share generic functions between crates.
+/// Compiles the kernels for plain and dual numbers. In builds for tests, crates above link what this crate
+/// has compiled instead of compiling it again; optimized builds do not share generic functions between
+/// crates.
 #[cfg(debug_assertions)]
 #[inline(never)]
 #[doc(hidden)]

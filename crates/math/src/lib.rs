@@ -13,8 +13,8 @@
 //! assert_eq!((a_bar, b_bar), (b, a));
 //! ```
 //!
-//! `#[differentiable]` writes the siblings. By hand are those of operators and other primitives, and those with
-//! an adjoint that costs less than the macro's: its equation stands above each.
+//! `#[differentiable]` writes the siblings. By hand are those of operators and other primitives, and those
+//! with an adjoint that costs less than the macro's: its equation stands above each.
 //!
 //! Code generic over [`Real`] runs four ways: on `f64`, on `f32`, on SIMD [`lanes`] that step several
 //! environments at once, and on [`Dual`], the forward mode every `_vjp` is checked against.

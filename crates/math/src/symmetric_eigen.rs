@@ -11,10 +11,9 @@
 //! Derivative: with P = Vᵀ dA V, dλᵢ = Pᵢᵢ and dV = V Ω, Ωᵢⱼ = Pᵢⱼ / (λⱼ − λᵢ).
 //!
 //! Singular points: eigenvectors have no derivative where their eigenvalues coincide, and Ωᵢⱼ is set to 0
-//! where
-//! |λᵢ − λⱼ| ≤ 16 ε max|λ|. The derivative of the sum of coinciding eigenvalues is exact; that of each alone belongs
-//! to the computed V. A function of the matrix is smooth there although its eigenvectors are not:
-//! differentiate it by [`isotropic`](fn@crate::isotropic), which drops nothing.
+//! where |λᵢ − λⱼ| ≤ 16 ε max|λ|. The derivative of the sum of coinciding eigenvalues is exact; that of each
+//! alone belongs to the computed V. A function of the matrix is smooth there although its eigenvectors are
+//! not: differentiate it by [`isotropic`](fn@crate::isotropic), which drops nothing.
 //!
 //! Dual numbers do not pass through the iteration: the tangent is that of the converged decomposition, by the
 //! formula above, at any depth of nesting.

@@ -1,7 +1,8 @@
 //! Lift and drag of the air on a triangle (gradSim A.1, constants as in dFlex).
 //!
-//! With the velocity u of the triangle's center against the wind, its area A and unit normal n:
-//! drag −kD A |n·u| u, lift −kL A |u|² asin(n·û) n, a third at each corner. Both vanish at rest and are once differentiable there.
+//! With the velocity u of the triangle's center against the wind, its area A and unit normal n: drag −kD A
+//! |n·u| u, lift −kL A |u|² asin(n·û) n, a third at each corner. Both vanish at rest and are once
+//! differentiable there.
 
 use pullback_math::{Real, Vec3, differentiable};
 

@@ -1,8 +1,8 @@
 //! Dry sand: Hencky elasticity inside a Drucker-Prager friction cone (Klár et al. 2016, §7.3).
 //!
-//! |dev τ| ≤ −α tr τ with α = √⅔ 2 sin φ/(3 − sin φ) for the friction angle φ; in strains, the radius of the yield surface is
-//! r = −α (3λ + 2μ)/(2μ) tr ϵ = −3α (1 + ν)/(1 − 2ν) m. There is no cohesion: under tension (tr ϵ > 0) the
-//! strain is forgotten, F = U Vᵀ and τ = 0. σ is held at 0.01 before the logarithm.
+//! |dev τ| ≤ −α tr τ with α = √⅔ 2 sin φ/(3 − sin φ) for the friction angle φ; in strains, the radius of the
+//! yield surface is r = −α (3λ + 2μ)/(2μ) tr ϵ = −3α (1 + ν)/(1 − 2ν) m. There is no cohesion: under tension
+//! (tr ϵ > 0) the strain is forgotten, F = U Vᵀ and τ = 0. σ is held at 0.01 before the logarithm.
 //!
 //! Limits: neither hardening nor the volume correction of Tampubolon et al. 2017, so sand that has separated
 //! and comes together again has gained a little volume.

@@ -208,9 +208,8 @@ fn deviator(tau: SymMat3<f64>) -> f64 {
 }
 
 /// Stress over strain of a block between a smooth floor and a smooth plate that comes down: (compression
-/// ln(l₀/l), −τ_zz,
-/// |dev τ|) of the particles inside, the strain from their places alone, the stress from their F. The plate is soft over
-/// about a cell, so that it does not come down node by node.
+/// ln(l₀/l), −τ_zz, |dev τ|) of the particles inside, the strain from their places alone, the stress from
+/// their F. The plate is soft over about a cell, so that it does not come down node by node.
 fn pressed(material: Material, stress: impl Fn(Mat3<f64>) -> SymMat3<f64>) -> Vec<[f64; 3]> {
     let (h, cells) = (0.05, [4, 4, 6]);
     let grid =

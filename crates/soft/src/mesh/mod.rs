@@ -3,8 +3,8 @@
 //! A mesh is plain data, particles and the elements between them; [`TetMesh::check`] and
 //! [`TriangleMesh::check`] say whether a simulation can stand on it. The shapes below are our own, built on
 //! grids or on a subdivided icosahedron, so every element is known by counting and no general mesher is
-//! needed. Lengths are in m, z is up, solids are centered at the origin unless said otherwise, flat meshes lie
-//! in z = 0 with their normals along +z.
+//! needed. Lengths are in m, z is up, solids are centered at the origin unless said otherwise, flat meshes
+//! lie in z = 0 with their normals along +z.
 //!
 //! | shape | elements |
 //! |---|---|

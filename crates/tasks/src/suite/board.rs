@@ -6,9 +6,9 @@
 //! impact t*: flight, bounce, flight for what is left. t* is found on plain numbers to round-off; one more
 //! Newton step, t* = t₀ − gap(t₀)/gap′(t₀), gives it its derivative.
 //!
-//! The bounce has restitution e and Coulomb friction against the whole push, v_t′ = v_t max(0, 1 − μ (1 + e) |v_n| / |v_t|); the ball
-//! does not spin. A ball that starts a step inside an obstacle and still approaches it (at rest, or after a second impact in
-//! the step before) is set on the surface and bounces at once.
+//! The bounce has restitution e and Coulomb friction against the whole push, v_t′ = v_t max(0, 1 − μ (1 + e)
+//! |v_n| / |v_t|); the ball does not spin. A ball that starts a step inside an obstacle and still approaches
+//! it (at rest, or after a second impact in the step before) is set on the surface and bounces at once.
 //!
 //! Limits: one bounce per step; a graze that begins and ends within a step is not seen (at 14 m/s and 2.5 ms
 //! up to 0.8 mm deep). What is hit is decided by branches, so lanes are refused at compile time.
