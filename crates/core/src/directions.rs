@@ -60,7 +60,7 @@ pub fn random_directions(layout: &Layout, steps: usize, x: &[f64], random: &mut 
 
 /// Checks the pullback of `map` at `x` along the directions given.
 pub fn gradcheck_along(
-    map: &impl Differentiable,
+    map: &dyn Differentiable,
     x: &[f64],
     directions: &[Direction],
     options: &Options,
@@ -68,13 +68,13 @@ pub fn gradcheck_along(
     gradcheck(&Along { map, x, directions }, &vec![0.0; directions.len()], options)
 }
 
-struct Along<'a, M> {
-    map: &'a M,
+struct Along<'a> {
+    map: &'a dyn Differentiable,
     x: &'a [f64],
     directions: &'a [Direction],
 }
 
-impl<M> Along<'_, M> {
+impl Along<'_> {
     /// start + Σₖ sₖ dₖ
     fn moved(&self, start: impl Iterator<Item = f64>, s: &[f64]) -> Vec<f64> {
         let mut x: Vec<f64> = start.collect();
@@ -90,7 +90,7 @@ impl<M> Along<'_, M> {
     }
 }
 
-impl<M: Differentiable> Differentiable for Along<'_, M> {
+impl Differentiable for Along<'_> {
     fn input_names(&self) -> Vec<String> {
         self.directions.iter().map(|d| d.name.clone()).collect()
     }

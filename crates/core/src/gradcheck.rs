@@ -176,8 +176,9 @@ impl fmt::Display for Report {
     }
 }
 
-/// Checks the pullback of `map` at `x`.
-pub fn gradcheck(map: &impl Differentiable, x: &[f64], options: &Options) -> Report {
+/// Checks the pullback of `map` at `x`. The map is a trait object: the validator is compiled once, not for
+/// every function that is checked.
+pub fn gradcheck(map: &dyn Differentiable, x: &[f64], options: &Options) -> Report {
     let mut check = Check::new(map, x.len());
     match check.run(x, options) {
         Ok(()) => {}
@@ -187,16 +188,16 @@ pub fn gradcheck(map: &impl Differentiable, x: &[f64], options: &Options) -> Rep
 }
 
 /// The validator at work: Jacobian columns by two paths, then adjoints for each probe.
-struct Check<'a, M> {
-    map: &'a M,
+struct Check<'a> {
+    map: &'a dyn Differentiable,
     names: Vec<String>,
     runs: PathRuns,
     entries: Vec<Entry>,
     void: Option<String>,
 }
 
-impl<'a, M: Differentiable> Check<'a, M> {
-    fn new(map: &'a M, inputs: usize) -> Self {
+impl<'a> Check<'a> {
+    fn new(map: &'a dyn Differentiable, inputs: usize) -> Self {
         let names = map.input_names();
         assert_eq!(names.len(), inputs, "gradcheck: the map names {} inputs, x has {inputs}", names.len());
         Check { map, names, runs: PathRuns::default(), entries: Vec::new(), void: None }

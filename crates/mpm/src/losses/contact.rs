@@ -215,14 +215,34 @@ fn gap_vjp<P: Real>(
     touch.vjp(&bars, &mut bar.shape)
 }
 
-/// Σ D² over tools, m². `params` are those of the system, `q` and `x` as in [`Mpm::split`].
+/// What the distance of contact depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct ContactInputs<'a, T> {
+    /// Parameters of the system.
+    pub params: &'a [T],
+    /// Joint coordinates of the colliders.
+    pub q: &'a [T],
+    /// Positions of the particles, m.
+    pub x: &'a [[T; 3]],
+}
+
+/// Cotangents of [`ContactInputs`].
+#[derive(Debug)]
+pub struct ContactInputBars<'a, T> {
+    /// Cotangent of the parameters.
+    pub params: &'a mut [T],
+    /// Cotangent of the joint coordinates.
+    pub q: &'a mut [T],
+    /// Cotangent of the positions.
+    pub x: &'a mut [[T; 3]],
+}
+
+/// Σ D² over tools, m².
 pub fn contact_distance<T: Scalar>(
     mpm: &Mpm,
     tools: &Tools,
     scratch: &mut ContactScratch<T>,
-    params: &[T],
-    q: &[T],
-    x: &[[T; 3]],
+    ContactInputs { params, q, x }: ContactInputs<'_, T>,
 ) -> T {
     if x.is_empty() {
         return T::zero();
@@ -237,20 +257,16 @@ pub fn contact_distance<T: Scalar>(
     sum
 }
 
-/// The pullback of [`contact_distance`]: *adds* to the cotangents of parameters, joint coordinates and
-/// positions.
+/// The pullback of [`contact_distance`]: *adds* to `bars`.
 pub fn contact_distance_vjp<T: Scalar>(
     mpm: &Mpm,
     tools: &Tools,
     scratch: &mut ContactScratch<T>,
-    params: &[T],
-    q: &[T],
-    x: &[[T; 3]],
+    ContactInputs { params, q, x }: ContactInputs<'_, T>,
     out_bar: T,
-    params_bar: &mut [T],
-    q_bar: &mut [T],
-    x_bar: &mut [[T; 3]],
+    bars: ContactInputBars<'_, T>,
 ) {
+    let ContactInputBars { params: params_bar, q: q_bar, x: x_bar } = bars;
     if x.is_empty() {
         return;
     }

@@ -14,7 +14,10 @@ use pullback_core::{ConfigError, Described};
 use pullback_math::Scalar;
 
 use super::center::{center_distance, center_distance_vjp};
-use super::contact::{ContactDistance, ContactScratch, Tools, contact_distance, contact_distance_vjp};
+use super::contact::{
+    ContactDistance, ContactInputBars, ContactInputs, ContactScratch, Tools, contact_distance,
+    contact_distance_vjp,
+};
 use super::density::{density_distance, density_distance_vjp};
 use super::distance::{target_distance, target_distance_vjp};
 use super::iou::{best_iou, incremental_iou, soft_iou};
@@ -174,19 +177,10 @@ impl ShapeLoss {
                 s.grid.scatter_vjp(at.x, &s.masses, x_bar, &mut s.masses_bar);
             }
             if w.contact != 0.0 {
-                let (bar, params_bar) = (scaled(w.contact), &mut s.params_bar);
-                contact_distance_vjp(
-                    &self.mpm,
-                    &self.tools,
-                    &mut s.contact,
-                    &s.params,
-                    at.q,
-                    at.x,
-                    bar,
-                    params_bar,
-                    q_bar,
-                    x_bar,
-                );
+                let inputs = ContactInputs { params: &s.params, q: at.q, x: at.x };
+                let bars = ContactInputBars { params: &mut s.params_bar, q: q_bar, x: x_bar };
+                let out_bar = scaled(w.contact);
+                contact_distance_vjp(&self.mpm, &self.tools, &mut s.contact, inputs, out_bar, bars);
             }
             if w.center != 0.0 {
                 let center = self.target.center().map(T::lit);
@@ -223,7 +217,8 @@ impl ShapeLoss {
             terms.distance = target_distance(&s.grid, &self.target);
         }
         if wanted(w.contact) {
-            terms.contact = contact_distance(&self.mpm, &self.tools, &mut s.contact, &s.params, at.q, at.x);
+            let inputs = ContactInputs { params: &s.params, q: at.q, x: at.x };
+            terms.contact = contact_distance(&self.mpm, &self.tools, &mut s.contact, inputs);
         }
         if wanted(w.center) {
             terms.center = center_distance(at.x, &s.masses, self.target.center().map(T::lit));

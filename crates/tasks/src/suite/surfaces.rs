@@ -92,7 +92,7 @@ fn in_pan<T: Real>(x: Vec3<T>, v: Vec3<T>, pose: Vec3<T>, rate: Vec3<T>) -> Vec3
     v - normal * select(at & within, approach, T::zero())
 }
 
-/// Controls of a [`Pan`].
+/// Controls of a pan.
 #[derive(Clone, Copy, Debug, Cotangent)]
 pub struct PanControl<T> {
     /// Pose (x, z, tilt) during a step.

@@ -5,7 +5,9 @@ use pullback_core::Described;
 use pullback_core::random::Random;
 use pullback_math::{Quat, Scalar, Vec3};
 use pullback_mpm::Mpm;
-use pullback_mpm::losses::contact::{ContactScratch, contact_distance, contact_distance_vjp};
+use pullback_mpm::losses::contact::{
+    ContactInputBars, ContactInputs, ContactScratch, contact_distance, contact_distance_vjp,
+};
 use pullback_mpm::losses::{ContactDistance, Tools};
 
 use super::common::{Function, arm, assert_judged, check, flat, scene};
@@ -25,7 +27,8 @@ impl Function for Contacts {
         let (q, rest) = x.split_at(3);
         let (x, params) = rest.split_at(3 * self.mpm.particles().len());
         let mut scratch = ContactScratch::new(&self.mpm);
-        y[0] = contact_distance(&self.mpm, &self.tools, &mut scratch, params, q, x.as_chunks().0);
+        let inputs = ContactInputs { params, q, x: x.as_chunks().0 };
+        y[0] = contact_distance(&self.mpm, &self.tools, &mut scratch, inputs);
     }
     fn vjp(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) {
         let (q, rest) = x.split_at(3);
@@ -33,19 +36,9 @@ impl Function for Contacts {
         let (q_bar, rest) = x_bar.split_at_mut(3);
         let (x_bar, params_bar) = rest.split_at_mut(x.len());
         let (mut scratch, x_bar) = (ContactScratch::new(&self.mpm), x_bar.as_chunks_mut().0);
-        let x = x.as_chunks().0;
-        contact_distance_vjp(
-            &self.mpm,
-            &self.tools,
-            &mut scratch,
-            params,
-            q,
-            x,
-            y_bar[0],
-            params_bar,
-            q_bar,
-            x_bar,
-        );
+        let inputs = ContactInputs { params, q, x: x.as_chunks().0 };
+        let bars = ContactInputBars { params: params_bar, q: q_bar, x: x_bar };
+        contact_distance_vjp(&self.mpm, &self.tools, &mut scratch, inputs, y_bar[0], bars);
     }
 }
 
@@ -92,7 +85,12 @@ fn contact_distance_is_that_of_the_closest_particle() {
     let params = mpm.layout().params.defaults();
     let x: Vec<[f64; 3]> = mpm.particles().positions.iter().map(|x| [x.x, x.y, x.z]).collect();
     let value = |tools: &Tools, x: &[[f64; 3]]| {
-        contact_distance(&mpm, tools, &mut ContactScratch::new(&mpm), &params, &[0.0; 3], x)
+        contact_distance(
+            &mpm,
+            tools,
+            &mut ContactScratch::new(&mpm),
+            ContactInputs { params: &params, q: &[0.0; 3], x },
+        )
     };
     // The upper body's sphere is at its frame's (0, 0.02, 0.01).
     let turn = Quat::from_axis_angle(Vec3::new(0.0, 0.6, 0.8), 0.3);
