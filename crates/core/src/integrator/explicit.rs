@@ -51,7 +51,7 @@ impl<T: Real> Stages<T> {
 }
 
 /// Evaluates a range of stages of a step.
-#[inline]
+#[inline(always)]
 fn evaluate_stages<T: Real>(
     tableau: &Tableau,
     rhs: &mut impl Rhs<T>,
