@@ -27,8 +27,9 @@ pub mod tree;
 pub use dynamics::ArticulatedWorkspace;
 pub use field::Articulated;
 pub use model::{
-    Actuator, ActuatorTarget, Body, ContactMaterials, ContactSoftness, FrictionCone, Geom, Heightfield,
-    Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Shape, Site,
+    Actuator, ActuatorTarget, Body, ContactMaterials, ContactModel, ContactOverride, ContactPair,
+    ContactSoftness, Equality, EqualityKind, FrictionCone, Geom, Heightfield, Joint, JointKind, Keyframe,
+    MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Shape, Site, Softness, SolverOptions,
 };
 pub use pairs::candidate_pairs;
 pub use pullback_collision::ContactDamping;

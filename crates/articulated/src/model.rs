@@ -7,6 +7,7 @@
 //! no sense.
 
 mod check;
+mod constraint;
 mod geom;
 mod joint;
 mod options;
@@ -15,9 +16,13 @@ use pullback_collision::Collider;
 use pullback_core::ConfigError;
 use pullback_math::{Quat, Real, SymMat3, Vec3};
 
+pub use constraint::{ContactPair, Equality, EqualityKind, Softness};
 pub use geom::{ContactSoftness, Geom};
 pub use joint::{Actuator, ActuatorTarget, Joint, JointKind, Mimic};
-pub use options::{ContactMaterials, FrictionCone, MaterialMixing, ModelIntegrator, ModelOptions};
+pub use options::{
+    ContactMaterials, ContactModel, ContactOverride, FrictionCone, MaterialMixing, ModelIntegrator,
+    ModelOptions, SolverOptions,
+};
 pub use pullback_collision::{ContactDamping, Heightfield, Mesh, Shape};
 
 /// A rigid body.
@@ -37,6 +42,27 @@ pub struct Body {
     pub com: Vec3<f64>,
     /// Inertia about the center of mass, axes of the body frame, kg m².
     pub inertia: SymMat3<f64>,
+    /// Part of its weight that a force at the center of mass carries (`gravcomp`).
+    pub gravity_compensation: f64,
+    /// Whether its pose is an input (`mocap`); it has no joints and hangs from the world.
+    pub mocap: bool,
+}
+
+impl Default for Body {
+    /// A massless child of the world in the frame of the world.
+    fn default() -> Self {
+        Body {
+            name: String::new(),
+            parent: 0,
+            position: Vec3::zero(),
+            orientation: Quat::identity(),
+            mass: 0.0,
+            com: Vec3::zero(),
+            inertia: SymMat3::zero(),
+            gravity_compensation: 0.0,
+            mocap: false,
+        }
+    }
 }
 
 /// A named frame on a body.
@@ -87,11 +113,11 @@ pub struct Model {
     /// Joints that follow others.
     pub mimics: Vec<Mimic>,
     /// Pairs of geoms that always collide.
-    pub pairs: Vec<(usize, usize)>,
-    /// Sliding friction of each of `pairs`, in place of that of their geoms; may end early.
-    pub pair_friction: Vec<f64>,
+    pub pairs: Vec<ContactPair>,
     /// Pairs of bodies that never collide.
     pub excludes: Vec<(usize, usize)>,
+    /// Equality constraints.
+    pub equalities: Vec<Equality>,
     /// Named configurations.
     pub keyframes: Vec<Keyframe>,
     /// Settings.
@@ -105,15 +131,7 @@ pub struct Model {
 impl Model {
     /// A model with nothing but the world.
     pub fn new(name: impl Into<String>) -> Self {
-        let world = Body {
-            name: "world".into(),
-            parent: 0,
-            position: Vec3::zero(),
-            orientation: Quat::identity(),
-            mass: 0.0,
-            com: Vec3::zero(),
-            inertia: SymMat3::zero(),
-        };
+        let world = Body { name: "world".into(), ..Body::default() };
         Model { name: name.into(), bodies: vec![world], ..Model::default() }
     }
 
@@ -152,10 +170,20 @@ impl Model {
         q
     }
 
-    /// Sliding friction that a pair of geoms brings itself.
-    pub fn friction_of_pair(&self, a: usize, b: usize) -> Option<f64> {
-        let listed = self.pairs.iter().zip(&self.pair_friction);
-        listed.rev().find(|(pair, _)| **pair == (a, b) || **pair == (b, a)).map(|(_, friction)| *friction)
+    /// The law that a pair of geoms brings itself; of several, the last.
+    pub fn explicit_pair(&self, a: usize, b: usize) -> Option<usize> {
+        self.pairs.iter().rposition(|pair| pair.geoms == (a, b) || pair.geoms == (b, a))
+    }
+
+    /// Poses of all bodies as described: at [`Model::reference_configuration`].
+    pub fn reference_poses(&self) -> Vec<(Vec3<f64>, Quat<f64>)> {
+        let mut poses = vec![(Vec3::zero(), Quat::identity()); self.bodies.len()];
+        for (b, body) in self.bodies.iter().enumerate().skip(1) {
+            let (position, orientation): (Vec3<f64>, Quat<f64>) = poses[body.parent];
+            poses[b] =
+                (position + orientation.rotate(body.position), orientation * body.orientation.normalize());
+        }
+        poses
     }
 
     /// Joints of a body, in order.

@@ -3,25 +3,29 @@
 //!
 //! Explicit pairs always collide. Others need matching bits, must not be on the same body, nor on parent and
 //! child unless the parent is the world or the model says so, nor on excluded bodies. Bodies without joints
-//! count as part of the body they are fixed to.
+//! count as part of the body they are fixed to. Of a pair, the geom of the earlier kind comes first.
 
 use pullback_collision::broad_phase::Pair;
 use pullback_core::ConfigError;
 
 use super::model::{Model, Shape};
 
-/// The pairs of geoms of a model that may ever collide, sorted.
+/// The pairs of geoms of a model that may ever collide, sorted by their lower and higher index.
 pub fn candidate_pairs(model: &Model) -> Vec<Pair> {
     // The moving body that each body belongs to, and the one above that.
     let mut fixed_to: Vec<usize> = (0..model.bodies.len()).collect();
     for i in 1..model.bodies.len() {
         if model.joints_of(i).next().is_none() {
-            fixed_to[i] = fixed_to[model.bodies[i].parent];
+            if !model.bodies[i].mocap {
+                fixed_to[i] = fixed_to[model.bodies[i].parent];
+            }
         }
     }
     let above = |body: usize| fixed_to[model.bodies[fixed_to[body]].parent];
-    let listed =
-        |list: &[(usize, usize)], x: usize, y: usize| list.contains(&(x, y)) || list.contains(&(y, x));
+    // A body without degrees of freedom: the world, or one whose pose is an input.
+    let still = |body: usize| body == 0 || model.bodies[body].mocap;
+    let excluded = |x: usize, y: usize| model.excludes.contains(&(x, y)) || model.excludes.contains(&(y, x));
+    let kind = |geom: usize| model.collider::<f64>(&model.geoms[geom]).kind;
     let mut pairs = Vec::new();
     for (i, a) in model.geoms.iter().enumerate() {
         for (j, b) in model.geoms.iter().enumerate().skip(i + 1) {
@@ -29,11 +33,12 @@ pub fn candidate_pairs(model: &Model) -> Vec<Pair> {
             let related = above(a.body) == y || above(b.body) == x;
             let family = model.options.filter_parent && x != 0 && y != 0 && related;
             let bits = a.collision_bits & b.collides_with | b.collision_bits & a.collides_with;
-            let by_rule = bits != 0 && x != y && !family && !listed(&model.excludes, a.body, b.body);
+            let moving = x != y && !(still(x) && still(y));
+            let by_rule = bits != 0 && moving && !family && !excluded(a.body, b.body);
             let ground = |shape: Shape| matches!(shape, Shape::Plane | Shape::Heightfield { .. });
             let grounds = ground(a.shape) && ground(b.shape);
-            if !grounds && (by_rule || listed(&model.pairs, i, j)) {
-                pairs.push((i, j));
+            if !grounds && (by_rule || model.explicit_pair(i, j).is_some()) {
+                pairs.push(if kind(i) <= kind(j) { (i, j) } else { (j, i) });
             }
         }
     }
@@ -58,7 +63,7 @@ pub(crate) fn check_tori(model: &Model, pairs: &[Pair]) -> Result<(), ConfigErro
 mod tests {
     use super::*;
     use crate::Articulated;
-    use crate::model::{Body, Geom, Joint, JointKind};
+    use crate::model::{Body, ContactPair, Geom, Joint, JointKind};
     use pullback_math::{Quat, SymMat3, Vec3};
 
     fn body(name: &str, parent: usize) -> Body {
@@ -70,6 +75,7 @@ mod tests {
             mass: 1.0,
             com: Vec3::zero(),
             inertia: SymMat3::zero(),
+            ..Body::default()
         }
     }
 
@@ -99,7 +105,7 @@ mod tests {
         model.excludes.push((3, 1));
         model.geoms[4].collides_with = 0;
         model.geoms[4].collision_bits = 2;
-        model.pairs.push((2, 1));
+        model.pairs.push(ContactPair::new(2, 1));
         assert_eq!(candidate_pairs(&model), [(0, 1), (0, 2), (0, 3), (1, 2)]);
         // Without the filter of parents only geoms that are fixed to each other stay apart.
         let mut model = chain();
@@ -122,6 +128,7 @@ mod tests {
                 mass: 1.0,
                 com: Vec3::zero(),
                 inertia: SymMat3::identity(),
+                ..Body::default()
             });
             model.joints.push(Joint::new(name, i + 1, JointKind::Free, Vec3::new(0.0, 0.0, 1.0)));
             model.geoms.push(Geom {

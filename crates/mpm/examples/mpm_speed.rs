@@ -28,6 +28,7 @@ fn tool() -> Model {
         mass: 1.0,
         com: Vec3::zero(),
         inertia: SymMat3::identity(),
+        ..Body::default()
     });
     model.joints.push(Joint::new("down", 1, JointKind::Slide, Vec3::new(0.0, 0.0, 1.0)));
     let sphere = Geom::new("tool", 1, Shape::Sphere { radius: 0.05 });

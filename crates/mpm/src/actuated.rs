@@ -242,6 +242,7 @@ mod tests {
             mass: 1.0,
             com: Vec3::zero(),
             inertia: SymMat3::identity(),
+            ..Body::default()
         });
         let (x, y, z) = (Vec3::new(1.0, 0.0, 0.0), Vec3::new(0.0, 1.0, 0.0), Vec3::new(0.0, 0.0, 1.0));
         model.joints = vec![

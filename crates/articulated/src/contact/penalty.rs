@@ -81,8 +81,8 @@ fn pair_law_vjp<T: Real>(
 
 /// Friction of a pair: its own, or else that of the two geoms.
 fn pair_friction<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> T {
-    match geoms.model.friction_of_pair(a, b) {
-        Some(own) => T::lit(own),
+    match geoms.model.explicit_pair(a, b) {
+        Some(pair) => T::lit(geoms.model.pairs[pair].friction[0]),
         None => {
             let of = |geom: usize| geoms.params_of(geom).friction;
             mix(of(a), of(b), geoms.model.options.material_mixing)
@@ -97,7 +97,7 @@ fn pair_friction_vjp<T: Real>(
     bar: T,
     friction_bars: &mut [T],
 ) {
-    if geoms.model.friction_of_pair(a, b).is_none() {
+    if geoms.model.explicit_pair(a, b).is_none() {
         let of = |geom: usize| geoms.params_of(geom).friction;
         let (first, second, ()) = mix_vjp(of(a), of(b), geoms.model.options.material_mixing, bar);
         friction_bars[a] += first;

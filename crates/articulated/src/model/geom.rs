@@ -1,35 +1,27 @@
 //! Shapes on bodies: what collides, and what is seen.
 
+use super::constraint::Softness;
 use pullback_collision::Shape;
 use pullback_math::{Quat, Vec3};
 
-/// MuJoCo's parameters of soft contact, for the contact models that use them; others ignore them.
+/// How soft the contacts of a geom are, by MuJoCo's parameters. The convex model reads them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ContactSoftness {
     /// Dimension of the contact force: 1 frictionless, 3 sliding, 4 with torsion, 6 with rolling.
-    pub dimension: u32,
+    pub condim: u32,
     /// The geom of higher priority sets the parameters of a contact.
     pub priority: i32,
     /// Weight of this geom's parameters between geoms of equal priority.
-    pub mix: f64,
-    /// Time constant (s) and damping ratio of the contact; both negative: −stiffness and −damping.
-    pub reference: [f64; 2],
-    /// Impedance: smallest, largest, width (m), midpoint, power.
-    pub impedance: [f64; 5],
-    /// Part of the margin in which a contact is found but exerts no force, m.
+    pub solmix: f64,
+    /// Reference and impedance.
+    pub softness: Softness,
+    /// Distance beyond the margin at which a contact is still found, though it exerts no force, m.
     pub gap: f64,
 }
 
 impl Default for ContactSoftness {
     fn default() -> Self {
-        ContactSoftness {
-            dimension: 3,
-            priority: 0,
-            mix: 1.0,
-            reference: [0.02, 1.0],
-            impedance: [0.9, 0.95, 0.001, 0.5, 2.0],
-            gap: 0.0,
-        }
+        ContactSoftness { condim: 3, priority: 0, solmix: 1.0, softness: Softness::default(), gap: 0.0 }
     }
 }
 
@@ -52,10 +44,10 @@ pub struct Geom {
     pub collides_with: u32,
     /// Sliding, torsional and rolling friction.
     pub friction: [f64; 3],
-    /// Distance at which contact begins, m.
+    /// Distance at which contact begins, m; that of a pair is the sum.
     pub margin: f64,
-    /// How a soft contact of this geom behaves.
-    pub softness: ContactSoftness,
+    /// How soft its contacts are.
+    pub contact: ContactSoftness,
     /// Color and opacity.
     pub rgba: [f32; 4],
 }
@@ -78,7 +70,7 @@ impl Geom {
             collides_with: 1,
             friction: [1.0, 0.005, 0.0001],
             margin: 0.0,
-            softness: ContactSoftness::default(),
+            contact: ContactSoftness::default(),
             rgba: [0.5, 0.5, 0.5, 1.0],
         }
     }

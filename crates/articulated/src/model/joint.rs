@@ -2,6 +2,8 @@
 
 use pullback_math::Vec3;
 
+use super::constraint::Softness;
+
 /// How a joint moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JointKind {
@@ -59,6 +61,16 @@ pub struct Joint {
     pub armature: f64,
     /// Limits of the coordinate, if limited; for ball joints (0, largest angle).
     pub range: Option<(f64, f64)>,
+    /// How soft its limits are.
+    pub limit: Softness,
+    /// Distance from a limit at which it begins to act, rad or m.
+    pub margin: f64,
+    /// Dry friction of each velocity, N m or N.
+    pub frictionloss: f64,
+    /// How soft its dry friction is.
+    pub friction: Softness,
+    /// Limits of the sum of all actuator forces on it, for hinge and slide.
+    pub actuator_force_range: Option<(f64, f64)>,
     /// First coordinate; set by [`Model::compile`](super::Model::compile).
     pub q: usize,
     /// First velocity; set by [`Model::compile`](super::Model::compile).
@@ -88,6 +100,11 @@ impl Joint {
             spring_reference: 0.0,
             armature: 0.0,
             range: None,
+            limit: Softness::default(),
+            margin: 0.0,
+            frictionloss: 0.0,
+            friction: Softness::default(),
+            actuator_force_range: None,
             q: 0,
             v: 0,
         }

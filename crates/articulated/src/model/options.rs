@@ -3,6 +3,8 @@
 use pullback_collision::ContactDamping;
 use pullback_math::Vec3;
 
+use super::constraint::Softness;
+
 /// How a model asks to be stepped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ModelIntegrator {
@@ -25,6 +27,47 @@ pub enum FrictionCone {
     Pyramidal,
     /// A cone.
     Elliptic,
+}
+
+/// How contacts and other constraints act.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ContactModel {
+    /// Compliant forces that depend on positions and velocities (gradSim, Rewarped). Joint limits are
+    /// springs; dry friction and equalities are not acted on.
+    #[default]
+    Penalty,
+    /// Soft constraints by convex optimization over accelerations (MuJoCo).
+    Convex,
+}
+
+/// When the solver of the convex model stops.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SolverOptions {
+    /// Largest number of Newton steps.
+    pub iterations: usize,
+    /// Improvement and gradient, in units of the mean inertia, below which it stops.
+    pub tolerance: f64,
+    /// Largest number of evaluations in a line search.
+    pub ls_iterations: usize,
+    /// Slope, relative to that at the start, below which a line search stops.
+    pub ls_tolerance: f64,
+}
+
+impl Default for SolverOptions {
+    fn default() -> Self {
+        SolverOptions { iterations: 100, tolerance: 1e-8, ls_iterations: 50, ls_tolerance: 0.01 }
+    }
+}
+
+/// One law for all contacts, in place of those of geoms and pairs (`override`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ContactOverride {
+    /// Distance below which contacts act, m.
+    pub margin: f64,
+    /// Reference and impedance.
+    pub softness: Softness,
+    /// Friction: two of sliding, torsional, two of rolling.
+    pub friction: [f64; 5],
 }
 
 /// Who owns stiffness, damping and friction slope of compliant contact. Friction coefficients are the geoms'
@@ -55,10 +98,16 @@ pub struct ModelOptions {
     pub gravity: Vec3<f64>,
     /// Time step, s.
     pub timestep: f64,
+    /// How contacts and other constraints act.
+    pub contact_model: ContactModel,
     /// Whether contacts act.
     pub contact: bool,
     /// Whether joint limits act.
     pub limits: bool,
+    /// Whether dry friction of joints acts.
+    pub frictionloss: bool,
+    /// Whether equality constraints act.
+    pub equality: bool,
     /// Whether Euler steps treat joint damping implicitly.
     pub implicit_damping: bool,
     /// How the model asks to be stepped.
@@ -71,6 +120,10 @@ pub struct ModelOptions {
     pub filter_parent: bool,
     /// Whether the time constant of a soft contact is kept at two time steps or more.
     pub reference_safety: bool,
+    /// One law for all contacts.
+    pub contact_override: Option<ContactOverride>,
+    /// When the solver of the convex model stops.
+    pub solver: SolverOptions,
     /// How the damping of compliant contact sets in.
     pub contact_damping: ContactDamping,
     /// Who owns the constants of compliant contact.
@@ -84,14 +137,19 @@ impl Default for ModelOptions {
         ModelOptions {
             gravity: Vec3::new(0.0, 0.0, -9.81),
             timestep: 0.002,
+            contact_model: ContactModel::default(),
             contact: true,
             limits: true,
+            frictionloss: true,
+            equality: true,
             implicit_damping: true,
             integrator: ModelIntegrator::Euler,
             cone: FrictionCone::Pyramidal,
             impedance_ratio: 1.0,
             filter_parent: true,
             reference_safety: true,
+            contact_override: None,
+            solver: SolverOptions::default(),
             contact_damping: ContactDamping::default(),
             contact_materials: ContactMaterials::default(),
             material_mixing: MaterialMixing::default(),

@@ -4,7 +4,7 @@ use crate::robots::{geom, random_state, touching};
 use pullback_articulated::contact::PENALTY_DEFAULTS;
 use pullback_articulated::restitution::{Impact, damping_for_restitution};
 use pullback_articulated::{
-    Articulated, Body, ContactDamping, Heightfield, Joint, JointKind, Mesh, Model, Shape,
+    Articulated, Body, ContactDamping, ContactPair, Heightfield, Joint, JointKind, Mesh, Model, Shape,
 };
 use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Integrated, Integrator, Method};
@@ -25,6 +25,7 @@ fn free_body(shape: Shape, orientation: Quat<f64>, height: f64, slope: f64) -> M
         mass: 2.0,
         com: Vec3::zero(),
         inertia: SymMat3::identity() * 0.06,
+        ..Body::default()
     };
     model.bodies.push(body);
     model.joints.push(Joint::new("free", 1, JointKind::Free, Vec3::new(0.0, 0.0, 1.0)));
@@ -343,7 +344,7 @@ fn a_pair_brings_its_own_friction() {
     let start = [place.x, place.y, place.z, tilt.w, tilt.x, tilt.y, tilt.z, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
     let with = |friction: f64| {
         let mut model = free_body(block, Quat::identity(), 0.0, slope);
-        (model.pairs, model.pair_friction) = (vec![(1, 0)], vec![friction]);
+        model.pairs = vec![ContactPair { friction: [friction; 5], ..ContactPair::new(1, 0) }];
         model
     };
     let speed = |friction: f64| {

@@ -25,24 +25,21 @@ pub fn body(name: &str, parent: usize, random: &mut Random) -> Body {
         mass: random.uniform(0.5, 1.5),
         com: vector(random, 0.2),
         inertia,
+        ..Body::default()
     }
 }
 
 pub fn joint(name: &str, body: usize, kind: JointKind, random: &mut Random) -> Joint {
+    let (anchor, axis) = (vector(random, 0.1), vector(random, 1.0).normalize());
     Joint {
-        name: name.into(),
-        body,
-        kind,
-        anchor: vector(random, 0.1),
-        axis: vector(random, 1.0).normalize(),
+        anchor,
         reference: if kind == JointKind::Hinge { 0.2 } else { 0.0 },
         damping: random.uniform(0.05, 0.3),
         stiffness: random.uniform(0.2, 2.0),
         spring_reference: random.uniform(-0.2, 0.2),
         armature: random.uniform(0.0, 0.05),
         range: matches!(kind, JointKind::Hinge).then_some((-0.3, 0.4)),
-        q: 0,
-        v: 0,
+        ..Joint::new(name, body, kind, axis)
     }
 }
 

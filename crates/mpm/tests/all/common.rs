@@ -69,6 +69,7 @@ pub fn sliding(
         mass: 1.0,
         com: Vec3::zero(),
         inertia: SymMat3::identity(),
+        ..Body::default()
     });
     model.joints.push(Joint::new("slide", 1, JointKind::Slide, axis));
     model.geoms.push(geom(1, shape, Vec3::zero(), Quat::identity(), friction));

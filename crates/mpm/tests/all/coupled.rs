@@ -17,7 +17,7 @@ const Z: Vec3<f64> = Vec3 { x: 0.0, y: 0.0, z: 1.0 };
 /// A body whose origin is its center of mass.
 fn body(name: &str, parent: usize, position: Vec3<f64>, mass: f64, inertia: SymMat3<f64>) -> Body {
     let (orientation, com) = (Quat::identity(), Vec3::zero());
-    Body { name: name.into(), parent, position, orientation, mass, com, inertia }
+    Body { name: name.into(), parent, position, orientation, mass, com, inertia, ..Body::default() }
 }
 
 /// A slide whose coordinate is `start` where the bodies stand as described, with its spring at rest there.

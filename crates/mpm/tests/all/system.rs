@@ -22,6 +22,7 @@ fn collider(shape: Shape) -> Model {
         mass: 1.0,
         com: Vec3::zero(),
         inertia: SymMat3::identity(),
+        ..Body::default()
     });
     for (name, kind, axis) in [
         ("x", JointKind::Slide, Vec3::new(1.0, 0.0, 0.0)),

@@ -30,6 +30,7 @@ pub fn paddle(shape: Shape) -> Model {
         mass: 0.7,
         com: Vec3::new(0.02, 0.0, 0.01),
         inertia: SymMat3::identity() * 0.01,
+        ..Body::default()
     });
     let joint = |name: &str, kind, axis| Joint { damping: 0.1, ..Joint::new(name, 1, kind, axis) };
     model.joints.push(joint("lift", JointKind::Slide, Vec3::new(0.0, 0.0, 1.0)));

@@ -73,6 +73,7 @@ fn colliders_stay_within_their_memory() {
         mass: 0.1,
         com: Vec3::zero(),
         inertia: SymMat3::identity() * 1e-4,
+        ..Body::default()
     });
     model.joints.push(Joint::new("slide", 1, JointKind::Slide, Vec3::new(0.0, 0.0, 1.0)));
     model.geoms.push(Geom::new("ball", 1, Shape::Sphere { radius: 0.05 }));

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use pullback_articulated::Model;
+use pullback_articulated::{ContactPair, Model};
 
 use super::ImportOptions;
 use super::defaults::Defaults;
@@ -64,8 +64,8 @@ pub(super) fn read_contact(
                 spec.apply(e, options)?;
                 let [first, second, ..] = spec.friction;
                 e.refuse_unless("friction", first == second, options)?;
-                model.pairs.push((find(geoms, "geom1", "geom")?, find(geoms, "geom2", "geom")?));
-                model.pair_friction.push(first);
+                let pair = ContactPair::new(find(geoms, "geom1", "geom")?, find(geoms, "geom2", "geom")?);
+                model.pairs.push(ContactPair { friction: spec.friction, ..pair });
             }
             "exclude" => {
                 model.excludes.push((find(bodies, "body1", "body")?, find(bodies, "body2", "body")?));

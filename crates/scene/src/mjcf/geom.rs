@@ -92,7 +92,7 @@ pub(super) struct GeomSpec {
     collides_with: i32,
     friction: [f64; 3],
     margin: f64,
-    softness: ContactSoftness,
+    contact: ContactSoftness,
     density: f64,
     mass: Option<f64>,
     group: i32,
@@ -110,7 +110,7 @@ impl Default for GeomSpec {
             collides_with: 1,
             friction: [1.0, 0.005, 0.0001],
             margin: 0.0,
-            softness: ContactSoftness::default(),
+            contact: ContactSoftness::default(),
             density: 1000.0,
             mass: None,
             group: 0,
@@ -147,17 +147,17 @@ impl GeomSpec {
         self.collides_with = e.integer("conaffinity")?.unwrap_or(self.collides_with);
         e.overlay("friction", 1, &mut self.friction)?;
         e.set("margin", &mut self.margin)?;
-        let soft = &mut self.softness;
+        let soft = &mut self.contact;
         if let Some(dimension) = e.integer("condim")? {
             if ![1, 3, 4, 6].contains(&dimension) {
                 return Err(e.error_in("condim", "must be 1, 3, 4 or 6"));
             }
-            soft.dimension = dimension as u32;
+            soft.condim = dimension as u32;
         }
         soft.priority = e.integer("priority")?.unwrap_or(soft.priority);
-        e.set("solmix", &mut soft.mix)?;
-        e.overlay("solref", 1, &mut soft.reference)?;
-        e.overlay("solimp", 1, &mut soft.impedance)?;
+        e.set("solmix", &mut soft.solmix)?;
+        e.overlay("solref", 1, &mut soft.softness.solref)?;
+        e.overlay("solimp", 1, &mut soft.softness.solimp)?;
         e.set("gap", &mut soft.gap)?;
         e.set("density", &mut self.density)?;
         self.mass = e.number("mass")?.or(self.mass);
@@ -214,7 +214,7 @@ impl GeomSpec {
             collides_with: self.collides_with as u32,
             friction: self.friction,
             margin: self.margin,
-            softness: self.softness,
+            contact: self.contact,
             rgba: self.rgba.map(|c| c as f32),
         };
         Ok(BuiltGeom { geom, inertial, weightless, group: self.group, place: e.place.clone() })

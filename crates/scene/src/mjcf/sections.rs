@@ -220,6 +220,7 @@ fn assemble(name: String, nodes: Vec<Node>, root: &Element, compiler: &Compiler,
                 mass: node.inertial.mass,
                 com: node.inertial.center,
                 inertia: node.inertial.matrix(),
+                ..Body::default()
             });
         }
         model.joints.extend(node.joints.into_iter().map(|mut joint| {

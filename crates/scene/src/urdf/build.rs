@@ -88,6 +88,7 @@ fn body(link: &Link, parent: usize, parent_from_link: Pose) -> Body {
         mass: link.mass,
         com: link.com,
         inertia: link.inertia,
+        ..Body::default()
     }
 }
 

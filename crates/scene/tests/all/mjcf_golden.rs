@@ -138,12 +138,12 @@ fn compare_geoms(m: &Model, golden: &Value) -> f64 {
         // Sizes beyond those the shape has are left over from defaults.
         let golden_size = Value::from(numbers(&g["size"])[..size.len()].to_vec());
         worst = worst.max(close(&what("size"), &size, &golden_size, 0.0));
-        let soft = geom.softness;
+        let soft = geom.contact;
         let whole = [
             (geom.body as i64, "body"),
             (geom.collision_bits as i64, "contype"),
             (geom.collides_with as i64, "conaffinity"),
-            (soft.dimension as i64, "condim"),
+            (soft.condim as i64, "condim"),
             (soft.priority as i64, "priority"),
         ];
         for (ours, field) in whole {
@@ -155,9 +155,9 @@ fn compare_geoms(m: &Model, golden: &Value) -> f64 {
             .max(close(&what("friction"), &geom.friction, &g["friction"], 0.0))
             .max(close(&what("margin"), &[geom.margin], &g["margin"], 0.0))
             .max(close(&what("gap"), &[soft.gap], &g["gap"], 0.0))
-            .max(close(&what("solmix"), &[soft.mix], &g["solmix"], 0.0))
-            .max(close(&what("solref"), &soft.reference, &g["solref"], 0.0))
-            .max(close(&what("solimp"), &soft.impedance, &g["solimp"], 0.0));
+            .max(close(&what("solmix"), &[soft.solmix], &g["solmix"], 0.0))
+            .max(close(&what("solref"), &soft.softness.solref, &g["solref"], 0.0))
+            .max(close(&what("solimp"), &soft.softness.solimp, &g["solimp"], 0.0));
     }
     let sites = golden["sites"].as_array().expect("sites");
     assert_eq!(m.sites.len(), sites.len());
@@ -200,7 +200,8 @@ fn compare_rest(m: &Model, golden: &Value) -> f64 {
             .max(close("key qvel", &key.v, &g["qvel"], 0.0))
             .max(close("key ctrl", &key.control, &g["ctrl"], 0.0));
     }
-    for (ours, name) in [(&m.pairs, "pairs"), (&m.excludes, "excludes")] {
+    let pairs = m.pairs.iter().map(|pair| pair.geoms).collect();
+    for (ours, name) in [(&pairs, "pairs"), (&m.excludes, "excludes")] {
         let sorted: Vec<f64> = ours.iter().flat_map(|(a, b)| [*a.min(b) as f64, *a.max(b) as f64]).collect();
         assert_eq!(sorted, numbers(&golden[name]), "{name}");
     }

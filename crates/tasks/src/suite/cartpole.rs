@@ -112,6 +112,7 @@ fn cart_with_links<const N: usize>(damping: f64) -> Model {
             mass,
             com: Vec3::new(0.0, 0.0, -0.5 * length),
             inertia: SymMat3::diagonal(Vec3::new(across, across, 1e-4 * mass)),
+            ..Body::default()
         }
     };
     let joint =

@@ -83,6 +83,7 @@ pub fn arm(shapes: [Shape; 3]) -> Model {
             mass: 1.0,
             com: Vec3::zero(),
             inertia: SymMat3::identity(),
+            ..Body::default()
         });
     }
     for (name, body, kind, axis) in [
