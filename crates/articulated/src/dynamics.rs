@@ -1,21 +1,27 @@
-//! Accelerations of a robot, v̇ = M(q)⁻¹ (τ(q, v, u) − bias(q, v)), and their pullback.
+//! Accelerations of a robot, v̇ = M(q)⁻¹ (τ(q, v, u) − bias(q, v)), constrained by its contact model, and their
+//! pullback.
 //!
 //! The pullback needs neither Jacobians nor a tape. With λ = M⁻¹ v̇_bar, by the factorization at hand: τ̄ =
-//! λ, and (q̄, v̄, θ̄, f̄) come from the pullback of inverse dynamics with cotangent −λ.
+//! λ, and (q̄, v̄, θ̄, f̄) come from the pullback of inverse dynamics with cotangent −λ. A model of constraints
+//! replaces M by its Hessian. An implicit step multiplies the acceleration a by (M − h Q)⁻¹ M; with μ = (M −
+//! h Q)⁻ᵀ v̇_bar, ā = M μ, and the two mass matrices add μ·dM (a − v̇).
 
 use pullback_core::{Bars, Point, Workspace};
 use pullback_math::{Flat, Force, Real, SpatialInertia, Transform, Vec3};
 
-use super::contact::{ContactSet, GeomView, MotionBars, Penalty, PenaltyWorkspace, Resolve, Smooth};
+use super::contact::{
+    ConstraintBars, ContactSet, ContactSolverWorkspace, GeomView, MotionBars, Resolve, Smooth,
+};
 use super::coupling::CoupledWorkspace;
 use super::field::Articulated;
+use super::implicit::{ImplicitInputs, ImplicitMatrix};
 use super::joint_forces::{joint_forces, joint_forces_vjp};
 use super::kinematic_params::KinematicInputs;
 use super::kinematics::Kinematics;
 use super::mass_matrix::MassMatrix;
 use super::params::JointParams;
 use super::rnea::{
-    InverseDynamicsBars, Push, Sweep, SweepInputs, body_velocities, body_velocities_vjp, inverse_dynamics,
+    HeldMotion, InverseDynamicsBars, Push, Sweep, SweepInputs, body_velocities, body_velocities_vjp, inverse_dynamics,
     inverse_dynamics_vjp,
 };
 
@@ -32,9 +38,20 @@ pub struct ArticulatedWorkspace<T> {
     pub bias: Vec<T>,
     /// Forces of joints and actuators.
     pub tau: Vec<T>,
-    /// v̇.
+    /// v̇ as an integrator sees it.
     pub acceleration: Vec<T>,
+    /// v̇ without implicit terms of the integrator (`qacc`).
+    pub constrained: Vec<T>,
+    /// M⁻¹ (τ − bias), without constraints (`qacc_smooth`).
+    pub smooth: Vec<T>,
     pub(super) lambda: Vec<T>,
+    /// (M − h Q)⁻ᵀ v̇_bar, and what M and M − h Q see of the two accelerations; empty without implicit terms.
+    mu: Vec<T>,
+    change: Vec<T>,
+    scratch: Vec<T>,
+    /// Wrench that each body and everything beyond it exert on a small motion of them.
+    carried: Vec<Force<T>>,
+    implicit: ImplicitMatrix<T>,
     tau_bar: Vec<T>,
     tangent_bar: Vec<T>,
     inertia_bars: Vec<SpatialInertia<T>>,
@@ -44,13 +61,20 @@ pub struct ArticulatedWorkspace<T> {
     /// Empty unless geoms may touch.
     velocity_bars: Vec<Force<T>>,
     wrenches: Vec<Force<T>>,
+    /// Empty unless a model of constraints acts: cotangents of the bodies' motion along λ and v̇, and of
+    /// their accelerations; of coordinates and velocities.
+    virtual_bars: Vec<Force<T>>,
+    held_bars: Vec<Force<T>>,
+    body_acceleration_bars: Vec<Force<T>>,
+    q_bar: Vec<T>,
+    v_bar: Vec<T>,
     /// Cotangents of joint axes; empty unless kinematic parameters were asked for.
     axis_bars: Vec<Force<T>>,
     pub(super) coupled: CoupledWorkspace<T>,
     /// Contacts found last.
     pub contacts: ContactSet<T>,
     /// What the contact model keeps.
-    resolve: PenaltyWorkspace,
+    pub resolve: ContactSolverWorkspace<T>,
 }
 
 impl<T: Real> ArticulatedWorkspace<T> {
@@ -58,7 +82,10 @@ impl<T: Real> ArticulatedWorkspace<T> {
     pub(super) fn new(robot: &Articulated) -> Self {
         let zeros = || vec![T::zero(); robot.model.nv];
         let pushed = if robot.pushed.is_empty() && robot.pairs.is_empty() { 0 } else { robot.tree.bodies() };
-        let touching = if robot.pairs.is_empty() { 0 } else { robot.tree.bodies() };
+        let constrained = robot.solver.constrains();
+        let touching = if robot.pairs.is_empty() && !constrained { 0 } else { robot.tree.bodies() };
+        let if_constrained = |n: usize| if constrained { n } else { 0 };
+        let bodies = if_constrained(robot.tree.bodies());
         let axes = if robot.index.kinematics.is_some() { robot.model.nv } else { 0 };
         let contacts = ContactSet::new(&robot.model, &robot.pairs, robot.many);
         ArticulatedWorkspace {
@@ -68,7 +95,14 @@ impl<T: Real> ArticulatedWorkspace<T> {
             bias: zeros(),
             tau: zeros(),
             acceleration: zeros(),
+            constrained: zeros(),
+            smooth: zeros(),
             lambda: zeros(),
+            mu: zeros(),
+            change: zeros(),
+            scratch: zeros(),
+            carried: vec![Force::zero(); robot.tree.bodies()],
+            implicit: ImplicitMatrix::new(&robot.tree, robot.implicit.map(|i| i.terms)),
             tau_bar: zeros(),
             tangent_bar: zeros(),
             inertia_bars: vec![SpatialInertia::zero(); robot.tree.bodies()],
@@ -76,9 +110,14 @@ impl<T: Real> ArticulatedWorkspace<T> {
             push_bars: vec![Push::default(); pushed],
             velocity_bars: vec![Force::zero(); touching],
             wrenches: vec![Force::zero(); touching],
+            virtual_bars: vec![Force::zero(); bodies],
+            held_bars: vec![Force::zero(); bodies],
+            body_acceleration_bars: vec![Force::zero(); bodies],
+            q_bar: vec![T::zero(); if_constrained(robot.model.nq)],
+            v_bar: vec![T::zero(); if_constrained(robot.model.nv)],
             axis_bars: vec![Force::zero(); axes],
             coupled: robot.coupling.as_ref().map_or_else(CoupledWorkspace::default, |c| c.workspace()),
-            resolve: Resolve::<T>::workspace(&Penalty, &robot.tree, contacts.capacity()),
+            resolve: robot.solver.workspace(&robot.tree, contacts.capacity()),
             contacts,
         }
     }
@@ -137,6 +176,9 @@ impl Articulated {
             bias,
             tau,
             acceleration,
+            constrained,
+            smooth,
+            implicit,
             pushes,
             coupled,
             contacts,
@@ -155,46 +197,91 @@ impl Articulated {
             body_velocities(&self.inputs(kinematics, params, v, &[]), sweep);
             let geoms = self.geoms(kinematics, params);
             contacts.find(&geoms, &self.pairs);
-            Penalty.push(&geoms, contacts, &sweep.velocities, pushes);
+            self.solver.push(&geoms, contacts, &sweep.velocities, pushes);
         }
         let at = self.inputs(kinematics, params, v, pushes);
         inverse_dynamics(&at, None, sweep, bias);
 
         // M = CRBA(q) + armature
         mass.update(&self.tree, kinematics);
-        for (j, joint) in self.model.joints.iter().enumerate() {
-            let extra = self.diagonal(params, j);
-            for k in joint.v..joint.v + joint.kind.velocities() {
-                mass.add_diagonal(&self.tree, k, extra);
-            }
-        }
+        self.for_each_diagonal(params, |k, armature| mass.add_diagonal(&self.tree, k, armature));
 
         // v̇ = M⁻¹ (τ − bias)
         tau.fill(T::zero());
         joint_forces(&self.model, &self.index, params, (q, v, control), tau);
-        for ((a, tau), bias) in acceleration.iter_mut().zip(tau.iter()).zip(bias.iter()) {
+        for ((a, tau), bias) in smooth.iter_mut().zip(tau.iter()).zip(bias.iter()) {
             *a = *tau - *bias;
         }
-        match &self.coupling {
-            None => {
+        if let Some(coupling) = &self.coupling {
+            coupling.factorize(&self.tree, params, mass, coupled);
+            coupling.solve(coupled, smooth);
+            constrained.copy_from_slice(smooth);
+            acceleration.copy_from_slice(smooth);
+            return;
+        }
+        if let Some(step) = &self.implicit {
+            let inputs = ImplicitInputs { robot: self, params, q, v, control, kinematics, sweep, mass };
+            implicit.update(step, &inputs);
+        }
+        if !self.solver.constrains() {
+            if self.implicit.is_some() {
+                implicit.solve(&self.tree, smooth);
+            } else {
                 mass.factorize(&self.tree);
-                mass.solve(&self.tree, acceleration);
-                let (geoms, tree) = (&self.geoms(kinematics, params), &self.tree);
-                let smooth = Smooth { geoms, tree, v, mass, dt: self.implicit_damping };
-                Penalty.constrain(resolve, &smooth, contacts, acceleration);
+                mass.solve(&self.tree, smooth);
             }
-            Some(coupling) => {
-                coupling.factorize(&self.tree, params, mass, coupled);
-                coupling.solve(coupled, acceleration);
-            }
+            constrained.copy_from_slice(smooth);
+            acceleration.copy_from_slice(smooth);
+            return;
+        }
+
+        // Constraints act on the smooth acceleration.
+        mass.factorize(&self.tree);
+        mass.solve(&self.tree, smooth);
+        constrained.copy_from_slice(smooth);
+        let geoms = &self.geoms(kinematics, params);
+        self.solver.constrain(resolve, &self.smooth_motion(geoms, (q, v), sweep, mass), contacts, constrained);
+        if self.implicit.is_some() {
+            // v̇ = (M − h Q)⁻¹ M a
+            mass.multiply(&self.tree, constrained, acceleration);
+            implicit.solve(&self.tree, acceleration);
+        } else {
+            acceleration.copy_from_slice(constrained);
         }
     }
 
-    /// What a joint adds to the diagonal of the mass matrix: armature, and dt·damping where that is implicit.
+    /// What a model of constraints sees.
+    fn smooth_motion<'a, T: Real>(
+        &'a self,
+        geoms: &'a GeomView<'a, T>,
+        (q, v): (&'a [T], &'a [T]),
+        sweep: &'a Sweep<T>,
+        mass: &'a MassMatrix<T>,
+    ) -> Smooth<'a, T> {
+        let (velocities, bias_accelerations) = (&sweep.velocities, &sweep.accelerations);
+        Smooth { geoms, tree: &self.tree, q, v, velocities, bias_accelerations, mass, dt: self.dt }
+    }
+
+    /// Visits the degrees of freedom with what joints add to the diagonal of the mass matrix: armature, and
+    /// where joints follow others and steps are implicit, dt·damping.
+    #[inline(always)]
+    fn for_each_diagonal<T: Real>(&self, params: &[T], mut visit: impl FnMut(usize, T)) {
+        for (j, joint) in self.model.joints.iter().enumerate() {
+            let extra = self.diagonal(params, j);
+            (joint.v..joint.v + joint.kind.velocities()).for_each(|k| visit(k, extra));
+        }
+    }
+
+    /// What a joint adds to the diagonal of the mass matrix.
     #[inline(always)]
     pub(super) fn diagonal<T: Real>(&self, params: &[T], joint: usize) -> T {
         let p = self.index.joints[joint].params.read(params);
-        self.implicit_damping.map_or(p.armature, |h| p.armature + p.damping * T::lit(h))
+        self.diagonal_damping().map_or(p.armature, |h| p.armature + p.damping * T::lit(h))
+    }
+
+    /// The time step, where damping stands on the diagonal of the mass matrix.
+    fn diagonal_damping(&self) -> Option<f64> {
+        self.implicit.filter(|_| self.coupling.is_some()).map(|i| i.dt)
     }
 
     fn inputs<'a, T: Real>(
@@ -229,31 +316,57 @@ impl Articulated {
         acceleration_bar: &[T],
         params_bar: &mut [T],
     ) {
-        let (params, v) = (at.params, &at.state[self.coordinates().nq..]);
+        let (params, (q, v)) = (at.params, at.state.split_at(self.coordinates().nq));
         let ArticulatedWorkspace {
             kinematics,
+            sweep,
             mass,
             lambda,
+            mu,
+            implicit,
             contacts,
             resolve,
             coupled,
             velocity_bars,
             wrenches,
+            virtual_bars,
+            held_bars,
+            body_acceleration_bars,
+            q_bar,
+            v_bar,
             ..
         } = ws;
         contacts.clear_bars();
-        velocity_bars.fill(Force::zero());
-        wrenches.fill(Force::zero());
-        match &self.coupling {
-            None => {
-                lambda.copy_from_slice(acceleration_bar);
-                let (geoms, tree) = (&self.geoms(kinematics, params), &self.tree);
-                let smooth = Smooth { geoms, tree, v, mass, dt: self.implicit_damping };
-                let mut bars = MotionBars { velocities: velocity_bars, wrenches, params: params_bar };
-                Penalty.constrain_vjp(resolve, &smooth, contacts, lambda, &mut bars);
-            }
-            Some(coupling) => coupling.multipliers(coupled, acceleration_bar, lambda),
+        for bars in [&mut *velocity_bars, wrenches, virtual_bars, held_bars, body_acceleration_bars] {
+            bars.fill(Force::zero());
         }
+        q_bar.fill(T::zero());
+        v_bar.fill(T::zero());
+        if let Some(coupling) = &self.coupling {
+            return coupling.multipliers(coupled, acceleration_bar, lambda);
+        }
+        lambda.copy_from_slice(acceleration_bar);
+        if self.implicit.is_some() {
+            implicit.solve_transposed(&self.tree, lambda);
+            if !self.solver.constrains() {
+                return;
+            }
+            mu.copy_from_slice(lambda);
+            mass.multiply(&self.tree, mu, lambda);
+        }
+        let geoms = &self.geoms(kinematics, params);
+        let mut bars = ConstraintBars {
+            q: q_bar,
+            v: v_bar,
+            velocities: velocity_bars,
+            wrenches,
+            params: params_bar,
+            virtuals: virtual_bars,
+            accelerations: held_bars,
+            body_accelerations: body_acceleration_bars,
+        };
+        let smooth = self.smooth_motion(geoms, (q, v), sweep, mass);
+        self.solver.constrain_vjp(resolve, &smooth, contacts, lambda, &mut bars);
     }
 
     /// The pullback of [`Articulated::full_accelerations`] with λ in the workspace: *adds* to all cotangents.
@@ -267,14 +380,17 @@ impl Articulated {
         let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let (q, v) = state.split_at(self.model.nq);
         let (q_bar, v_bar) = state_bar.split_at_mut(self.model.nq);
+        for (bar, own) in q_bar.iter_mut().zip(&ws.q_bar).chain(v_bar.iter_mut().zip(&ws.v_bar)) {
+            *bar += *own;
+        }
 
         // M v̇ + bias = τ:  armature (and implicit damping) on the diagonal
         for (j, joint) in self.model.joints.iter().enumerate() {
             let mut bar = JointParams::default();
             for k in joint.v..joint.v + joint.kind.velocities() {
-                bar.armature -= ws.lambda[k] * ws.acceleration[k];
+                bar.armature -= ws.lambda[k] * ws.constrained[k];
             }
-            if let Some(h) = self.implicit_damping {
+            if let Some(h) = self.diagonal_damping() {
                 bar.damping = bar.armature * T::lit(h);
             }
             self.index.joints[j].params.add(bar, params_bar);
@@ -290,8 +406,13 @@ impl Articulated {
         let ArticulatedWorkspace {
             kinematics,
             sweep,
-            acceleration,
+            constrained: acceleration,
+            acceleration: implicit_acceleration,
             lambda,
+            mu,
+            change,
+            scratch,
+            carried,
             tau_bar,
             tangent_bar,
             inertia_bars,
@@ -300,6 +421,9 @@ impl Articulated {
             push_bars,
             velocity_bars,
             wrenches,
+            virtual_bars,
+            held_bars,
+            body_acceleration_bars,
             axis_bars,
             contacts,
             ..
@@ -321,6 +445,7 @@ impl Articulated {
             inertias: inertia_bars,
             external: push_bars,
             axes: axis_bars,
+            accelerations: body_acceleration_bars,
         };
         inverse_dynamics_vjp(&at, acceleration, tau_bar, sweep, &mut bars);
         for (i, body) in self.pushed.iter().enumerate() {
@@ -329,14 +454,72 @@ impl Articulated {
         if !self.pairs.is_empty() {
             let geoms = self.geoms(kinematics, params);
             let mut bars = MotionBars { velocities: velocity_bars, wrenches, params: params_bar };
-            Penalty.push_vjp(&geoms, contacts, &sweep.velocities, push_bars, &mut bars);
+            self.solver.push_vjp(&geoms, contacts, &sweep.velocities, push_bars, &mut bars);
             contacts.find_vjp(&geoms, wrenches, params_bar);
-            body_velocities_vjp(&at, velocity_bars, wrenches, tangent_bar, v_bar, axis_bars);
+        }
+        if !wrenches.is_empty() {
+            let held: [HeldMotion<'_, T>; 2] = if self.solver.constrains() {
+                [(lambda, virtual_bars), (acceleration, held_bars)]
+            } else {
+                [(&[], &mut []), (&[], &mut [])]
+            };
+            body_velocities_vjp(&at, velocity_bars, held, wrenches, tangent_bar, v_bar, axis_bars);
         }
         self.index.gravity.add(gravity_bar, params_bar);
+        carried.iter_mut().enumerate().for_each(|(b, wrench)| *wrench = sweep.wrench(b));
+        if let Some(step) = self.implicit.filter(|_| self.coupling.is_none()) {
+            let mu = if self.solver.constrains() { &*mu } else { &*lambda };
+            self.implicit_terms_vjp(&step, params, (q, v, control), (mu, implicit_acceleration), params_bar);
+            let mut sweep_again = |v: &[T], acceleration: &[T], cotangent: T, chosen: &dyn Fn(usize) -> bool| {
+                for (k, (bar, mu)) in tau_bar.iter_mut().zip(mu.iter()).enumerate() {
+                    *bar = if chosen(k) { cotangent * *mu } else { T::zero() };
+                }
+                let gravity = Vec3::zero();
+                let at = SweepInputs { tree: &self.tree, kinematics, v, gravity, external: &[] };
+                inverse_dynamics(&at, Some(acceleration), sweep, bias);
+                let mut bars = InverseDynamicsBars {
+                    tangent: tangent_bar,
+                    v: v_bar,
+                    gravity: &mut Vec3::zero(),
+                    inertias: inertia_bars,
+                    external: &mut [],
+                    axes: axis_bars,
+                    accelerations: &[],
+                };
+                inverse_dynamics_vjp(&at, acceleration, tau_bar, sweep, &mut bars);
+                carried.iter_mut().enumerate().for_each(|(b, wrench)| *wrench += sweep.wrench(b));
+            };
+            if self.solver.constrains() {
+                // μ·dM (a − v̇)
+                for (k, change) in change.iter_mut().enumerate() {
+                    *change = acceleration[k] - implicit_acceleration[k];
+                }
+                scratch.fill(T::zero());
+                sweep_again(scratch, change, T::one(), &|_| true);
+                for (j, joint) in self.model.joints.iter().enumerate() {
+                    let mut bar = JointParams::default();
+                    for k in joint.v..joint.v + joint.kind.velocities() {
+                        bar.armature += mu[k] * change[k];
+                    }
+                    self.index.joints[j].params.add(bar, params_bar);
+                }
+            }
+            let chosen = |k: usize| self.coriolis_is_implicit(step.terms, k);
+            if (0..v.len()).any(chosen) {
+                // −h μ·(∂bias/∂v) v̇ = −(h/2) μ·(bias(v + v̇) − bias(v − v̇))
+                change.fill(T::zero());
+                for sign in [1.0, -1.0] {
+                    for (k, moved) in scratch.iter_mut().enumerate() {
+                        let by = if chosen(k) { implicit_acceleration[k] } else { T::zero() };
+                        *moved = v[k] + T::lit(sign) * by;
+                    }
+                    sweep_again(scratch, change, T::lit(-0.5 * step.dt * sign), &chosen);
+                }
+            }
+        }
         self.all_coordinates.add_tangent(q, tangent_bar, q_bar);
         let touch = |b: usize| wrenches.get(b).copied().unwrap_or(Force::zero());
-        let wrench = |b: usize| sweep.wrench(b) + touch(b);
+        let wrench = |b: usize| carried[b] + touch(b);
         self.kinematic_params_vjp(kinematics, params, q, axis_bars, wrench, params_bar);
         self.body_params_vjp(ws, params, params_bar);
     }
@@ -385,7 +568,8 @@ impl Articulated {
         tangent_bar.fill(T::zero());
         axis_bars.fill(Force::zero());
         let at = self.inputs(kinematics, params, v, &[]);
-        body_velocities_vjp(&at, velocity_bars, wrenches, tangent_bar, v_bar, axis_bars);
+        let none: [HeldMotion<'_, T>; 2] = [(&[], &mut []), (&[], &mut [])];
+        body_velocities_vjp(&at, velocity_bars, none, wrenches, tangent_bar, v_bar, axis_bars);
         self.all_coordinates.add_tangent(q, tangent_bar, q_bar);
         self.kinematic_params_vjp(kinematics, params, q, axis_bars, |b| wrenches[b], params_bar);
     }

@@ -7,12 +7,16 @@ use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, VectorField};
 use pullback_math::{Flat, Real, Vec3, rotation_vector_rate, rotation_vector_rate_vjp};
 
+use super::constraint::inverse_weight::InverseWeights;
+use super::constraint::{self, Convex};
 use super::contact::find::MANY_PAIRS;
+use super::contact::{ContactSolver, Penalty};
 use super::coordinates::Coordinates;
 use super::coupling::Coupling;
 use super::dynamics::ArticulatedWorkspace;
+use super::implicit::{Implicit, ImplicitTerms};
 use super::kinematic_params;
-use super::model::Model;
+use super::model::{ContactModel, Equality, EqualityKind, Model, Softness};
 use super::pairs::{candidate_pairs, check_tori};
 use super::params::{ParamIndex, layout};
 use super::tree::Tree;
@@ -28,7 +32,14 @@ pub struct Articulated {
     coordinates: Coordinates,
     pub(super) all_coordinates: Coordinates,
     pub(super) coupling: Option<Coupling>,
-    pub(super) implicit_damping: Option<f64>,
+    /// The contact model.
+    pub(super) solver: ContactSolver,
+    /// The time step that constraints see, s.
+    pub(super) dt: f64,
+    /// What steps treat implicitly.
+    pub(super) implicit: Option<Implicit>,
+    /// Whether each body floats and carries no other.
+    pub(super) floats_alone: Vec<bool>,
     /// Whether Runge-Kutta methods apply the inverse of dexp to rotations.
     corrects_rotations: bool,
     /// Bodies that controls push on.
@@ -41,8 +52,22 @@ pub struct Articulated {
 
 impl Articulated {
     /// Makes a compiled model move.
-    pub fn new(model: Model) -> Result<Self, ConfigError> {
-        let (layout, index) = layout(&model)?;
+    pub fn new(mut model: Model) -> Result<Self, ConfigError> {
+        let convex = model.options.contact_model == ContactModel::Convex;
+        if convex {
+            mimics_to_equalities(&mut model);
+        }
+        let tree = Tree::new(&model);
+        let (mut layout, mut index) = layout(&model)?;
+        let mut solver = ContactSolver::Penalty(Penalty);
+        if convex {
+            let weights = InverseWeights::new(&model, &tree, &index, &layout.params.defaults());
+            let mut builder = LayoutBuilder::from(layout);
+            let constraints = constraint::params::add_slices(&model, &weights, &mut builder);
+            layout = builder.build()?;
+            solver = ContactSolver::Convex(Convex::new(&tree, &constraints));
+            index.constraints = Some(constraints);
+        }
         let pairs = if model.options.contact { candidate_pairs(&model) } else { Vec::new() };
         check_tori(&model, &pairs)?;
         let follows = |j: usize| model.mimics.iter().any(|m| m.joint == j);
@@ -51,11 +76,14 @@ impl Articulated {
             all_coordinates: Coordinates::new(&model, |_| true),
             coupling: Coupling::new(&model, &coordinates, &index.mimics)?,
             coordinates,
-            tree: Tree::new(&model),
+            tree,
+            floats_alone: Articulated::floating_bodies(&model),
+            dt: model.options.timestep,
             model,
             layout,
             index,
-            implicit_damping: None,
+            solver,
+            implicit: None,
             corrects_rotations: true,
             pushed: Vec::new(),
             pairs,
@@ -65,8 +93,20 @@ impl Articulated {
 
     /// Treats joint damping implicitly over Euler steps of `dt` seconds: (M + dt·C) v̇ = τ − bias. Stiff
     /// damping is then stable. Only for semi-implicit Euler with this step.
-    pub fn with_implicit_damping(mut self, dt: f64) -> Self {
-        self.implicit_damping = Some(dt);
+    pub fn with_implicit_damping(self, dt: f64) -> Self {
+        self.with_implicit(ImplicitTerms::Damping, dt)
+    }
+
+    /// Treats `terms` implicitly over Euler steps of `dt` seconds: v̇ = (M − dt·Q)⁻¹ M a. Only for semi-implicit
+    /// Euler with this step. With joints that follow others, only damping is implicit.
+    pub fn with_implicit(mut self, terms: ImplicitTerms, dt: f64) -> Self {
+        self.implicit = Some(Implicit { terms, dt });
+        self.with_time_step(dt)
+    }
+
+    /// Tells constraints the time step, which bounds how stiff they are; the model's unless told.
+    pub fn with_time_step(mut self, dt: f64) -> Self {
+        self.dt = dt;
         self
     }
 
@@ -130,6 +170,24 @@ impl Articulated {
     /// Where joints lie in the state.
     pub fn coordinates(&self) -> &Coordinates {
         &self.coordinates
+    }
+}
+
+/// Joints that follow others as equality constraints, as MuJoCo has them.
+fn mimics_to_equalities(model: &mut Model) {
+    for mimic in std::mem::take(&mut model.mimics) {
+        let (joint, of) = (&model.joints[mimic.joint], &model.joints[mimic.of]);
+        // q₁ − r₁ = m (q₂ − r₂) + (m r₂ + offset − r₁)
+        let constant = mimic.multiplier * of.reference + mimic.offset - joint.reference;
+        model.equalities.push(Equality {
+            name: format!("{}.mimic", joint.name),
+            kind: EqualityKind::Joint {
+                joint: mimic.joint,
+                other: Some(mimic.of),
+                polycoef: [constant, mimic.multiplier, 0.0, 0.0, 0.0],
+            },
+            softness: Softness::default(),
+        });
     }
 }
 

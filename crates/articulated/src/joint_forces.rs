@@ -3,25 +3,26 @@
 //! - Damping: −c v on every velocity.
 //! - Springs: −k (q − q_rest); for ball and free joints, −k times the rotation vector from rest and the
 //!   displacement.
-//! - Limits: k·d − c·d·v where a coordinate is d beyond its range. MuJoCo's limits are constraints; this is
-//!   ours. The force is continuous, so gradients converge.
+//! - Limits, under the penalty model: k·d − c·d·v where a coordinate is d beyond its range. The force is
+//!   continuous, so gradients converge. Under the convex model limits are constraints.
 //! - Actuators: gear·(gain·u + bias₀ + bias₁·length + bias₂·velocity), control and force clamped to their
 //!   ranges. The length is gear·q of a hinge or slide, gear·(rotation vector) of a ball joint, and 0 of a
 //!   free joint, as in MuJoCo.
 
-use pullback_math::{Flat, Quat, Real, Vec3, differentiable};
+use pullback_math::{Flat, Quat, Real, Vec3, differentiable, select};
 
+use super::field::Articulated;
 use super::kinematic_params::{BodyPose, body_pose};
 use super::model::{Actuator, ActuatorTarget, Joint, JointKind, Model};
-use super::params::{ActuatorBlocks, ActuatorParams, JointParams, JointRange, ParamIndex};
+use super::params::{ActuatorBlocks, ActuatorParams, JointParams, JointRange, LimitSpring, ParamIndex};
 
 /// Force of a limited hinge or slide at `q`, moving with `v`.
 #[differentiable]
 #[inline(always)]
-fn limit_force<T: Real>(q: T, v: T, stiffness: T, damping: T, range: JointRange<T>) -> T {
+fn limit_force<T: Real>(q: T, v: T, spring: LimitSpring<T>, range: JointRange<T>) -> T {
     let below = (range.lower - q).max(T::zero());
     let above = (q - range.upper).max(T::zero());
-    stiffness * (below - above) - damping * (below + above) * v
+    spring.stiffness * (below - above) - spring.damping * (below + above) * v
 }
 
 /// Force of an actuator before its gear.
@@ -75,8 +76,8 @@ pub fn joint_forces<T: Real>(
             JointKind::Hinge | JointKind::Slide => {
                 let (q, v) = (q[joint.q], v[joint.v]);
                 tau[joint.v] -= p.stiffness * (q - p.springref);
-                if let Some(range) = blocks.range {
-                    tau[joint.v] += limit_force(q, v, p.limit_stiffness, p.limit_damping, range.read(params));
+                if let (Some(range), Some(spring)) = (blocks.range, blocks.limit_spring) {
+                    tau[joint.v] += limit_force(q, v, spring.read(params), range.read(params));
                 }
             }
             // Springs of ball and free joints are rare: skip their logarithm unless the model has one.
@@ -129,15 +130,13 @@ pub fn joint_forces_vjp<T: Real>(
                 p_bar.stiffness -= bar * (q - p.springref);
                 q_bar[joint.q] -= bar * p.stiffness;
                 p_bar.springref += bar * p.stiffness;
-                if let Some(block) = blocks.range {
-                    let range = block.read(params);
-                    let (q, v, stiffness, damping, range) =
-                        limit_force_vjp(q, v, p.limit_stiffness, p.limit_damping, range, bar);
+                if let (Some(range), Some(spring)) = (blocks.range, blocks.limit_spring) {
+                    let (q, v, spring_bar, range_bar) =
+                        limit_force_vjp(q, v, spring.read(params), range.read(params), bar);
                     q_bar[joint.q] += q;
                     v_bar[joint.v] += v;
-                    p_bar.limit_stiffness += stiffness;
-                    p_bar.limit_damping += damping;
-                    block.add(range, params_bar);
+                    spring.add(spring_bar, params_bar);
+                    range.add(range_bar, params_bar);
                 }
             }
             JointKind::Ball | JointKind::Free if joint.stiffness > 0.0 => {
@@ -262,9 +261,63 @@ impl<'a, T: Real> Transmission<'a, T> {
         actuator_force(control, length, velocity, params, control_range, force_range)
     }
 
+    /// Slope of the force over velocity; zero at the ends of the force range.
+    fn velocity_slope(&self, control: T) -> T {
+        let force = self.force(control);
+        let inside = force.gt(self.force_range.0) & force.lt(self.force_range.1);
+        select(inside, self.params.bias[2], T::zero())
+    }
+
     fn force_vjp(&self, control: T, bar: T) -> (T, T, T, ActuatorParams<T>, (), ()) {
         let Transmission { length, velocity, params, control_range, force_range, .. } = *self;
         actuator_force_vjp(control, length, velocity, params, control_range, force_range, bar)
+    }
+}
+
+/// Visits ∂τ_i/∂v_j of all actuators: gear_i · bias₂ · gear_j, and nothing of those at the ends of their force
+/// range.
+pub(super) fn velocity_gains<T: Real>(
+    robot: &Articulated,
+    params: &[T],
+    (q, v, control): (&[T], &[T], &[T]),
+    mut visit: impl FnMut(usize, usize, T),
+) {
+    for (a, actuator) in robot.model.actuators.iter().enumerate() {
+        let at = Transmission::new(&robot.model, actuator, &robot.index.actuators[a], params, (q, v));
+        let slope = at.velocity_slope(control[a]);
+        for (i, x) in at.dofs.clone().zip(at.gear) {
+            for (j, y) in at.dofs.clone().zip(at.gear) {
+                visit(i, j, *x * slope * *y);
+            }
+        }
+    }
+}
+
+/// The pullback of h μᵀ (∂τ/∂v) w: *adds* to the parameters.
+pub(super) fn velocity_gains_vjp<T: Real>(
+    robot: &Articulated,
+    params: &[T],
+    (q, v, control): (&[T], &[T], &[T]),
+    h: T,
+    (mu, w): (&[T], &[T]),
+    params_bar: &mut [T],
+) {
+    for (a, actuator) in robot.model.actuators.iter().enumerate() {
+        let blocks = &robot.index.actuators[a];
+        let at = Transmission::new(&robot.model, actuator, blocks, params, (q, v));
+        let slope = at.velocity_slope(control[a]);
+        let (mut left, mut right) = (T::zero(), T::zero());
+        for (k, gear) in at.dofs.clone().zip(at.gear) {
+            left += *gear * mu[k];
+            right += *gear * w[k];
+        }
+        let acts = slope.lt(T::zero()) | slope.gt(T::zero());
+        let mut bar = ActuatorParams::default();
+        bar.bias[2] = select(acts, h * left * right, T::zero());
+        blocks.params.add(bar, params_bar);
+        for (k, bar) in at.dofs.clone().zip(&mut params_bar[blocks.gear.clone()]) {
+            *bar += h * slope * (mu[k] * right + left * w[k]);
+        }
     }
 }
 

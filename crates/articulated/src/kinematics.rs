@@ -108,7 +108,7 @@ impl<T: Real> Kinematics<T> {
         });
     }
 
-    fn for_each_dof_above(&self, tree: &Tree, body: usize, mut visit: impl FnMut(usize)) {
+    pub(crate) fn for_each_dof_above(&self, tree: &Tree, body: usize, mut visit: impl FnMut(usize)) {
         let mut b = body;
         while b != 0 {
             for group in &tree.groups[b] {

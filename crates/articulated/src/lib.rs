@@ -7,12 +7,14 @@
 //! RNEA.
 
 pub mod aba;
+pub mod constraint;
 pub mod contact;
 pub mod coordinates;
 mod coupling;
 mod dynamics;
 mod field;
 pub mod geom_lanes;
+mod implicit;
 mod joint_forces;
 pub mod kinematic_params;
 pub mod kinematics;
@@ -26,6 +28,7 @@ pub mod tree;
 
 pub use dynamics::ArticulatedWorkspace;
 pub use field::Articulated;
+pub use implicit::ImplicitTerms;
 pub use model::{
     Actuator, ActuatorTarget, Body, ContactMaterials, ContactModel, ContactOverride, ContactPair,
     ContactSoftness, Equality, EqualityKind, FrictionCone, Geom, Heightfield, Joint, JointKind, Keyframe,

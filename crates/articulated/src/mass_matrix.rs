@@ -97,7 +97,18 @@ impl<T: Real> MassMatrix<T> {
     /// y = M x.
     pub fn multiply(&self, tree: &Tree, x: &[T], y: &mut [T]) {
         y.fill(T::zero());
-        for k in 0..x.len() {
+        self.add_product(tree, 0..x.len(), x, y);
+    }
+
+    /// y = M x on the rows `dofs`, which hold whole trees.
+    pub(crate) fn multiply_rows(&self, tree: &Tree, dofs: &[usize], x: &[T], y: &mut [T]) {
+        dofs.iter().for_each(|k| y[*k] = T::zero());
+        self.add_product(tree, dofs.iter().copied(), x, y);
+    }
+
+    #[inline(always)]
+    fn add_product(&self, tree: &Tree, dofs: impl Iterator<Item = usize>, x: &[T], y: &mut [T]) {
+        for k in dofs {
             y[k] += self.packed[tree.row[k]] * x[k];
             for (i, j) in tree.ancestors[k].iter().enumerate().skip(1) {
                 let entry = self.packed[tree.row[k] + i];

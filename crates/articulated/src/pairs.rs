@@ -3,14 +3,14 @@
 //!
 //! Explicit pairs always collide. Others need matching bits, must not be on the same body, nor on parent and
 //! child unless the parent is the world or the model says so, nor on excluded bodies. Bodies without joints
-//! count as part of the body they are fixed to. Of a pair, the geom of the earlier kind comes first.
+//! count as part of the body they are fixed to.
 
 use pullback_collision::broad_phase::Pair;
 use pullback_core::ConfigError;
 
 use super::model::{Model, Shape};
 
-/// The pairs of geoms of a model that may ever collide, sorted by their lower and higher index.
+/// The pairs of geoms of a model that may ever collide, sorted.
 pub fn candidate_pairs(model: &Model) -> Vec<Pair> {
     // The moving body that each body belongs to, and the one above that.
     let mut fixed_to: Vec<usize> = (0..model.bodies.len()).collect();
@@ -25,7 +25,6 @@ pub fn candidate_pairs(model: &Model) -> Vec<Pair> {
     // A body without degrees of freedom: the world, or one whose pose is an input.
     let still = |body: usize| body == 0 || model.bodies[body].mocap;
     let excluded = |x: usize, y: usize| model.excludes.contains(&(x, y)) || model.excludes.contains(&(y, x));
-    let kind = |geom: usize| model.collider::<f64>(&model.geoms[geom]).kind;
     let mut pairs = Vec::new();
     for (i, a) in model.geoms.iter().enumerate() {
         for (j, b) in model.geoms.iter().enumerate().skip(i + 1) {
@@ -38,7 +37,7 @@ pub fn candidate_pairs(model: &Model) -> Vec<Pair> {
             let ground = |shape: Shape| matches!(shape, Shape::Plane | Shape::Heightfield { .. });
             let grounds = ground(a.shape) && ground(b.shape);
             if !grounds && (by_rule || model.explicit_pair(i, j).is_some()) {
-                pairs.push(if kind(i) <= kind(j) { (i, j) } else { (j, i) });
+                pairs.push((i, j));
             }
         }
     }

@@ -13,7 +13,10 @@ use super::contact::{PENALTY_DEFAULTS, PenaltyLaw};
 use super::coupling::ties;
 use super::joint_forces::has_range;
 use super::kinematic_params::KinematicIndex;
-use super::model::{ActuatorTarget, Body, ContactDamping, ContactMaterials, Geom, Joint, JointKind, Model};
+use super::constraint::params::ConstraintIndex;
+use super::model::{
+    ActuatorTarget, Body, ContactDamping, ContactMaterials, ContactModel, Geom, Joint, JointKind, Model,
+};
 
 /// Parameters of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Cotangent)]
@@ -46,10 +49,15 @@ pub struct JointParams<T> {
     pub armature: T,
     /// Coordinate at which the spring is at rest, rad.
     pub springref: T,
+}
+
+/// The spring that the penalty model puts at the ends of a range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Cotangent)]
+pub struct LimitSpring<T> {
     /// Stiffness beyond the range, N m/rad.
-    pub limit_stiffness: T,
+    pub stiffness: T,
     /// Damping beyond the range, per radian beyond it, N m s/rad².
-    pub limit_damping: T,
+    pub damping: T,
 }
 
 /// Range of a limited hinge or slide, rad or m.
@@ -104,10 +112,12 @@ pub struct ActuatorBlocks {
 /// Where the parameters of a joint lie.
 #[derive(Clone, Copy, Debug)]
 pub struct JointBlocks {
-    /// Spring, damping, armature, limits.
+    /// Spring, damping, armature.
     pub params: Block<JointParams<f64>>,
     /// Range, of a limited hinge or slide.
     pub range: Option<Block<JointRange<f64>>>,
+    /// The spring at its ends, under the penalty model.
+    pub limit_spring: Option<Block<LimitSpring<f64>>>,
 }
 
 /// Where the constants of compliant contact lie.
@@ -131,12 +141,14 @@ pub struct ParamIndex {
     pub mimics: Vec<Block<MimicParams<f64>>>,
     /// Actuators.
     pub actuators: Vec<ActuatorBlocks>,
-    /// Constants of compliant contact; none where nothing can touch.
+    /// Constants of compliant contact; none where nothing can touch, and under the convex model.
     pub law: Option<LawBlocks>,
     /// Geoms; empty where nothing can touch.
     pub geoms: Vec<Block<GeomParams<f64>>>,
     /// Poses of bodies, axes and anchors of joints, where they were asked for.
     pub kinematics: Option<KinematicIndex>,
+    /// Constraints, under the convex model.
+    pub constraints: Option<ConstraintIndex>,
 }
 
 impl ParamIndex {
@@ -177,7 +189,7 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
         actuators.push(ActuatorBlocks { params, gear: builder.param_range(gear) });
     }
     let (law, geoms) = contact_blocks(model, &mut builder);
-    let index = ParamIndex { gravity, bodies, joints, mimics, actuators, law, geoms, kinematics: None };
+    let index = ParamIndex { gravity, bodies, joints, mimics, actuators, law, geoms, kinematics: None, constraints: None };
     Ok((builder.build()?, index))
 }
 
@@ -246,19 +258,24 @@ fn joint_blocks(model: &Model, joint: &Joint, builder: &mut LayoutBuilder) -> Jo
     let slice = |what: &str, turning: &'static str, sliding: &'static str, value: f64| {
         Slice::new(name(what), 1, if slides { sliding } else { turning }).default(&[value])
     };
-    let (limit_stiffness, limit_damping) = LIMIT_DEFAULTS;
     let params = builder.param_block([
         slice("damping", "N m s/rad", "N s/m", joint.damping),
         slice("stiffness", "N m/rad", "N/m", joint.stiffness),
         slice("armature", "kg m^2", "kg", joint.armature),
         slice("springref", "rad", "m", joint.spring_reference),
-        slice("limit_stiffness", "N m/rad", "N/m", limit_stiffness),
-        slice("limit_damping", "N m s/rad^2", "N s/m^2", limit_damping),
     ]);
     let range = joint.range.filter(|_| has_range(model, joint)).map(|(low, high)| {
         builder.param_block([Slice::new(name("range"), 2, coordinate_unit(joint)).default(&[low, high])])
     });
-    JointBlocks { params, range }
+    let penalty = model.options.contact_model == ContactModel::Penalty;
+    let limit_spring = range.filter(|_| penalty).map(|_| {
+        let (stiffness, damping) = LIMIT_DEFAULTS;
+        builder.param_block([
+            slice("limit_stiffness", "N m/rad", "N/m", stiffness),
+            slice("limit_damping", "N m s/rad^2", "N s/m^2", damping),
+        ])
+    });
+    JointBlocks { params, range, limit_spring }
 }
 
 /// Slices of [`PenaltyLaw`].
@@ -296,6 +313,9 @@ fn contact_blocks(
         return (None, Vec::new());
     }
     let form = model.options.contact_damping;
+    if model.options.contact_model == ContactModel::Convex {
+        return (None, model.geoms.iter().map(|g| builder.param_block(geom_slices(model, g))).collect());
+    }
     let mut geoms = Vec::new();
     let law = match model.options.contact_materials {
         ContactMaterials::Shared => {

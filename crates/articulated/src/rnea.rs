@@ -51,6 +51,11 @@ impl<T: Real> Sweep<T> {
         }
     }
 
+    /// After [`inverse_dynamics`]: the velocity on the inner side of a degree of freedom.
+    pub(crate) fn before(&self, k: usize) -> Motion<T> {
+        self.before[k]
+    }
+
     /// After `inverse_dynamics_vjp`: the wrench that a body and everything beyond it exert on a small
     /// motion of them.
     pub fn wrench(&self, body: usize) -> Force<T> {
@@ -105,12 +110,16 @@ pub(crate) fn body_velocities<T: Real>(at: &SweepInputs<'_, T>, sweep: &mut Swee
     }
 }
 
+/// Motion of the bodies along a generalized velocity that is held, with cotangents of the bodies' velocities.
+pub(crate) type HeldMotion<'a, T> = (&'a [T], &'a mut [Force<T>]);
+
 /// Carries cotangents of body velocities, and wrenches on displacements of bodies, inwards to velocities and
 /// coordinates, and adds to the cotangents of joint axes unless `axis_bars` is empty. Afterwards the wrench
-/// of a body is that of everything beyond it too.
+/// of a body is that of everything beyond it too. `held` are further motions that depend on the axes.
 pub(crate) fn body_velocities_vjp<T: Real>(
     at: &SweepInputs<'_, T>,
     velocity_bars: &mut [Force<T>],
+    mut held: [HeldMotion<'_, T>; 2],
     wrenches: &mut [Force<T>],
     tangent_bar: &mut [T],
     v_bar: &mut [T],
@@ -123,7 +132,10 @@ pub(crate) fn body_velocities_vjp<T: Real>(
             for k in group.dofs.clone() {
                 let axis = kinematics.axes[k];
                 v_bar[k] += axis.dot(bar);
-                let axis_bar = bar * v[k];
+                let mut axis_bar = bar * v[k];
+                for (x, bars) in held.iter().filter(|(x, _)| !x.is_empty()) {
+                    axis_bar += bars[b] * x[k];
+                }
                 wrench += axis.cross_force(axis_bar);
                 if let Some(total) = axis_bars.get_mut(k) {
                     *total += axis_bar;
@@ -134,6 +146,10 @@ pub(crate) fn body_velocities_vjp<T: Real>(
             }
         }
         velocity_bars[tree.parent[b]] += bar;
+        for (_, bars) in held.iter_mut().filter(|(x, _)| !x.is_empty()) {
+            let bar = bars[b];
+            bars[tree.parent[b]] += bar;
+        }
         wrenches[tree.parent[b]] += wrench;
     }
 }
@@ -199,6 +215,8 @@ pub(crate) struct InverseDynamicsBars<'a, T> {
     pub external: &'a mut [Push<T>],
     /// Of the joint axes; may be empty.
     pub axes: &'a mut [Force<T>],
+    /// Of the bodies' accelerations beforehand; may be empty.
+    pub accelerations: &'a [Force<T>],
 }
 
 /// The pullback of [`inverse_dynamics`] with cotangent `tau_bar`, right after it ran with the same inputs.
@@ -210,6 +228,9 @@ pub(crate) fn inverse_dynamics_vjp<T: Real>(
     bars: &mut InverseDynamicsBars<'_, T>,
 ) {
     let SweepInputs { tree, kinematics, v, external, .. } = *at;
+    if let Some(world) = bars.accelerations.first() {
+        *bars.gravity -= world.force;
+    }
 
     // Outwards: w, and what each body says about its own v, a, I.
     for b in 1..tree.bodies() {
@@ -224,7 +245,7 @@ pub(crate) fn inverse_dynamics_vjp<T: Real>(
         let c = velocity.cross_motion(w);
         let (inertia_w, inertia_c) = (inertia * w, inertia * c);
         let (inertia_a, momentum) = (inertia * accel, inertia * velocity);
-        sweep.acceleration_bars[b] = inertia_w;
+        sweep.acceleration_bars[b] = inertia_w + bars.accelerations.get(b).copied().unwrap_or(Force::zero());
         sweep.velocity_bars[b] = -inertia_c - w.cross_force(momentum);
         sweep.wrenches[b] = c.cross_force(momentum) + velocity.cross_force(inertia_c)
             - w.cross_force(inertia_a)

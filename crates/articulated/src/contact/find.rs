@@ -22,6 +22,8 @@ pub struct FoundPair {
     pub geoms: (usize, usize),
     first: usize,
     count: usize,
+    /// Distance up to which its contacts count, m, over all lanes.
+    reach: f64,
 }
 
 impl FoundPair {
@@ -46,6 +48,8 @@ pub struct ContactSet<T> {
     pub contact_bars: Vec<Contact<T>>,
     /// Cotangents of the geoms' friction.
     pub friction_bars: Vec<T>,
+    /// Cotangents of the geoms' z axes in the world.
+    pub axis_bars: Vec<Vec3<T>>,
     shape_bars: Vec<ShapeBar<T>>,
     /// None where pairs are few.
     broad_phase: Option<BroadPhase>,
@@ -65,6 +69,7 @@ impl<T: Real> ContactSet<T> {
             contacts: Vec::with_capacity(contacts),
             contact_bars: Vec::with_capacity(contacts),
             friction_bars: vec![T::zero(); geoms],
+            axis_bars: vec![Vec3::zero(); geoms],
             shape_bars: vec![no_shape_bar(); geoms],
             broad_phase: (pairs.len() >= many).then(|| BroadPhase::new(pairs.to_vec()).reserved(geoms)),
         }
@@ -86,6 +91,16 @@ impl<T: Real> ContactSet<T> {
         &self.contacts
     }
 
+    /// The pose of a geom in the world.
+    pub fn pose(&self, geom: usize) -> Transform<T> {
+        self.poses[geom]
+    }
+
+    /// The distance up to which contacts of a pair count, m, over all lanes: margin and gap.
+    pub fn reach(&self, pair: &FoundPair) -> f64 {
+        pair.reach
+    }
+
     /// The contacts with the geoms of their pairs.
     pub fn iter(&self) -> impl Iterator<Item = ((usize, usize), &Contact<T>)> {
         self.pairs.iter().flat_map(|pair| self.contacts[pair.contacts()].iter().map(|c| (pair.geoms, c)))
@@ -103,22 +118,27 @@ impl<T: Real> ContactSet<T> {
             Some(phase) => phase.near(poses.len(), |geom| {
                 // Contacts are computed to the round-off of T.
                 let far = poses[geom].translation.map(|x| x.abs().max_lane()).norm();
+                let reach = reach_of(geoms, geom);
                 let size = if radii[geom].is_finite() { far + radii[geom] } else { far };
-                (geoms.collider(geom), poses[geom], 64.0 * T::EPSILON * size)
+                (geoms.collider(geom), poses[geom], 64.0 * T::EPSILON * size + reach)
             }),
         };
         found.clear();
         near.fill(false);
         contacts.clear();
         for &(a, b) in candidates {
-            if bounding_spheres_apart((radii[a], poses[a]), (radii[b], poses[b])) {
+            let reach = reach(geoms, (a, b));
+            if bounding_spheres_apart((radii[a], poses[a]), (radii[b], poses[b]), reach) {
                 continue;
             }
             let (first, second) = (geoms.collider(a), geoms.collider(b));
+            // The earlier kind comes first, so that normals point from it.
+            let (a, b, first, second) =
+                if first.kind <= second.kind { (a, b, first, second) } else { (b, a, second, first) };
             let (start, count) = (contacts.len(), max_contacts(first.kind, second.kind));
             contacts.resize(start + count, Contact::default());
             collide(&first, poses[a], &second, poses[b], &mut contacts[start..]);
-            found.push(FoundPair { geoms: (a, b), first: start, count });
+            found.push(FoundPair { geoms: (a, b), first: start, count, reach });
             (near[a], near[b]) = (true, true);
         }
     }
@@ -129,13 +149,17 @@ impl<T: Real> ContactSet<T> {
         self.contact_bars.clear();
         self.contact_bars.resize(self.contacts.len(), zero);
         self.friction_bars.fill(T::zero());
+        self.axis_bars.fill(Vec3::zero());
     }
 
     /// The pullback of [`ContactSet::find`] with the cotangents of contacts and friction at hand: *adds* to
     /// the wrenches on displacements of the bodies and to the parameters.
     pub fn find_vjp(&mut self, geoms: &GeomView<'_, T>, wrenches: &mut [Force<T>], params_bar: &mut [T]) {
-        let ContactSet { poses, pairs, near, contact_bars, friction_bars, shape_bars, .. } = self;
-        shape_bars.fill(no_shape_bar());
+        let ContactSet { poses, pairs, near, contact_bars, friction_bars, axis_bars, shape_bars, .. } = self;
+        for (bar, axis) in shape_bars.iter_mut().zip(axis_bars.iter()) {
+            *bar = no_shape_bar();
+            bar.pose.rotation.c2 = *axis;
+        }
         for pair in pairs.iter() {
             let (a, b) = pair.geoms;
             let (mut a_bar, mut b_bar) = (shape_bars[a], shape_bars[b]);
@@ -154,8 +178,48 @@ fn no_shape_bar<T: Real>() -> ShapeBar<T> {
     ShapeBar { pose: Transform::identity() - Transform::identity(), size: Vec3::zero() }
 }
 
+/// Distance up to which the contacts of a pair count, m, over all lanes: that of the model of constraints, or
+/// 0.
+fn reach<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> f64 {
+    let Some(index) = &geoms.index.constraints else { return 0.0 };
+    let margin = |x: T| x.max_lane();
+    if geoms.model.pairs.is_empty() && index.all_contacts.is_none() {
+        let of = |geom: usize| {
+            margin(index.geoms[geom].read(geoms.params).margin) + geoms.model.geoms[geom].contact.gap
+        };
+        return of(a) + of(b);
+    }
+    let pair = geoms.model.explicit_pair(a, b);
+    let of = |geom: usize| &geoms.model.geoms[geom].contact;
+    let gap = pair.map_or(of(a).gap + of(b).gap, |pair| geoms.model.pairs[pair].gap);
+    gap + match (index.all_contacts, pair) {
+        (Some(law), _) => margin(law.read(geoms.params).margin),
+        (None, Some(pair)) => margin(index.pairs[pair].read(geoms.params).margin),
+        (None, None) => {
+            let of = |geom: usize| margin(index.geoms[geom].read(geoms.params).margin);
+            of(a) + of(b)
+        }
+    }
+}
+
+/// What a geom may add to the reach of its pairs, m, over all lanes.
+fn reach_of<T: Real>(geoms: &GeomView<'_, T>, geom: usize) -> f64 {
+    let Some(index) = &geoms.index.constraints else { return 0.0 };
+    let own = match index.all_contacts {
+        Some(law) => law.read(geoms.params).margin,
+        None => index.geoms[geom].read(geoms.params).margin,
+    };
+    let pairs = geoms.model.pairs.iter().zip(&index.pairs);
+    let explicit = pairs.map(|(pair, law)| pair.gap + law.read(geoms.params).margin.max_lane());
+    explicit.fold(own.max_lane() + geoms.model.geoms[geom].contact.gap, f64::max)
+}
+
 /// Whether two geoms, each by bounding radius and pose, are surely too far apart to touch, in every lane.
-fn bounding_spheres_apart<T: Real>((ra, a): (f64, Transform<T>), (rb, b): (f64, Transform<T>)) -> bool {
+fn bounding_spheres_apart<T: Real>(
+    (ra, a): (f64, Transform<T>),
+    (rb, b): (f64, Transform<T>),
+    reach: f64,
+) -> bool {
     let between = b.translation - a.translation;
     let gap = match (ra.is_finite(), rb.is_finite()) {
         (true, true) => between.norm() - T::lit(ra + rb),
@@ -163,5 +227,5 @@ fn bounding_spheres_apart<T: Real>((ra, a): (f64, Transform<T>), (rb, b): (f64, 
         (true, false) => -(between.dot(b.rotation.col(2))) - T::lit(ra),
         (false, false) => return true,
     };
-    -((-gap).max_lane()) > 0.0
+    -((-gap).max_lane()) > reach
 }

@@ -10,7 +10,9 @@
 //! The pullback walks the stages backwards: the contact model gives the cotangents of the contacts, and
 //! [`ContactSet::find_vjp`] those of poses and sizes.
 //!
-//! [`penalty`] resolves by compliant forces, before the dynamics (gradSim, Rewarped).
+//! [`penalty`] resolves by compliant forces, before the dynamics (gradSim, Rewarped);
+//! [`constraint`](crate::constraint) by convex optimization, after them (MuJoCo). [`ContactSolver`] is the
+//! choice of a model.
 
 pub mod find;
 pub mod geoms;
@@ -19,6 +21,7 @@ pub mod penalty;
 use pullback_core::Workspace;
 use pullback_math::{Force, Motion, Real};
 
+use super::constraint::{Convex, ConvexWorkspace};
 use super::mass_matrix::MassMatrix;
 use super::rnea::Push;
 use super::tree::Tree;
@@ -39,18 +42,45 @@ pub struct MotionBars<'a, T> {
     pub params: &'a mut [T],
 }
 
+/// Cotangents that a model of constraints adds to.
+#[derive(Debug)]
+pub struct ConstraintBars<'a, T> {
+    /// Of coordinates, where constraints depend on them directly.
+    pub q: &'a mut [T],
+    /// Of generalized velocities, where constraints depend on them directly.
+    pub v: &'a mut [T],
+    /// Of body velocities, as forces about the trees' points.
+    pub velocities: &'a mut [Force<T>],
+    /// Of displacements of bodies, as wrenches about the trees' points.
+    pub wrenches: &'a mut [Force<T>],
+    /// Of the parameters.
+    pub params: &'a mut [T],
+    /// Of the motion of the bodies along λ.
+    pub virtuals: &'a mut [Force<T>],
+    /// Of the motion of the bodies along the generalized acceleration.
+    pub accelerations: &'a mut [Force<T>],
+    /// Of the bodies' whole accelerations.
+    pub body_accelerations: &'a mut [Force<T>],
+}
+
 /// The motion without constraints, and what a solver needs to change it.
 pub struct Smooth<'a, T> {
     /// The model, its parameters, poses of its bodies and axes of its joints.
     pub geoms: &'a GeomView<'a, T>,
     /// Structure.
     pub tree: &'a Tree,
+    /// Coordinates.
+    pub q: &'a [T],
     /// Generalized velocities.
     pub v: &'a [T],
+    /// Velocities of the bodies.
+    pub velocities: &'a [Motion<T>],
+    /// Accelerations of the bodies when no joint accelerates.
+    pub bias_accelerations: &'a [Motion<T>],
     /// The mass matrix, factorized.
     pub mass: &'a MassMatrix<T>,
-    /// The time step, s, where one is known beforehand.
-    pub dt: Option<f64>,
+    /// The time step, s.
+    pub dt: f64,
 }
 
 /// A contact model: how the contacts of an evaluation act.
@@ -101,8 +131,101 @@ pub trait Resolve<T: Real> {
         smooth: &Smooth<'_, T>,
         _contacts: &mut ContactSet<T>,
         lambda: &mut [T],
-        _bars: &mut MotionBars<'_, T>,
+        _bars: &mut ConstraintBars<'_, T>,
     ) {
         smooth.mass.solve(smooth.tree, lambda);
+    }
+}
+
+/// The contact model of a robot.
+#[derive(Clone, Debug)]
+pub enum ContactSolver {
+    /// Compliant forces.
+    Penalty(Penalty),
+    /// Convex optimization.
+    Convex(Convex),
+}
+
+/// Memory of [`ContactSolver`].
+#[derive(Clone, Debug, Workspace)]
+pub enum ContactSolverWorkspace<T> {
+    /// Of compliant forces.
+    Penalty(PenaltyWorkspace),
+    /// Of convex optimization.
+    Convex(ConvexWorkspace<T>),
+}
+
+impl ContactSolver {
+    /// Whether it changes accelerations after the dynamics.
+    pub fn constrains(&self) -> bool {
+        matches!(self, ContactSolver::Convex(_))
+    }
+}
+
+impl<T: Real> Resolve<T> for ContactSolver {
+    type Workspace = ContactSolverWorkspace<T>;
+
+    fn workspace(&self, tree: &Tree, contacts: usize) -> ContactSolverWorkspace<T> {
+        match self {
+            ContactSolver::Penalty(model) => {
+                ContactSolverWorkspace::Penalty(Resolve::<T>::workspace(model, tree, contacts))
+            }
+            ContactSolver::Convex(model) => ContactSolverWorkspace::Convex(model.workspace(tree, contacts)),
+        }
+    }
+
+    fn push(
+        &self,
+        geoms: &GeomView<'_, T>,
+        contacts: &ContactSet<T>,
+        velocities: &[Motion<T>],
+        pushes: &mut [Push<T>],
+    ) {
+        match self {
+            ContactSolver::Penalty(model) => model.push(geoms, contacts, velocities, pushes),
+            ContactSolver::Convex(model) => model.push(geoms, contacts, velocities, pushes),
+        }
+    }
+
+    fn push_vjp(
+        &self,
+        geoms: &GeomView<'_, T>,
+        contacts: &mut ContactSet<T>,
+        velocities: &[Motion<T>],
+        push_bars: &[Push<T>],
+        bars: &mut MotionBars<'_, T>,
+    ) {
+        match self {
+            ContactSolver::Penalty(model) => model.push_vjp(geoms, contacts, velocities, push_bars, bars),
+            ContactSolver::Convex(model) => model.push_vjp(geoms, contacts, velocities, push_bars, bars),
+        }
+    }
+
+    fn constrain(
+        &self,
+        ws: &mut Self::Workspace,
+        smooth: &Smooth<'_, T>,
+        contacts: &ContactSet<T>,
+        acceleration: &mut [T],
+    ) {
+        if let (ContactSolver::Convex(model), ContactSolverWorkspace::Convex(ws)) = (self, ws) {
+            model.constrain(ws, smooth, contacts, acceleration);
+        }
+    }
+
+    fn constrain_vjp(
+        &self,
+        ws: &mut Self::Workspace,
+        smooth: &Smooth<'_, T>,
+        contacts: &mut ContactSet<T>,
+        lambda: &mut [T],
+        bars: &mut ConstraintBars<'_, T>,
+    ) {
+        match (self, ws) {
+            (ContactSolver::Convex(model), ContactSolverWorkspace::Convex(ws)) => {
+                model.constrain_vjp(ws, smooth, contacts, lambda, bars);
+            }
+            _ => smooth.mass.solve(smooth.tree, lambda),
+        }
     }
 }

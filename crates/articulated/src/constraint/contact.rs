@@ -1,0 +1,491 @@
+//! Contacts as constraints: their law from two geoms, their frame, their rows, and the pullback of all.
+//!
+//! The rows of a contact are the relative velocity of the second body against the first at the contact point,
+//! along (normal, t₁, t₂), then the relative spin about these axes.
+
+use pullback_collision::{Contact, INACTIVE, Kind};
+use pullback_math::{Force, Mask, Motion, Real, Vec3, differentiable, select};
+
+use super::{Constrained, ConstraintBars, Fields};
+use super::cost::{Cost, MOST_ROWS, Weights};
+use super::params::{ContactLaw, SurfaceParams};
+use super::set::{ConstraintSet, Source};
+use super::softness::{
+    LEAST, Response, SoftnessParams, friction_damping, friction_damping_vjp, response, response_vjp, weight, weight_vjp,
+};
+use crate::contact::{ContactSet, FoundPair, GeomView};
+use crate::model::FrictionCone;
+
+/// Smallest friction.
+const LEAST_FRICTION: f64 = 1e-5;
+
+/// How the two geoms of a contact share their parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Sharing {
+    /// The first has the higher priority.
+    First,
+    /// The second has the higher priority.
+    Second,
+    /// Equal priorities, with this weight of the first.
+    Mixed(f64),
+}
+
+/// Where the law of a contact comes from.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum LawSource {
+    /// One for all contacts.
+    All,
+    /// The pair's own, by its number.
+    Own(usize),
+    /// The two geoms.
+    Geoms(Sharing),
+}
+
+fn law_source<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> LawSource {
+    if geoms.model.options.contact_override.is_some() {
+        return LawSource::All;
+    }
+    if let Some(pair) = geoms.model.explicit_pair(a, b) {
+        return LawSource::Own(pair);
+    }
+    let (first, second) = (geoms.model.geoms[a].contact, geoms.model.geoms[b].contact);
+    LawSource::Geoms(match first.priority.cmp(&second.priority) {
+        std::cmp::Ordering::Greater => Sharing::First,
+        std::cmp::Ordering::Less => Sharing::Second,
+        std::cmp::Ordering::Equal => {
+            let (x, y) = (first.solmix, second.solmix);
+            Sharing::Mixed(match (x >= LEAST, y >= LEAST) {
+                (true, true) => x / (x + y),
+                (false, false) => 0.5,
+                (false, true) => 0.0,
+                (true, false) => 1.0,
+            })
+        }
+    })
+}
+
+/// Dimension of the contacts of a pair.
+fn condim<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> usize {
+    if let Some(pair) = geoms.model.explicit_pair(a, b) {
+        return geoms.model.pairs[pair].condim as usize;
+    }
+    let (first, second) = (geoms.model.geoms[a].contact, geoms.model.geoms[b].contact);
+    let dim = match first.priority.cmp(&second.priority) {
+        std::cmp::Ordering::Greater => first.condim,
+        std::cmp::Ordering::Less => second.condim,
+        std::cmp::Ordering::Equal => first.condim.max(second.condim),
+    };
+    dim as usize
+}
+
+/// What one geom brings to a contact: sliding friction, and the rest.
+type Surface<T> = (T, SurfaceParams<T>);
+
+/// w a + (1 − w) b.
+#[differentiable]
+#[inline(always)]
+fn blend<T: Real>(a: T, b: T, #[constant] w: f64) -> T {
+    a * T::lit(w) + b * T::lit(1.0 - w)
+}
+
+/// The law of a contact from those of its geoms.
+#[differentiable]
+fn shared_law<T: Real>(a: Surface<T>, b: Surface<T>, #[constant] sharing: Sharing) -> ContactLaw<T> {
+    let margin = a.1.margin + b.1.margin;
+    if sharing == Sharing::First {
+        own_law(a, margin)
+    } else if sharing == Sharing::Second {
+        own_law(b, margin)
+    } else {
+        mixed_law(a, b, margin, sharing)
+    }
+}
+
+#[differentiable]
+fn own_law<T: Real>(a: Surface<T>, margin: T) -> ContactLaw<T> {
+    let zero = T::zero();
+    ContactLaw {
+        friction: [a.0, a.0, a.1.torsional, a.1.rolling, a.1.rolling],
+        softness: a.1.softness,
+        solreffriction: [zero, zero],
+        margin,
+    }
+}
+
+fn mixing_weight(sharing: Sharing) -> f64 {
+    if let Sharing::Mixed(w) = sharing { w } else { 0.5 }
+}
+
+#[differentiable]
+fn mixed_law<T: Real>(
+    a: Surface<T>,
+    b: Surface<T>,
+    margin: T,
+    #[constant] sharing: Sharing,
+) -> ContactLaw<T> {
+    let zero = T::zero();
+    let w = mixing_weight(sharing);
+    let (s, t) = (a.1.softness, b.1.softness);
+    let (sliding, spin) = (a.0.max(b.0), a.1.torsional.max(b.1.torsional));
+    let roll = a.1.rolling.max(b.1.rolling);
+    let standard = s.solref[0].gt(zero) & t.solref[0].gt(zero);
+    let constant = select(standard, blend(s.solref[0], t.solref[0], w), s.solref[0].min(t.solref[0]));
+    let ratio = select(standard, blend(s.solref[1], t.solref[1], w), s.solref[1].min(t.solref[1]));
+    ContactLaw {
+        friction: [sliding, sliding, spin, roll, roll],
+        softness: SoftnessParams {
+            solref: [constant, ratio],
+            solimp: [
+                blend(s.solimp[0], t.solimp[0], w),
+                blend(s.solimp[1], t.solimp[1], w),
+                blend(s.solimp[2], t.solimp[2], w),
+                blend(s.solimp[3], t.solimp[3], w),
+                blend(s.solimp[4], t.solimp[4], w),
+            ],
+        },
+        solreffriction: [zero, zero],
+        margin,
+    }
+}
+
+fn surface<T: Real>(at: &Constrained<'_, T>, geom: usize) -> Surface<T> {
+    (at.geoms.params_of(geom).friction, at.index.geoms[geom].read(at.geoms.params))
+}
+
+/// The law of the contacts of a pair.
+pub(crate) fn contact_law<T: Real>(at: &Constrained<'_, T>, (a, b): (usize, usize)) -> ContactLaw<T> {
+    let mut law = match law_source(at.geoms, (a, b)) {
+        LawSource::All => at.index.all_contacts.map(|law| law.read(at.geoms.params)).unwrap_or_default(),
+        LawSource::Own(pair) => at.index.pairs[pair].read(at.geoms.params),
+        LawSource::Geoms(sharing) => shared_law(surface(at, a), surface(at, b), sharing),
+    };
+    for friction in &mut law.friction {
+        *friction = friction.max(T::lit(LEAST_FRICTION));
+    }
+    law
+}
+
+/// The pullback of [`contact_law`]: *adds* to the cotangents of friction and parameters.
+fn contact_law_vjp<T: Real>(
+    at: &Constrained<'_, T>,
+    (a, b): (usize, usize),
+    mut bar: ContactLaw<T>,
+    friction_bars: &mut [T],
+    params_bar: &mut [T],
+) {
+    let law = contact_law(at, (a, b));
+    for (bar, friction) in bar.friction.iter_mut().zip(law.friction) {
+        *bar = select(friction.gt(T::lit(LEAST_FRICTION)), *bar, T::zero());
+    }
+    match law_source(at.geoms, (a, b)) {
+        LawSource::All => {
+            if let Some(law) = at.index.all_contacts {
+                law.add(bar, params_bar);
+            }
+        }
+        LawSource::Own(pair) => at.index.pairs[pair].add(bar, params_bar),
+        LawSource::Geoms(sharing) => {
+            let (first, second, ()) = shared_law_vjp(surface(at, a), surface(at, b), sharing, bar);
+            for (geom, (friction, surface)) in [(a, first), (b, second)] {
+                friction_bars[geom] += friction;
+                at.index.geoms[geom].add(surface, params_bar);
+            }
+        }
+    }
+}
+
+/// Tangents of a contact: t₁ along `hint` if that is given, else along y or z, whichever is farther from the
+/// normal; t₂ = n × t₁.
+#[differentiable]
+#[inline]
+fn contact_tangents<T: Real>(normal: Vec3<T>, hint: Vec3<T>) -> (Vec3<T>, Vec3<T>) {
+    let (zero, one) = (T::zero(), T::one());
+    let along_y = normal.y.abs().lt(T::lit(0.5));
+    let axis = Vec3::new(zero, select(along_y, one, zero), select(along_y, zero, one));
+    let start = select(hint.norm_squared().lt(T::lit(0.25)), axis, hint);
+    let flat = start - normal * normal.dot(start);
+    let long = flat.norm_squared().gt(T::lit(LEAST * LEAST));
+    let first = select(long, flat.normalize(), Vec3::new(one, zero, zero));
+    (first, normal.cross(first))
+}
+
+/// The geom whose z axis the first tangent follows: a capsule on a plane.
+fn tangent_hint<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> Option<usize> {
+    let kind = |geom: usize| geoms.collider(geom).kind;
+    (kind(a) == Kind::Plane && kind(b) == Kind::Capsule).then_some(b)
+}
+
+/// Normal and tangents of a contact.
+fn frame<T: Real>(contact: &Contact<T>, hint: Vec3<T>) -> [Vec3<T>; 3] {
+    let (first, second) = contact_tangents(contact.normal, hint);
+    [contact.normal, first, second]
+}
+
+/// Slope of the friction cone in scaled coordinates: μ = friction √(R₁/R₀), R₁ = R₀/impratio.
+#[differentiable]
+#[inline]
+fn cone_slope<T: Real>(friction: T, impratio: T) -> T {
+    friction / impratio.max(T::lit(LEAST)).sqrt()
+}
+
+/// Weights of a contact with friction.
+///
+/// Pyramid: every edge has R = 2 μ² R₀ with R₀ = (1 − d)/d · A (1 + friction²). Elliptic: R₀ = (1 − d)/d · A,
+/// Rⱼ = R₀/impratio · friction₀²/frictionⱼ².
+#[differentiable]
+fn contact_weights<T: Real>(
+    impedance: T,
+    inverse_inertia: T,
+    friction: [T; 5],
+    impratio: T,
+    #[constant] cost: Cost,
+) -> Weights<T> {
+    let zero = T::zero();
+    let mu = cone_slope(friction[0], impratio);
+    if cost == Cost::Pyramid {
+        let edge = weight(impedance, inverse_inertia * (T::one() + friction[0] * friction[0]));
+        let rows = edge / (T::lit(2.0) * mu * mu);
+        Weights { rows: [rows, zero, zero, zero, zero, zero], friction, mu }
+    } else if cost == Cost::Elliptic {
+        let first = weight(impedance, inverse_inertia);
+        let scale = first * impratio.max(T::lit(LEAST)) / (friction[0] * friction[0]);
+        Weights {
+            rows: [
+                first,
+                scale * friction[0] * friction[0],
+                scale * friction[1] * friction[1],
+                scale * friction[2] * friction[2],
+                scale * friction[3] * friction[3],
+                scale * friction[4] * friction[4],
+            ],
+            friction,
+            mu,
+        }
+    } else {
+        let rows = weight(impedance, inverse_inertia);
+        Weights { rows: [rows, zero, zero, zero, zero, zero], friction, mu }
+    }
+}
+
+/// Sum of the inverse weights of two bodies.
+fn inverse_inertia<T: Real>(at: &Constrained<'_, T>, (a, b): (usize, usize)) -> T {
+    let of = |body: usize| at.index.bodies[body].map_or(T::zero(), |w| w.read(at.geoms.params)[0]);
+    of(a) + of(b)
+}
+
+/// What all contacts of a pair share.
+struct Pair<T> {
+    cost: Cost,
+    dim: usize,
+    bodies: (usize, usize),
+    law: ContactLaw<T>,
+    inverse_inertia: T,
+    impratio: T,
+    /// Whether friction has a damping of its own.
+    own_damping: bool,
+    hint: Option<usize>,
+}
+
+fn pair_at<T: Real>(at: &Constrained<'_, T>, pair: &FoundPair) -> Pair<T> {
+    let (a, b) = pair.geoms;
+    let dim = condim(at.geoms, (a, b));
+    let cost = match (dim, at.geoms.model.options.cone) {
+        (1, _) => Cost::OneSided,
+        (_, FrictionCone::Pyramidal) => Cost::Pyramid,
+        (_, FrictionCone::Elliptic) => Cost::Elliptic,
+    };
+    let bodies = (at.geoms.model.geoms[a].body, at.geoms.model.geoms[b].body);
+    let law = contact_law(at, (a, b));
+    let [x, y] = law.solreffriction;
+    let mixed = (x.gt(T::zero()) & y.le(T::zero())) | (x.le(T::zero()) & y.gt(T::zero()));
+    let given = !(x.ge(T::zero()) & x.le(T::zero()) & y.ge(T::zero()) & y.le(T::zero()));
+    Pair {
+        cost,
+        dim,
+        bodies,
+        law,
+        inverse_inertia: inverse_inertia(at, bodies),
+        impratio: at.index.impratio.read(at.geoms.params)[0],
+        own_damping: cost == Cost::Elliptic && given.any() && !mixed.any(),
+        hint: tangent_hint(at.geoms, (a, b)),
+    }
+}
+
+/// Which lanes of a contact act.
+#[inline(always)]
+fn acts<T: Real>(contact: &Contact<T>, margin: T) -> T::Mask {
+    contact.distance.lt(margin) & contact.distance.lt(T::lit(0.5 * INACTIVE))
+}
+
+/// Appends the contacts that act.
+pub(super) fn push_contacts<T: Real>(
+    at: &Constrained<'_, T>,
+    contacts: &ContactSet<T>,
+    set: &mut ConstraintSet<T>,
+) {
+    for (number, found) in contacts.pairs().iter().enumerate() {
+        let mut prepared: Option<Pair<T>> = None;
+        for slot in found.contacts() {
+            let contact = contacts.contacts()[slot];
+            // A cheap refusal before the law is read.
+            if !contact.distance.lt(T::lit(contacts.reach(found))).any() {
+                continue;
+            }
+            let pair = prepared.get_or_insert_with(|| pair_at(at, found));
+            let mask = acts(&contact, pair.law.margin);
+            if !mask.any() {
+                continue;
+            }
+            let (first, second) = pair.bodies;
+            let block = at.push_between(set, Source::Contact { pair: number, slot }, (pair.cost, pair.dim), (first, second));
+            let Some(block) = block else { continue };
+            let hint = pair.hint.map_or(Vec3::zero(), |geom| contacts.pose(geom).rotation.c2);
+            let axes = frame(&contact, hint);
+
+            // J = frame · (J₂ − J₁)
+            at.fill_between(set, block, (second, first), (contact.position, contact.position), |motion, rows| {
+                for (i, row) in rows.iter_mut().enumerate() {
+                    *row = if i < 3 { axes[i].dot(motion.linear) } else { axes[i - 3].dot(motion.angular) };
+                }
+            });
+
+            // a_ref = −b J v − k d r on the normal
+            let r = contact.distance - pair.law.margin;
+            let Response { impedance, pull, damping } = response(pair.law.softness, r, r, at.shortest);
+            let mut velocity = [T::zero(); MOST_ROWS];
+            set.multiply(block, at.v, &mut velocity);
+            let sliding = if pair.own_damping {
+                friction_damping(pair.law.solreffriction, pair.law.softness.solimp, at.shortest)
+            } else {
+                damping
+            };
+            let row = set.blocks[block].row;
+            set.reference[row] = -(damping * velocity[0]) - pull;
+            for i in 1..pair.dim {
+                set.reference[row + i] = -(sliding * velocity[i]);
+            }
+            let mut weights =
+                contact_weights(impedance, pair.inverse_inertia, pair.law.friction, pair.impratio, pair.cost);
+            for weight in &mut weights.rows {
+                *weight = select(mask, *weight, T::zero());
+            }
+            set.weights[block] = weights;
+        }
+    }
+}
+
+/// The pullback of a contact's rows, with y = J λ and z = C y.
+pub(super) fn contact_vjp<T: Real>(
+    at: &Constrained<'_, T>,
+    contacts: &mut ContactSet<T>,
+    set: &ConstraintSet<T>,
+    block: usize,
+    (y, z): (&[T], &[T]),
+    fields: &mut Fields<'_, T>,
+    bars: &mut ConstraintBars<'_, T>,
+) {
+    let b = set.blocks[block];
+    let Source::Contact { pair: number, slot } = b.source else { return };
+    let found = contacts.pairs()[number];
+    let pair = pair_at(at, &found);
+    let contact = contacts.contacts()[slot];
+    let mask = acts(&contact, pair.law.margin);
+    let rows = b.row..b.row + b.dim;
+    let (u, force) = (&set.residual[rows.clone()], &set.force[rows]);
+
+    // Weights.
+    let mut weights_bar = b.cost.weights_vjp(u, &set.weights[block], y);
+    for weight in &mut weights_bar.rows {
+        *weight = select(mask, *weight, T::zero());
+    }
+    let r = contact.distance - pair.law.margin;
+    let Response { impedance, damping, .. } = response(pair.law.softness, r, r, at.shortest);
+    let (impedance_bar, inertia_bar, friction_bar, impratio_bar, ()) = contact_weights_vjp(
+        impedance,
+        pair.inverse_inertia,
+        pair.law.friction,
+        pair.impratio,
+        pair.cost,
+        weights_bar,
+    );
+
+    // a_ref = −b J v − pull on the normal
+    let mut velocity = [T::zero(); MOST_ROWS];
+    set.multiply(block, at.v, &mut velocity);
+    let sliding = if pair.own_damping {
+        friction_damping(pair.law.solreffriction, pair.law.softness.solimp, at.shortest)
+    } else {
+        damping
+    };
+    let mut velocity_bar = [T::zero(); MOST_ROWS];
+    velocity_bar[0] = -(damping * z[0]);
+    let (mut damping_bar, mut sliding_bar) = (-(z[0] * velocity[0]), T::zero());
+    for i in 1..b.dim {
+        velocity_bar[i] = -(sliding * z[i]);
+        sliding_bar -= z[i] * velocity[i];
+    }
+    let mut law_bar = ContactLaw { friction: friction_bar, ..ContactLaw::default() };
+    if pair.own_damping {
+        let (solref, solimp, ()) = friction_damping_vjp(
+            pair.law.solreffriction,
+            pair.law.softness.solimp,
+            at.shortest,
+            sliding_bar,
+        );
+        law_bar.solreffriction = solref;
+        law_bar.softness.solimp = solimp;
+    } else {
+        damping_bar += sliding_bar;
+    }
+    let response_bar = Response { impedance: impedance_bar, pull: -z[0], damping: damping_bar };
+    let (softness, r_bar, size_bar, ()) = response_vjp(pair.law.softness, r, r, at.shortest, response_bar);
+    pullback_math::Cotangent::accumulate(&mut law_bar.softness, softness);
+    let r_bar = r_bar + size_bar;
+    law_bar.margin -= r_bar;
+    contact_law_vjp(at, found.geoms, law_bar, &mut contacts.friction_bars, bars.params);
+    at.index.impratio.add([impratio_bar], bars.params);
+    let (first, second) = pair.bodies;
+    for body in [first, second] {
+        if let Some(block) = at.index.bodies[body] {
+            block.add([inertia_bar, T::zero()], bars.params);
+        }
+    }
+
+    // J x for x of λ, a and v, with cotangents f, −z and that of the velocity.
+    let hint = pair.hint.map_or(Vec3::zero(), |geom| contacts.pose(geom).rotation.c2);
+    let axes = frame(&contact, hint);
+    let mut axis_bars = [Vec3::zero(); 3];
+    let mut position_bar = Vec3::zero();
+    let negated: [T; MOST_ROWS] = std::array::from_fn(|i| if i < b.dim { -z[i] } else { T::zero() });
+    let points = (contact.position - at.origin(first), contact.position - at.origin(second));
+    for (field, row_bars) in [(0, force), (1, &negated[..b.dim]), (2, &velocity_bar[..b.dim])] {
+        let (motion, bars) = fields.get(field, at, bars);
+        let relative = Motion::new(
+            motion[second].angular - motion[first].angular,
+            motion[second].velocity_at(points.1) - motion[first].velocity_at(points.0),
+        );
+        let (mut push, mut twist) = (Vec3::zero(), Vec3::zero());
+        for (i, bar) in row_bars.iter().enumerate() {
+            if i < 3 {
+                push += axes[i] * *bar;
+                axis_bars[i] += relative.linear * *bar;
+            } else {
+                twist += axes[i - 3] * *bar;
+                axis_bars[i - 3] += relative.angular * *bar;
+            }
+        }
+        // F·(ω × δp) = δp·(F × ω)
+        position_bar += push.cross(relative.angular);
+        bars[second] += Force::new(points.1.cross(push) + twist, push);
+        bars[first] -= Force::new(points.0.cross(push) + twist, push);
+    }
+    let (mut normal_bar, hint_bar) = contact_tangents_vjp(contact.normal, hint, (axis_bars[1], axis_bars[2]));
+    normal_bar += axis_bars[0];
+    let bar = &mut contacts.contact_bars[slot];
+    bar.position += position_bar;
+    bar.normal += normal_bar;
+    bar.distance += r_bar;
+    if let Some(geom) = pair.hint {
+        contacts.axis_bars[geom] += hint_bar;
+    }
+}

@@ -1,0 +1,312 @@
+//! MuJoCo's soft constraints by convex optimization over accelerations, and their pullback.
+//!
+//! *Forward.* Equalities, dry friction, joint limits and contacts become blocks of rows ([`set`]), each with a
+//! Jacobian J, a reference acceleration a_ref ([`softness`]) and a cost s ([`cost`]). The acceleration is
+//! a = argmin ½ ‖a − a₀‖²_M + s(J a − a_ref), by Newton's method ([`newton`]). It depends on the state alone.
+//!
+//! *Pullback.* By the implicit function theorem at the optimum, with the last factorization: λ = H⁻¹ ā,
+//! H = M + Jᵀ C J. With f = −∇s, y = J λ and z = C y, a perturbation of anything else changes the loss by
+//! f·(dJ λ) − z·(dJ a) + z·da_ref + y·(∂f/∂w) dw − λ·(dM a + dbias − dτ). The smooth force gets λ. The mass
+//! matrix goes through inverse dynamics at a; J through the motion of the bodies along λ, a and v.
+//!
+//! *One-sided derivatives.* A contact at exactly its margin and a row at exactly zero force do not act, so
+//! the derivative is that of the side where they do not.
+
+pub mod contact;
+pub mod cost;
+pub mod equality;
+pub mod hessian;
+pub mod inverse_weight;
+pub mod islands;
+pub mod joints;
+pub mod newton;
+pub mod params;
+pub mod set;
+pub mod softness;
+
+use pullback_core::Workspace;
+use pullback_math::{Force, Motion, Real, Vec3};
+
+use crate::contact::{ContactSet, GeomView, MotionBars};
+use crate::contact::{ConstraintBars, Resolve, Smooth};
+use crate::rnea::Push;
+use crate::tree::Tree;
+use cost::{Cost, MOST_ROWS};
+use newton::{Newton, Problem};
+use params::ConstraintIndex;
+use set::{ConstraintSet, Source};
+
+pub use newton::SolverInfo;
+
+/// The convex model of constraints.
+#[derive(Clone, Debug)]
+pub struct Convex {
+    /// Degrees of freedom that move each body, falling.
+    chains: Vec<Vec<usize>>,
+    /// Equalities, dry friction and limits.
+    fixed_blocks: usize,
+}
+
+/// Memory of [`Convex`].
+#[derive(Clone, Debug, Workspace)]
+pub struct ConvexWorkspace<T> {
+    /// The constraints of the last evaluation.
+    pub set: ConstraintSet<T>,
+    /// The solver.
+    pub newton: Newton<T>,
+    /// The acceleration of the last solve.
+    acceleration: Vec<T>,
+    /// Motion of each body along λ and along the acceleration.
+    virtuals: Vec<Motion<T>>,
+    accelerations: Vec<Motion<T>>,
+}
+
+/// Where constraints are evaluated.
+pub(crate) struct Constrained<'a, T> {
+    geoms: &'a GeomView<'a, T>,
+    index: &'a ConstraintIndex,
+    tree: &'a Tree,
+    chains: &'a [Vec<usize>],
+    q: &'a [T],
+    v: &'a [T],
+    /// Velocities of the bodies, and their accelerations when no joint accelerates.
+    velocities: &'a [Motion<T>],
+    bias_accelerations: &'a [Motion<T>],
+    /// Shortest time constant, s.
+    shortest: T,
+    /// On the way back: λ and the acceleration.
+    lambda: &'a [T],
+    acceleration: &'a [T],
+}
+
+/// Motions of the bodies along λ (0), the acceleration (1) and the velocity (2).
+pub(crate) struct Fields<'a, T> {
+    virtuals: &'a [Motion<T>],
+    accelerations: &'a [Motion<T>],
+}
+
+impl<T: Real> Fields<'_, T> {
+    /// A motion, and the cotangents of the bodies' velocities along it.
+    fn get<'s>(
+        &'s self,
+        field: usize,
+        at: &'s Constrained<'_, T>,
+        bars: &'s mut ConstraintBars<'_, T>,
+    ) -> (&'s [Motion<T>], &'s mut [Force<T>]) {
+        match field {
+            0 => (self.virtuals, bars.virtuals),
+            1 => (self.accelerations, bars.accelerations),
+            _ => (at.velocities, bars.velocities),
+        }
+    }
+}
+
+/// Two falling lists without their common end.
+fn apart<'a>(mut a: &'a [usize], mut b: &'a [usize]) -> (&'a [usize], &'a [usize]) {
+    while let (Some((x, rest_a)), Some((y, rest_b))) = (a.split_last(), b.split_last()) {
+        if x != y {
+            break;
+        }
+        (a, b) = (rest_a, rest_b);
+    }
+    (a, b)
+}
+
+/// Two falling lists as one.
+fn merged<'a>(a: &'a [usize], b: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
+    let (mut i, mut j) = (0, 0);
+    std::iter::from_fn(move || {
+        let first = a.get(i).is_some_and(|x| b.get(j).is_none_or(|y| x > y));
+        let next = if first { &mut i } else { &mut j };
+        let found = if first { a.get(*next) } else { b.get(*next) };
+        *next += 1;
+        found.copied()
+    })
+}
+
+impl<'a, T: Real> Constrained<'a, T> {
+    fn new(
+        convex: &'a Convex,
+        index: &'a ConstraintIndex,
+        smooth: &'a Smooth<'a, T>,
+        (lambda, acceleration): (&'a [T], &'a [T]),
+    ) -> Self {
+        Constrained {
+            geoms: smooth.geoms,
+            index,
+            tree: smooth.tree,
+            chains: &convex.chains,
+            q: smooth.q,
+            v: smooth.v,
+            velocities: smooth.velocities,
+            bias_accelerations: smooth.bias_accelerations,
+            shortest: T::lit(if smooth.geoms.model.options.reference_safety { 2.0 * smooth.dt } else { 0.0 }),
+            lambda,
+            acceleration,
+        }
+    }
+
+    /// The point that motions of a body are about.
+    fn origin(&self, body: usize) -> Vec3<T> {
+        self.geoms.kinematics.origins[body]
+    }
+
+    /// Appends a block over the degrees of freedom that move one body against another; none if nothing does.
+    fn push_between(
+        &self,
+        set: &mut ConstraintSet<T>,
+        source: Source,
+        (cost, dim): (Cost, usize),
+        (first, second): (usize, usize),
+    ) -> Option<usize> {
+        let (a, b) = apart(&self.chains[first], &self.chains[second]);
+        (!a.is_empty() || !b.is_empty()).then(|| set.push(source, cost, dim, merged(a, b)))
+    }
+
+    /// Fills the Jacobian of a block by the motion of a point on the body `plus` against one on `minus`: `rows`
+    /// turns a motion, linear at the point, into the rows.
+    fn fill_between(
+        &self,
+        set: &mut ConstraintSet<T>,
+        block: usize,
+        (plus, minus): (usize, usize),
+        points: (Vec3<T>, Vec3<T>),
+        rows: impl Fn(Motion<T>, &mut [T]),
+    ) {
+        let dim = set.blocks[block].dim;
+        let (positive, _) = apart(&self.chains[plus], &self.chains[minus]);
+        let (jacobian, dofs) = set.jacobian_mut(block);
+        let mut at = 0;
+        let mut column = [T::zero(); MOST_ROWS];
+        for (j, &k) in dofs.iter().enumerate() {
+            let ours = positive.get(at) == Some(&k);
+            at += usize::from(ours);
+            let (sign, point, body) =
+                if ours { (T::one(), points.0, plus) } else { (-T::one(), points.1, minus) };
+            let axis = self.geoms.kinematics.axes[k];
+            let motion = Motion::new(axis.angular, axis.velocity_at(point - self.origin(body)));
+            rows(motion, &mut column[..dim]);
+            for (i, entry) in column[..dim].iter().enumerate() {
+                jacobian[i * dofs.len() + j] = sign * *entry;
+            }
+        }
+    }
+}
+
+/// Motion of each body when the degrees of freedom move by `x`.
+fn motions<T: Real>(smooth: &Smooth<'_, T>, x: &[T], out: &mut [Motion<T>]) {
+    for b in 1..smooth.tree.bodies() {
+        let mut motion = out[smooth.tree.parent[b]];
+        for k in smooth.tree.groups[b].iter().flat_map(|g| g.dofs.clone()) {
+            motion += smooth.geoms.kinematics.axes[k] * x[k];
+        }
+        out[b] = motion;
+    }
+}
+
+impl Convex {
+    /// The model of constraints whose parameters lie where `index` says.
+    pub(crate) fn new(tree: &Tree, index: &ConstraintIndex) -> Self {
+        let mut chains: Vec<Vec<usize>> = vec![Vec::new(); tree.bodies()];
+        for b in 1..tree.bodies() {
+            let own = tree.groups[b].iter().flat_map(|g| g.dofs.clone()).rev();
+            chains[b] = own.chain(chains[tree.parent[b]].iter().copied()).collect();
+        }
+        let joints = index.joints.iter();
+        let fixed = joints.map(|j| 2 * usize::from(j.limit.is_some()) + 6 * usize::from(j.friction.is_some()));
+        Convex { chains, fixed_blocks: fixed.sum::<usize>() + index.equalities.len() }
+    }
+}
+
+/// Contacts that memory is reserved for beforehand.
+const RESERVED_CONTACTS: usize = 64;
+
+impl<T: Real> Resolve<T> for Convex {
+    type Workspace = ConvexWorkspace<T>;
+
+    fn workspace(&self, tree: &Tree, contacts: usize) -> ConvexWorkspace<T> {
+        let nv = tree.dof_body.len();
+        let blocks = self.fixed_blocks + contacts.min(RESERVED_CONTACTS);
+        ConvexWorkspace {
+            set: ConstraintSet::new(blocks, nv),
+            newton: Newton::new(tree, 3 * blocks),
+            acceleration: vec![T::zero(); nv],
+            virtuals: vec![Motion::zero(); tree.bodies()],
+            accelerations: vec![Motion::zero(); tree.bodies()],
+        }
+    }
+
+    fn push(&self, _: &GeomView<'_, T>, _: &ContactSet<T>, _: &[Motion<T>], _: &mut [Push<T>]) {}
+
+    fn push_vjp(
+        &self,
+        _: &GeomView<'_, T>,
+        _: &mut ContactSet<T>,
+        _: &[Motion<T>],
+        _: &[Push<T>],
+        _: &mut MotionBars<'_, T>,
+    ) {
+    }
+
+    fn constrain(
+        &self,
+        ws: &mut ConvexWorkspace<T>,
+        smooth: &Smooth<'_, T>,
+        contacts: &ContactSet<T>,
+        acceleration: &mut [T],
+    ) {
+        let ConvexWorkspace { set, newton, .. } = ws;
+        set.clear();
+        let Some(index) = &smooth.geoms.index.constraints else { return };
+        let at = Constrained::new(self, index, smooth, (&[], &[]));
+        equality::push_equalities(&at, set);
+        joints::push_friction(&at, set);
+        joints::push_limits(&at, set);
+        contact::push_contacts(&at, contacts, set);
+        let problem =
+            Problem { tree: smooth.tree, mass: smooth.mass, options: smooth.geoms.model.options.solver };
+        newton.solve(&problem, set, acceleration);
+        ws.acceleration.copy_from_slice(acceleration);
+    }
+
+    fn constrain_vjp(
+        &self,
+        ws: &mut ConvexWorkspace<T>,
+        smooth: &Smooth<'_, T>,
+        contacts: &mut ContactSet<T>,
+        lambda: &mut [T],
+        bars: &mut ConstraintBars<'_, T>,
+    ) {
+        let ConvexWorkspace { set, newton, acceleration, virtuals, accelerations, .. } = ws;
+        let Some(index) = smooth.geoms.index.constraints.as_ref().filter(|_| !set.blocks.is_empty()) else {
+            return smooth.mass.solve(smooth.tree, lambda);
+        };
+        let problem =
+            Problem { tree: smooth.tree, mass: smooth.mass, options: smooth.geoms.model.options.solver };
+        newton.solve_hessian(&problem, set, lambda);
+        motions(smooth, lambda, virtuals);
+        motions(smooth, acceleration, accelerations);
+        let at = Constrained::new(self, index, smooth, (lambda, acceleration));
+        let mut fields = Fields { virtuals, accelerations };
+        for block in 0..set.blocks.len() {
+            let b = set.blocks[block];
+            // y = J λ, z = C y
+            let (mut y, mut z) = ([T::zero(); MOST_ROWS], [T::zero(); MOST_ROWS]);
+            set.multiply(block, lambda, &mut y);
+            for (z, row) in z[..b.dim].iter_mut().zip(set.curvature(block).chunks(b.dim)) {
+                for (c, y) in row.iter().zip(&y) {
+                    *z += *c * *y;
+                }
+            }
+            let seen = (&y[..b.dim], &z[..b.dim]);
+            match b.source {
+                Source::Equality(_) => equality::equality_vjp(&at, set, block, seen, &mut fields, bars),
+                Source::Friction(_) => joints::friction_vjp(&at, set, block, seen, bars),
+                Source::Limit { .. } => joints::limit_vjp(&at, set, block, seen, bars),
+                Source::Contact { .. } => {
+                    contact::contact_vjp(&at, contacts, set, block, seen, &mut fields, bars);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The primal problem, min over a of ½ (a − a₀)ᵀ M (a − a₀) + s(J a − a_ref), by Newton's method with an exact
+//! line search, island by island.
+//!
+//! The cost is convex and piecewise smooth, so the Newton direction with a line search converges from
+//! anywhere, and near the optimum quadratically; where all costs are piecewise quadratic, in finitely many
+//! steps. It starts at a₀, so the result is a function of the state alone. On lanes all environments iterate
+//! together; those that have converged stand still.
+//!
+//! A file's `tolerance` bounds MuJoCo's measure of the gradient, |g| / tr M. Gradients by the implicit
+//! function theorem hold at the optimum, so the solver goes on to [`FINER`] of it, or to round-off.
+
+use pullback_core::Workspace;
+use pullback_math::{Mask, Real, select};
+
+use super::hessian::Hessian;
+use super::islands::Islands;
+use super::set::ConstraintSet;
+use crate::mass_matrix::MassMatrix;
+use crate::model::SolverOptions;
+use crate::tree::Tree;
+
+/// Part of the file's tolerance that the solver goes to.
+const FINER: f64 = 1e-4;
+/// Round-off of a gradient, in units of the round-off of its terms.
+const ROUND_OFF: f64 = 32.0;
+
+/// What a solve took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SolverInfo {
+    /// Newton steps, the most of all islands.
+    pub iterations: usize,
+    /// |g| / tr M at the end, the largest of all islands and lanes.
+    pub residual: f64,
+    /// Blocks of rows.
+    pub constraints: usize,
+    /// Rows.
+    pub rows: usize,
+    /// Rows that push or hold in some lane.
+    pub active: usize,
+    /// Islands.
+    pub islands: usize,
+    /// Whether every island converged.
+    pub converged: bool,
+}
+
+/// Memory of the solver.
+#[derive(Clone, Debug, Workspace)]
+pub struct Newton<T> {
+    /// The islands of the last solve.
+    pub islands: Islands,
+    hessian: Hessian<T>,
+    /// M (a − a₀), gradient, step, M·step.
+    momentum: Vec<T>,
+    gradient: Vec<T>,
+    step: Vec<T>,
+    step_momentum: Vec<T>,
+    /// J·step.
+    row_step: Vec<T>,
+    /// Whether the factors of each island belong to its solution.
+    fresh: Vec<bool>,
+    /// What the last solve took.
+    #[workspace(plain)]
+    pub info: SolverInfo,
+}
+
+/// The problem: structure, inertia, and when to stop.
+pub struct Problem<'a, T> {
+    /// Structure.
+    pub tree: &'a Tree,
+    /// The mass matrix.
+    pub mass: &'a MassMatrix<T>,
+    /// When to stop.
+    pub options: SolverOptions,
+}
+
+impl<T: Real> Newton<T> {
+    /// Memory for a model, and so many rows; more are allocated when first met.
+    pub fn new(tree: &Tree, rows: usize) -> Self {
+        let zeros = || vec![T::zero(); tree.dof_body.len()];
+        Newton {
+            islands: Islands::new(tree),
+            hessian: Hessian::new(tree),
+            momentum: zeros(),
+            gradient: zeros(),
+            step: zeros(),
+            step_momentum: zeros(),
+            row_step: Vec::with_capacity(rows),
+            fresh: Vec::new(),
+            info: SolverInfo::default(),
+        }
+    }
+
+    /// Solves for the acceleration, which comes in as a₀. Residuals, forces and curvatures at the optimum stay
+    /// in `constraints`.
+    pub fn solve(
+        &mut self,
+        problem: &Problem<'_, T>,
+        constraints: &mut ConstraintSet<T>,
+        acceleration: &mut [T],
+    ) {
+        self.islands.update(constraints);
+        self.info = SolverInfo {
+            constraints: constraints.blocks.len(),
+            rows: constraints.rows(),
+            islands: self.islands.count(),
+            converged: true,
+            ..SolverInfo::default()
+        };
+        if constraints.blocks.is_empty() {
+            return;
+        }
+        self.hessian.analyze(problem.tree, constraints);
+        self.row_step.clear();
+        self.row_step.resize(constraints.rows(), T::zero());
+        self.fresh.clear();
+        self.fresh.resize(self.islands.count(), false);
+        for island in 0..self.islands.count() {
+            self.solve_island(island, problem, constraints, acceleration);
+        }
+        let zero = |f: &T| f.le(T::zero()) & f.ge(T::zero());
+        self.info.active = constraints.force.iter().filter(|f| !zero(f).all()).count();
+    }
+
+    fn solve_island(
+        &mut self,
+        island: usize,
+        problem: &Problem<'_, T>,
+        constraints: &mut ConstraintSet<T>,
+        acceleration: &mut [T],
+    ) {
+        let Newton { islands, hessian, momentum, gradient, step, step_momentum, row_step, .. } = self;
+        let (dofs, blocks) = (islands.dofs(island), islands.blocks(island));
+        let (tree, mass, options) = (problem.tree, problem.mass, problem.options);
+        let mut trace = T::zero();
+        for &k in dofs {
+            momentum[k] = T::zero();
+            trace += mass.packed[tree.row[k]];
+        }
+        let scale = trace.recip();
+        for &block in blocks {
+            constraints.evaluate(block, acceleration);
+        }
+        let mut fresh = false;
+        let mut iterations = 0;
+        let mut size;
+        loop {
+            // g = M (a − a₀) − Jᵀ f
+            let mut terms = T::zero();
+            for &k in dofs {
+                gradient[k] = momentum[k];
+                terms = terms.max(momentum[k].abs());
+            }
+            for &block in blocks {
+                let b = &constraints.blocks[block];
+                let force = &constraints.force[b.row..b.row + b.dim];
+                constraints.add_transposed(block, force, -T::one(), gradient);
+            }
+            let mut squared = T::zero();
+            for &k in dofs {
+                squared += gradient[k] * gradient[k];
+            }
+            size = scale * squared.sqrt();
+            let round_off = T::lit(ROUND_OFF * T::EPSILON) * terms * scale;
+            let small = size.le(round_off.max(T::lit(FINER * options.tolerance)));
+            if small.all() || iterations == options.iterations {
+                self.info.converged &= small.all();
+                break;
+            }
+            iterations += 1;
+
+            // p = −H⁻¹ g
+            if !fresh {
+                hessian.assemble(tree, mass, constraints, dofs, blocks);
+                hessian.factorize(dofs);
+            }
+            for &k in dofs {
+                step[k] = select(small, T::zero(), -gradient[k]);
+            }
+            hessian.solve(dofs, step);
+
+            // a ← a + α p
+            mass.multiply_rows(tree, dofs, step, step_momentum);
+            for &block in blocks {
+                let b = &constraints.blocks[block];
+                constraints.multiply(block, step, &mut row_step[b.row..b.row + b.dim]);
+            }
+            let (mut slope, mut curve) = (T::zero(), T::zero());
+            for &k in dofs {
+                slope += step[k] * momentum[k];
+                curve += step[k] * step_momentum[k];
+            }
+            let alpha = line_search(constraints, blocks, row_step, (slope, curve), &options);
+            for &k in dofs {
+                acceleration[k] += alpha * step[k];
+                momentum[k] += alpha * step_momentum[k];
+            }
+            fresh = true;
+            for &block in blocks {
+                let b = constraints.blocks[block];
+                for i in b.row..b.row + b.dim {
+                    constraints.residual[i] += alpha * row_step[i];
+                }
+                fresh &= !constraints.evaluate_cost(block);
+            }
+        }
+        if T::HAS_TANGENT {
+            // One more step from the optimum gives the tangent by the implicit function theorem.
+            hessian.assemble(tree, mass, constraints, dofs, blocks);
+            hessian.factorize(dofs);
+            for &k in dofs {
+                step[k] = -gradient[k];
+            }
+            hessian.solve(dofs, step);
+            for &k in dofs {
+                acceleration[k] += step[k];
+            }
+            for &block in blocks {
+                constraints.evaluate(block, acceleration);
+            }
+            fresh = true;
+        }
+        self.fresh[island] = fresh;
+        self.info.iterations = self.info.iterations.max(iterations);
+        self.info.residual = self.info.residual.max(size.max_lane());
+    }
+
+    /// x ← H⁻¹ x at the solution; degrees of freedom without constraints by M⁻¹.
+    pub fn solve_hessian(
+        &mut self,
+        problem: &Problem<'_, T>,
+        constraints: &ConstraintSet<T>,
+        x: &mut [T],
+    ) {
+        let Newton { islands, hessian, fresh, step, .. } = self;
+        for &k in islands.all_dofs() {
+            step[k] = x[k];
+        }
+        if islands.all_dofs().len() < x.len() {
+            problem.mass.solve(problem.tree, x);
+        }
+        for island in 0..islands.count() {
+            let (dofs, blocks) = (islands.dofs(island), islands.blocks(island));
+            if !fresh[island] {
+                hessian.assemble(problem.tree, problem.mass, constraints, dofs, blocks);
+                hessian.factorize(dofs);
+                fresh[island] = true;
+            }
+            hessian.solve(dofs, step);
+            dofs.iter().for_each(|k| x[*k] = step[*k]);
+        }
+    }
+}
+
+/// The step length at which the slope of the cost along `row_step` vanishes, to the relative tolerance. The
+/// slope rises with the length, so Newton steps inside a bracket find it.
+fn line_search<T: Real>(
+    constraints: &ConstraintSet<T>,
+    blocks: &[usize],
+    row_step: &[T],
+    (slope, curve): (T, T),
+    options: &SolverOptions,
+) -> T {
+    let along = |alpha: T| {
+        let (mut first, mut second) = (slope + alpha * curve, curve);
+        for &block in blocks {
+            let b = &constraints.blocks[block];
+            let rows = b.row..b.row + b.dim;
+            let (s, c) = b.cost.along(
+                &constraints.residual[rows.clone()],
+                &row_step[rows],
+                alpha,
+                &constraints.weights[block],
+            );
+            first += s;
+            second += c;
+        }
+        (first, second)
+    };
+    let (zero, one) = (T::zero(), T::one());
+    let enough = along(zero).0.abs() * T::lit(options.ls_tolerance);
+    // The slope is negative at `low` and positive at `high`, where that is known.
+    let (mut low, mut high, mut bounded) = (zero, zero, T::Mask::splat(false));
+    let mut alpha = one;
+    for _ in 0..options.ls_iterations {
+        let (first, second) = along(alpha);
+        let flat = first.abs().le(enough);
+        if flat.all() {
+            break;
+        }
+        let beyond = first.gt(zero);
+        low = select(beyond, low, alpha);
+        high = select(beyond, alpha, high);
+        bounded = bounded | beyond;
+        let newton = alpha - first / second;
+        let half = (low + high) * T::lit(0.5);
+        let inside = newton.gt(low) & (newton.lt(high) | !bounded);
+        let next = select(inside, newton, select(bounded, half, alpha + alpha));
+        alpha = select(flat, alpha, next);
+    }
+    alpha
+}

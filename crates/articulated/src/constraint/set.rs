@@ -1,0 +1,227 @@
+//! [`ConstraintSet`]: the constraints of one evaluation, as blocks of rows with a sparse Jacobian.
+//!
+//! A block is an equality, the dry friction of one degree of freedom, a joint limit, or a contact. Its rows
+//! share their columns, which are the degrees of freedom that move one side against the other; those that
+//! carry both sides are left out. On lanes a block exists where any lane has it; in other lanes its weights
+//! are zero.
+
+use pullback_core::Workspace;
+use pullback_math::Real;
+
+use super::cost::{Cost, Weights};
+
+/// Where a block comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// An equality constraint, by number.
+    Equality(usize),
+    /// Dry friction of a degree of freedom.
+    Friction(usize),
+    /// A joint at the lower or, if `upper`, the upper end of its range; a ball joint at its largest angle.
+    Limit {
+        /// The joint.
+        joint: usize,
+        /// Which end.
+        upper: bool,
+    },
+    /// A contact: its pair among those found, and its slot among all contacts.
+    Contact {
+        /// The pair.
+        pair: usize,
+        /// The slot.
+        slot: usize,
+    },
+}
+
+/// A block of rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Constraint {
+    /// Where it comes from.
+    pub source: Source,
+    /// Its cost.
+    pub cost: Cost,
+    /// Number of rows.
+    pub dim: usize,
+    /// First row.
+    pub row: usize,
+    /// First column in `dofs`, and how many.
+    column: usize,
+    pub(super) columns: usize,
+    /// First entry of the Jacobian.
+    entry: usize,
+    /// First entry of the curvature.
+    curve: usize,
+    /// Whether its curvature is not zero.
+    pub(super) stiff: bool,
+}
+
+/// The constraints of one evaluation.
+#[derive(Clone, Debug, Workspace)]
+pub struct ConstraintSet<T> {
+    /// The blocks, in MuJoCo's order: equalities, dry friction, limits, contacts.
+    pub blocks: Vec<Constraint>,
+    dofs: Vec<usize>,
+    jacobian: Vec<T>,
+    /// Weights of each block.
+    pub weights: Vec<Weights<T>>,
+    /// Reference acceleration of each row.
+    pub reference: Vec<T>,
+    /// Residual J a − a_ref of each row.
+    pub residual: Vec<T>,
+    /// Force of each row.
+    pub force: Vec<T>,
+    curvature: Vec<T>,
+}
+
+impl<T: Real> ConstraintSet<T> {
+    /// Memory for so many blocks over `nv` degrees of freedom; more are allocated when first met.
+    pub fn new(blocks: usize, nv: usize) -> Self {
+        let rows = 3 * blocks;
+        ConstraintSet {
+            blocks: Vec::with_capacity(blocks),
+            dofs: Vec::with_capacity(blocks * nv),
+            jacobian: Vec::with_capacity(rows * nv),
+            weights: Vec::with_capacity(blocks),
+            reference: Vec::with_capacity(rows),
+            residual: Vec::with_capacity(rows),
+            force: Vec::with_capacity(rows),
+            curvature: Vec::with_capacity(9 * blocks),
+        }
+    }
+
+    /// Removes all blocks.
+    pub fn clear(&mut self) {
+        self.blocks.clear();
+        self.dofs.clear();
+        self.jacobian.clear();
+        self.weights.clear();
+        self.reference.clear();
+        self.residual.clear();
+        self.force.clear();
+        self.curvature.clear();
+    }
+
+    /// Appends a block of `dim` rows over `dofs`, its numbers zero, and returns its index.
+    pub fn push(
+        &mut self,
+        source: Source,
+        cost: Cost,
+        dim: usize,
+        dofs: impl IntoIterator<Item = usize>,
+    ) -> usize {
+        let (row, column, entry, curve) =
+            (self.reference.len(), self.dofs.len(), self.jacobian.len(), self.curvature.len());
+        self.dofs.extend(dofs);
+        let columns = self.dofs.len() - column;
+        self.jacobian.resize(entry + dim * columns, T::zero());
+        for rows in [&mut self.reference, &mut self.residual, &mut self.force] {
+            rows.resize(row + dim, T::zero());
+        }
+        self.curvature.resize(curve + dim * dim, T::zero());
+        self.weights.push(Weights::default());
+        self.blocks.push(Constraint { source, cost, dim, row, column, columns, entry, curve, stiff: false });
+        self.blocks.len() - 1
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.reference.len()
+    }
+
+    /// The degrees of freedom that a block's columns belong to.
+    #[inline(always)]
+    pub fn dofs(&self, block: usize) -> &[usize] {
+        let b = &self.blocks[block];
+        &self.dofs[b.column..b.column + b.columns]
+    }
+
+    /// The Jacobian of a block, row by row.
+    #[inline(always)]
+    pub fn jacobian(&self, block: usize) -> &[T] {
+        let b = &self.blocks[block];
+        &self.jacobian[b.entry..b.entry + b.dim * b.columns]
+    }
+
+    /// The Jacobian of a block and the degrees of freedom of its columns.
+    #[inline(always)]
+    pub fn jacobian_mut(&mut self, block: usize) -> (&mut [T], &[usize]) {
+        let b = &self.blocks[block];
+        (
+            &mut self.jacobian[b.entry..b.entry + b.dim * b.columns],
+            &self.dofs[b.column..b.column + b.columns],
+        )
+    }
+
+    /// The curvature of a block, row by row.
+    #[inline(always)]
+    pub fn curvature(&self, block: usize) -> &[T] {
+        let b = &self.blocks[block];
+        &self.curvature[b.curve..b.curve + b.dim * b.dim]
+    }
+
+    /// J x of a block, into its rows of `out`.
+    #[inline(always)]
+    pub fn multiply(&self, block: usize, x: &[T], out: &mut [T]) {
+        let b = &self.blocks[block];
+        let (jacobian, dofs) = (self.jacobian(block), self.dofs(block));
+        for i in 0..b.dim {
+            let mut sum = T::zero();
+            for (entry, k) in jacobian[i * b.columns..(i + 1) * b.columns].iter().zip(dofs) {
+                sum += *entry * x[*k];
+            }
+            out[i] = sum;
+        }
+    }
+
+    /// out ← out + sign·Jᵀ f of a block.
+    #[inline(always)]
+    pub fn add_transposed(&self, block: usize, f: &[T], sign: T, out: &mut [T]) {
+        let b = &self.blocks[block];
+        let (jacobian, dofs) = (self.jacobian(block), self.dofs(block));
+        for (i, f) in f.iter().enumerate() {
+            let f = sign * *f;
+            for (entry, k) in jacobian[i * b.columns..(i + 1) * b.columns].iter().zip(dofs) {
+                out[*k] += *entry * f;
+            }
+        }
+    }
+
+    /// Sets residual, force and curvature of a block at acceleration `a`. Returns whether its curvature is
+    /// another than before.
+    #[inline]
+    pub fn evaluate(&mut self, block: usize, a: &[T]) -> bool {
+        let b = self.blocks[block];
+        let mut product = [T::zero(); super::cost::MOST_ROWS];
+        self.multiply(block, a, &mut product);
+        for i in 0..b.dim {
+            self.residual[b.row + i] = product[i] - self.reference[b.row + i];
+        }
+        self.evaluate_cost(block)
+    }
+
+    /// Sets force and curvature of a block at its residual. Returns whether its curvature is another than
+    /// before.
+    #[inline]
+    pub fn evaluate_cost(&mut self, block: usize) -> bool {
+        let b = self.blocks[block];
+        let mut curvature = [T::zero(); super::cost::MOST_ROWS * super::cost::MOST_ROWS];
+        let curvature = &mut curvature[..b.dim * b.dim];
+        let rows = b.row..b.row + b.dim;
+        b.cost.evaluate(
+            &self.residual[rows.clone()],
+            &self.weights[block],
+            &mut self.force[rows],
+            curvature,
+        );
+        let before = &mut self.curvature[b.curve..b.curve + b.dim * b.dim];
+        let (mut changed, mut stiff) = (false, false);
+        for (before, now) in before.iter_mut().zip(curvature.iter()) {
+            let equal = |x: T, y: T| x.le(y) & y.le(x);
+            changed |= !pullback_math::Mask::all(equal(*before, *now));
+            stiff |= !pullback_math::Mask::all(equal(*now, T::zero()));
+            *before = *now;
+        }
+        self.blocks[block].stiff = stiff;
+        changed
+    }
+}

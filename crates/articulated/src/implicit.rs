@@ -1,0 +1,363 @@
+//! Steps that are implicit in velocity: v̇ = (M − h Q)⁻¹ M a, with Q = ∂(smooth force)/∂v (MuJoCo's `Euler`,
+//! `implicitfast` and `implicit`).
+//!
+//! | terms | Q |
+//! |---|---|
+//! | damping | −damping of the joints |
+//! | fast | also actuators; and −∂bias/∂v of bodies that float alone |
+//! | full | also −∂bias/∂v of all bodies |
+//!
+//! The matrix has the sparsity of the mass matrix. Damping keeps it symmetric; the others are factorized as
+//! U L along the tree.
+//!
+//! *Pullback.* bias(v) is quadratic, so (∂bias/∂v) w = ½ (bias(v + w) − bias(v − w)), and its cotangents are
+//! those of inverse dynamics at two velocities.
+
+use pullback_core::Workspace;
+use pullback_math::{Force, Mat3, Motion, Real, SpatialInertia, Vec3};
+
+use super::field::Articulated;
+use super::joint_forces::{velocity_gains, velocity_gains_vjp};
+use super::kinematics::Kinematics;
+use super::mass_matrix::MassMatrix;
+use super::model::JointKind;
+use super::params::JointParams;
+use super::rnea::Sweep;
+use super::tree::Tree;
+
+/// What a step treats implicitly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImplicitTerms {
+    /// Damping of the joints.
+    Damping,
+    /// Damping, actuators, and the spin of bodies that float alone.
+    Fast,
+    /// Damping, actuators and all Coriolis and centrifugal forces.
+    Full,
+}
+
+/// A step that is implicit in velocity.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Implicit {
+    /// What it treats implicitly.
+    pub terms: ImplicitTerms,
+    /// The step, s.
+    pub dt: f64,
+}
+
+/// The state at which Q is taken.
+pub(crate) struct ImplicitInputs<'a, T> {
+    pub robot: &'a Articulated,
+    pub params: &'a [T],
+    pub q: &'a [T],
+    pub v: &'a [T],
+    pub control: &'a [T],
+    pub kinematics: &'a Kinematics<T>,
+    pub sweep: &'a Sweep<T>,
+    pub mass: &'a MassMatrix<T>,
+}
+
+/// M − h Q and its factors.
+#[derive(Clone, Debug, Workspace)]
+pub(crate) enum ImplicitMatrix<T> {
+    /// No implicit terms.
+    Absent,
+    /// Symmetric.
+    Symmetric(MassMatrix<T>),
+    /// Not symmetric.
+    General(TreeLu<T>),
+}
+
+impl<T: Real> ImplicitMatrix<T> {
+    pub fn new(tree: &Tree, terms: Option<ImplicitTerms>) -> Self {
+        match terms {
+            None => ImplicitMatrix::Absent,
+            Some(ImplicitTerms::Damping) => ImplicitMatrix::Symmetric(MassMatrix::new(tree)),
+            Some(_) => ImplicitMatrix::General(TreeLu::new(tree)),
+        }
+    }
+
+    /// Sets the matrix and factorizes it.
+    pub fn update(&mut self, step: &Implicit, at: &ImplicitInputs<'_, T>) {
+        let (tree, h) = (&at.robot.tree, T::lit(step.dt));
+        let damping = |k: usize| {
+            at.robot.index.joints[tree.dof_joint[k]].params.read(at.params).damping * h
+        };
+        match self {
+            ImplicitMatrix::Absent => {}
+            ImplicitMatrix::Symmetric(matrix) => {
+                matrix.packed.copy_from_slice(&at.mass.packed);
+                (0..tree.dof_body.len()).for_each(|k| matrix.add_diagonal(tree, k, damping(k)));
+                matrix.factorize(tree);
+            }
+            ImplicitMatrix::General(matrix) => {
+                matrix.lower.copy_from_slice(&at.mass.packed);
+                matrix.upper.copy_from_slice(&at.mass.packed);
+                (0..tree.dof_body.len()).for_each(|k| matrix.add(tree, k, k, damping(k)));
+                velocity_gains(at.robot, at.params, (at.q, at.v, at.control), |i, j, gain| {
+                    matrix.add(tree, i, j, -(h * gain));
+                });
+                matrix.add_bias_slope(at, h, |k| at.robot.coriolis_is_implicit(step.terms, k));
+                matrix.factorize(tree);
+            }
+        }
+    }
+
+    /// x ← (M − h Q)⁻¹ x.
+    pub fn solve(&self, tree: &Tree, x: &mut [T]) {
+        match self {
+            ImplicitMatrix::Absent => {}
+            ImplicitMatrix::Symmetric(matrix) => matrix.solve(tree, x),
+            ImplicitMatrix::General(matrix) => matrix.solve(tree, x),
+        }
+    }
+
+    /// x ← (M − h Q)⁻ᵀ x.
+    pub fn solve_transposed(&self, tree: &Tree, x: &mut [T]) {
+        match self {
+            ImplicitMatrix::Absent => {}
+            ImplicitMatrix::Symmetric(matrix) => matrix.solve(tree, x),
+            ImplicitMatrix::General(matrix) => matrix.solve_transposed(tree, x),
+        }
+    }
+}
+
+impl Articulated {
+    /// Whether a step takes the slope of the bias force at a degree of freedom.
+    pub(super) fn coriolis_is_implicit(&self, terms: ImplicitTerms, k: usize) -> bool {
+        match terms {
+            ImplicitTerms::Damping => false,
+            ImplicitTerms::Fast => self.floats_alone[self.tree.dof_body[k]],
+            ImplicitTerms::Full => true,
+        }
+    }
+
+    /// Whether each body has a free joint and carries no body with mass.
+    pub(super) fn floating_bodies(model: &super::model::Model) -> Vec<bool> {
+        let mut alone: Vec<bool> = (0..model.bodies.len())
+            .map(|b| model.joints_of(b).any(|j| j.kind == JointKind::Free))
+            .collect();
+        for (b, body) in model.bodies.iter().enumerate().skip(1) {
+            let heavy = body.mass > 0.0 || model.joints_of(b).next().is_some();
+            let mut above = body.parent;
+            while above != 0 {
+                alone[above] &= !heavy;
+                above = model.bodies[above].parent;
+            }
+        }
+        alone
+    }
+
+    /// The pullback of the damping and actuators in M − h Q, with cotangent −μ v̇ᵀ of the matrix: *adds* to
+    /// the parameters.
+    pub(super) fn implicit_terms_vjp<T: Real>(
+        &self,
+        step: &Implicit,
+        params: &[T],
+        state: (&[T], &[T], &[T]),
+        (mu, acceleration): (&[T], &[T]),
+        params_bar: &mut [T],
+    ) {
+        let h = T::lit(step.dt);
+        for (j, joint) in self.model.joints.iter().enumerate() {
+            let mut bar = JointParams::default();
+            for k in joint.v..joint.v + joint.kind.velocities() {
+                bar.damping -= h * mu[k] * acceleration[k];
+            }
+            self.index.joints[j].params.add(bar, params_bar);
+        }
+        if step.terms != ImplicitTerms::Damping {
+            velocity_gains_vjp(self, params, state, h, (mu, acceleration), params_bar);
+        }
+    }
+}
+
+/// A matrix with the sparsity of the mass matrix that is not symmetric, and its factors U L.
+#[derive(Clone, Debug, Workspace)]
+pub(crate) struct TreeLu<T> {
+    /// Entry (k, j) for j that k hangs from, packed as the mass matrix is; then L.
+    lower: Vec<T>,
+    /// Entry (j, k); then U.
+    upper: Vec<T>,
+    /// Slope of the bias force of everything that each body carries.
+    slopes: Vec<Slope<T>>,
+    composite: Vec<SpatialInertia<T>>,
+}
+
+/// A linear map from motions to forces.
+#[derive(Clone, Copy, Debug)]
+struct Slope<T> {
+    moment: [Mat3<T>; 2],
+    force: [Mat3<T>; 2],
+}
+
+impl<T: Real> Slope<T> {
+    fn zero() -> Self {
+        Slope { moment: [Mat3::zero(); 2], force: [Mat3::zero(); 2] }
+    }
+
+    /// S ↦ v ×* I S − I (v × S) + S ×* I v.
+    fn of_body(inertia: SpatialInertia<T>, velocity: Motion<T>) -> Self {
+        let momentum = inertia * velocity;
+        let column = |s: Motion<T>| {
+            velocity.cross_force(inertia * s) - inertia * velocity.cross_motion(s) + s.cross_force(momentum)
+        };
+        let unit = |i: usize| {
+            let x = |j: usize| if i == j { T::one() } else { T::zero() };
+            Vec3::new(x(0), x(1), x(2))
+        };
+        let angular: [Force<T>; 3] = std::array::from_fn(|i| column(Motion::new(unit(i), Vec3::zero())));
+        let linear: [Force<T>; 3] = std::array::from_fn(|i| column(Motion::new(Vec3::zero(), unit(i))));
+        let moments = |f: [Force<T>; 3]| Mat3::from_cols(f[0].moment, f[1].moment, f[2].moment);
+        let forces = |f: [Force<T>; 3]| Mat3::from_cols(f[0].force, f[1].force, f[2].force);
+        Slope { moment: [moments(angular), moments(linear)], force: [forces(angular), forces(linear)] }
+    }
+
+    fn add(&mut self, other: Self) {
+        for i in 0..2 {
+            self.moment[i] += other.moment[i];
+            self.force[i] += other.force[i];
+        }
+    }
+
+    fn apply(&self, s: Motion<T>) -> Force<T> {
+        Force::new(
+            self.moment[0] * s.angular + self.moment[1] * s.linear,
+            self.force[0] * s.angular + self.force[1] * s.linear,
+        )
+    }
+}
+
+impl<T: Real> TreeLu<T> {
+    fn new(tree: &Tree) -> Self {
+        TreeLu {
+            lower: vec![T::zero(); tree.packed],
+            upper: vec![T::zero(); tree.packed],
+            slopes: vec![Slope::zero(); tree.bodies()],
+            composite: vec![SpatialInertia::zero(); tree.bodies()],
+        }
+    }
+
+    /// Adds to entry (i, j), where one of the two hangs from the other.
+    #[inline(always)]
+    fn add(&mut self, tree: &Tree, i: usize, j: usize, x: T) {
+        let (deep, high) = (i.max(j), i.min(j));
+        let place = tree.ancestors[deep].iter().position(|k| *k == high);
+        let Some(place) = place.map(|at| tree.row[deep] + at) else { return };
+        if i >= j {
+            self.lower[place] += x;
+        } else {
+            self.upper[place] += x;
+        }
+    }
+
+    /// Adds h ∂bias/∂v on the rows and columns that are `wanted`.
+    ///
+    /// A unit of v_j changes the velocity of everything beyond by S_j, and the force on it by I X_j + B S_j
+    /// with X_j = (v_before + v_after) × S_j and B the sum of the bodies' slopes; before and after are the
+    /// velocities on both sides of the joint.
+    fn add_bias_slope(&mut self, at: &ImplicitInputs<'_, T>, h: T, wanted: impl Fn(usize) -> bool) {
+        let (tree, kinematics, velocities) = (&at.robot.tree, at.kinematics, &at.sweep.velocities);
+        if !(0..tree.dof_body.len()).any(&wanted) {
+            return;
+        }
+        self.composite.copy_from_slice(&kinematics.inertias);
+        for (slope, (inertia, velocity)) in
+            self.slopes.iter_mut().zip(kinematics.inertias.iter().zip(velocities))
+        {
+            *slope = Slope::of_body(*inertia, *velocity);
+        }
+        for b in (1..tree.bodies()).rev() {
+            let parent = tree.parent[b];
+            let (inertia, slope) = (self.composite[b], self.slopes[b]);
+            self.composite[parent] += inertia;
+            self.slopes[parent].add(slope);
+        }
+        for b in 1..tree.bodies() {
+            for group in &tree.groups[b] {
+                let before = at.sweep.before(group.dofs.start);
+                let mut after = before;
+                for k in group.dofs.clone() {
+                    after += kinematics.axes[k] * at.v[k];
+                }
+                for j in group.dofs.clone().filter(|j| wanted(*j)) {
+                    let axis = kinematics.axes[j];
+                    let change = (before + after).cross_motion(axis);
+                    // Rows of joints that j hangs from, and its own.
+                    let force = self.composite[b] * change + self.slopes[b].apply(axis);
+                    for (place, i) in tree.ancestors[j].iter().enumerate() {
+                        let entry = h * kinematics.axes[*i].dot(force);
+                        if *i == j {
+                            self.lower[tree.row[j]] += entry;
+                        } else {
+                            self.upper[tree.row[j] + place] += entry;
+                        }
+                    }
+                    // Rows of joints beyond j.
+                    for i in j + 1..tree.dof_body.len() {
+                        let Some(place) = tree.ancestors[i].iter().position(|k| *k == j) else { continue };
+                        let body = tree.dof_body[i];
+                        let force = self.composite[body] * change + self.slopes[body].apply(axis);
+                        self.lower[tree.row[i] + place] += h * kinematics.axes[i].dot(force);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A = U L, U with ones on its diagonal.
+    fn factorize(&mut self, tree: &Tree) {
+        for k in (0..tree.dof_body.len()).rev() {
+            let (start, above) = (tree.row[k], &tree.ancestors[k]);
+            let inverse = self.lower[start].recip();
+            for i in 1..above.len() {
+                let factor = self.upper[start + i] * inverse;
+                self.upper[start + i] = factor;
+                for j in 1..above.len() {
+                    // Entry (above[i], above[j]); later places are higher in the tree.
+                    let update = factor * self.lower[start + j];
+                    if j >= i {
+                        self.lower[tree.row[above[i]] + j - i] -= update;
+                    } else {
+                        self.upper[tree.row[above[j]] + i - j] -= update;
+                    }
+                }
+            }
+        }
+    }
+
+    /// x ← A⁻¹ x.
+    fn solve(&self, tree: &Tree, x: &mut [T]) {
+        for k in (0..x.len()).rev() {
+            let y = x[k];
+            for (i, j) in tree.ancestors[k].iter().enumerate().skip(1) {
+                x[*j] -= self.upper[tree.row[k] + i] * y;
+            }
+        }
+        for k in 0..x.len() {
+            let mut z = x[k];
+            for (i, j) in tree.ancestors[k].iter().enumerate().skip(1) {
+                z -= self.lower[tree.row[k] + i] * x[*j];
+            }
+            x[k] = z / self.lower[tree.row[k]];
+        }
+    }
+
+    /// x ← A⁻ᵀ x.
+    fn solve_transposed(&self, tree: &Tree, x: &mut [T]) {
+        for k in (0..x.len()).rev() {
+            x[k] /= self.lower[tree.row[k]];
+            let y = x[k];
+            for (i, j) in tree.ancestors[k].iter().enumerate().skip(1) {
+                x[*j] -= self.lower[tree.row[k] + i] * y;
+            }
+        }
+        for k in 0..x.len() {
+            let mut z = x[k];
+            for (i, j) in tree.ancestors[k].iter().enumerate().skip(1) {
+                z -= self.upper[tree.row[k] + i] * x[*j];
+            }
+            x[k] = z;
+        }
+    }
+}
