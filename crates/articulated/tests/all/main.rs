@@ -3,6 +3,7 @@
 //! One program, since linking takes longer than most tests.
 
 mod contact;
+mod convex;
 mod coupling;
 mod dynamics;
 mod kinematic_params;

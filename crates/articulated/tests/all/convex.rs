@@ -1,0 +1,135 @@
+//! The convex model: exact gradients for every kind of row, laws of physics, and the same numbers on lanes.
+
+use crate::robots::{branching, random_state, touching};
+use pullback_articulated::contact::ContactSolverWorkspace;
+use pullback_articulated::constraint::set::Source;
+use pullback_articulated::{
+    Articulated, ContactModel, Equality, EqualityKind, FrictionCone, ImplicitTerms, Model, Softness,
+};
+use pullback_core::gradcheck::Options;
+use pullback_core::integrator::{Integrated, Integrator, Method};
+use pullback_core::step_check::check_step;
+use pullback_core::{Described, Point, VectorField};
+use pullback_math::{Quat, Vec3};
+
+/// The touching robot under the convex model, with every kind of row.
+fn constrained(seed: u64, cone: FrictionCone, condim: u32) -> Model {
+    let mut model = touching(seed);
+    model.options.contact_model = ContactModel::Convex;
+    model.options.cone = cone;
+    model.options.impedance_ratio = 2.0;
+    model.options.solver.tolerance = 1e-10;
+    for geom in &mut model.geoms {
+        geom.contact.condim = condim;
+        geom.friction = [0.6, 0.05, 0.02];
+        geom.margin = 0.01;
+    }
+    let wide = Softness { solref: [0.05, 0.8], solimp: [0.6, 0.95, 0.3, 0.4, 2.5] };
+    model.geoms[1].contact.softness = wide;
+    for joint in &mut model.joints {
+        joint.frictionloss = 0.3;
+        joint.limit = wide;
+    }
+    // The ball joint at its largest angle.
+    model.joints[1].range = Some((0.0, 0.4));
+    model.equalities = vec![
+        Equality {
+            name: "follow".into(),
+            kind: EqualityKind::Joint { joint: 5, other: Some(6), polycoef: [0.1, 0.5, -0.2, 0.3, 0.1] },
+            softness: wide,
+        },
+        Equality {
+            name: "pin".into(),
+            kind: EqualityKind::Connect {
+                bodies: [3, 0],
+                anchors: [Vec3::new(0.1, 0.0, 0.05), Vec3::new(0.2, 0.1, 0.3)],
+            },
+            softness: wide,
+        },
+        Equality {
+            name: "glue".into(),
+            kind: EqualityKind::Weld {
+                bodies: [5, 6],
+                anchors: [Vec3::new(0.0, 0.1, 0.0), Vec3::new(0.1, 0.0, -0.1)],
+                orientations: [
+                    Quat::new(0.8, 0.1, 0.5, -0.3).normalize(),
+                    Quat::new(0.9, -0.2, 0.1, 0.3).normalize(),
+                ],
+                torquescale: 0.7,
+            },
+            softness: Softness { solref: [-300.0, -20.0], ..wide },
+        },
+    ];
+    model.compile().unwrap()
+}
+
+fn kinds(robot: &Articulated, params: &[f64], state: &[f64]) -> [usize; 4] {
+    let mut ws = VectorField::<f64>::workspace(robot);
+    robot.accelerations(&mut ws, Point { params, state, control: &[0.1, 0.2, -0.3] });
+    let mut found = [0; 4];
+    if let ContactSolverWorkspace::Convex(convex) = &ws.resolve {
+        assert!(convex.newton.info.converged, "{:?}", convex.newton.info);
+        for block in &convex.set.blocks {
+            found[match block.source {
+                Source::Equality(_) => 0,
+                Source::Friction(_) => 1,
+                Source::Limit { .. } => 2,
+                Source::Contact { .. } => 3,
+            }] += 1;
+        }
+    }
+    found
+}
+
+#[test]
+fn every_kind_of_row_has_the_exact_pullback() {
+    let mut found = [0; 4];
+    for (cone, condim) in [
+        (FrictionCone::Pyramidal, 1),
+        (FrictionCone::Pyramidal, 3),
+        (FrictionCone::Pyramidal, 6),
+        (FrictionCone::Elliptic, 3),
+        (FrictionCone::Elliptic, 4),
+        (FrictionCone::Elliptic, 6),
+    ] {
+        for (seed, terms) in
+            [(1, None), (2, Some(ImplicitTerms::Damping)), (3, Some(ImplicitTerms::Fast)), (4, Some(ImplicitTerms::Full))]
+        {
+            let model = constrained(seed, cone, condim);
+            let state = random_state(&model, seed + 10);
+            let robot = Articulated::new(model).unwrap().with_kinematic_params().unwrap();
+            let robot = match terms {
+                Some(terms) => robot.with_implicit(terms, 2e-3),
+                None => robot.with_time_step(2e-3),
+            };
+            let params = robot.layout().params.defaults();
+            for (total, here) in found.iter_mut().zip(kinds(&robot, &params, &state)) {
+                *total += here;
+            }
+            let system = Integrated::new(robot, 2e-3, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
+            let options =
+                Options { forward_tolerance: 1e-8, difference_tolerance: 1e-4, ..Options::default() };
+            let point = Point { params: &params, state: &state, control: &[0.1, 0.2, -0.3] };
+            let report = check_step(&system, point, &options);
+            assert!(report.passed(), "{cone:?} {condim} {terms:?}\n{report}");
+        }
+    }
+    assert!(found.iter().all(|n| *n > 20), "{found:?}");
+}
+
+#[test]
+fn a_robot_without_constraints_accelerates_as_under_the_penalty_model() {
+    let mut model = branching(3, true);
+    model.joints.iter_mut().for_each(|j| j.range = None);
+    let state = random_state(&model, 4);
+    let rate = |model: Model| {
+        let robot = Articulated::new(model).unwrap();
+        let params = robot.layout().params.defaults();
+        let mut ws = VectorField::<f64>::workspace(&robot);
+        robot.accelerations(&mut ws, Point { params: &params, state: &state, control: &[0.1, 0.2, -0.3] });
+        ws.acceleration
+    };
+    let penalty = rate(model.clone());
+    model.options.contact_model = ContactModel::Convex;
+    assert_eq!(penalty, rate(model));
+}
