@@ -86,6 +86,7 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
             q: robot.layout().state.defaults()[..nq].to_vec(),
             v: vec![0.0; nv],
             control: vec![0.0; model.actuators.len()],
+            mocap: model.mocap_poses(),
         },
     };
     let qpos = values("--qpos", &options.qpos, start.q)?;
