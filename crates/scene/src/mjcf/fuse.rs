@@ -7,7 +7,7 @@ use super::inertia::Inertial;
 use super::pose::Pose;
 
 /// Melts every body without joints that is not in `kept` into its parent. Nodes stand parents first.
-/// Mocap bodies stay, and so do parts of a body whose weight is carried to another part than that of the body.
+/// Mocap bodies stay, and so does what has another gravity compensation than its parent.
 pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<usize>) {
     for i in 1..nodes.len() {
         let node = &nodes[i];

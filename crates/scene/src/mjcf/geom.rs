@@ -1,8 +1,8 @@
 //! Geoms and sites: defaults, sizes, `fromto`, mass.
 //!
 //! Friction, `condim`, `margin`, `gap`, `priority`, `solmix`, `solref` and `solimp` are stored for the
-//! contact models that use them; `adhesion` and `surfacevel` are refused unless zero. Color is kept; material,
-//! fluid shape and user data do not change motion and are dropped.
+//! contact models that use them; `adhesion` and `surfacevel` are refused unless zero. Color is kept;
+//! material, fluid shape and user data do not change motion and are dropped.
 
 use pullback_articulated::{ContactSoftness, Geom, Shape, Site};
 use pullback_math::{Quat, Vec3};

@@ -15,7 +15,8 @@ pub(super) fn resolve_ratios(model: &mut Model, springs: &[SpringDamper]) -> Res
         return Ok(());
     }
     let mut untouched = model.clone();
-    untouched.options.contact = false;
+    let options = &mut untouched.options;
+    (options.contact, options.limits, options.equality, options.frictionloss) = (false, false, false, false);
     let robot = Articulated::new(untouched)?;
     let state = [model.reference_configuration(), vec![0.0; model.nv]].concat();
     let mut ws = VectorField::<f64>::workspace(&robot);
