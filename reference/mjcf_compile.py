@@ -2,7 +2,7 @@
 
 Inertia is written as a matrix in the body frame, so that the choice of principal axes does not matter. Ranges of joints and
 actuators without limits are written as null. Flags that take forces away are applied, as our reader does. Unnamed elements
-have empty names.
+have empty names. Of equalities those that are active are written, with bodies, anchors and orientations for both forms.
 """
 
 import json
@@ -19,6 +19,7 @@ JOINTS = ["free", "ball", "slide", "hinge"]
 GEOMS = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box"}
 INTEGRATORS = ["Euler", "Rk4", "Implicit", "ImplicitFast"]
 DISABLED = mujoco.mjtDisableBit
+IDENTITY = [1.0, 0.0, 0.0, 0.0]
 
 
 def rotation(quat):
@@ -35,7 +36,13 @@ def limited(flag, interval):
     return [float(x) for x in interval] if flag else None
 
 
+def softness(solref, solimp):
+    return [float(x) for x in (*solref, *solimp)]
+
+
 def bodies(m):
+    passive = enabled(m, DISABLED.mjDSBL_SPRING) or enabled(m, DISABLED.mjDSBL_DAMPER)
+    carried = passive and enabled(m, DISABLED.mjDSBL_GRAVITY)
     for i in range(m.nbody):
         axes = rotation(m.body_iquat[i])
         yield {
@@ -46,6 +53,8 @@ def bodies(m):
             "mass": float(m.body_mass[i]),
             "com": m.body_ipos[i].tolist(),
             "inertia": (axes @ np.diag(m.body_inertia[i]) @ axes.T).tolist(),
+            "gravcomp": float(m.body_gravcomp[i]) * carried,
+            "mocap": bool(m.body_mocapid[i] >= 0),
         }
 
 
@@ -62,6 +71,11 @@ def joints(m):
             "armature": float(m.dof_armature[m.jnt_dofadr[i]]),
             "stiffness": float(m.jnt_stiffness[i]) * enabled(m, DISABLED.mjDSBL_SPRING),
             "springref": float(m.qpos_spring[m.jnt_qposadr[i]]),
+            "margin": float(m.jnt_margin[i]),
+            "limit": softness(m.jnt_solref[i], m.jnt_solimp[i]),
+            "frictionloss": float(m.dof_frictionloss[m.jnt_dofadr[i]]),
+            "friction": softness(m.dof_solref[m.jnt_dofadr[i]], m.dof_solimp[m.jnt_dofadr[i]]),
+            "actuatorfrcrange": limited(m.jnt_actfrclimited[i], m.jnt_actfrcrange[i]),
         }
 
 
@@ -103,6 +117,62 @@ def actuators(m):
         }
 
 
+def equalities(m):
+    """Frames as the reader keeps them: what each body's own frame is followed by."""
+    kinds = mujoco.mjtEq
+    for i in np.flatnonzero(m.eq_active0):
+        first, second = int(m.eq_obj1id[i]), int(m.eq_obj2id[i])
+        data, kind = m.eq_data[i], int(m.eq_type[i])
+        equality = {"name": m.equality(i).name, "softness": softness(m.eq_solref[i], m.eq_solimp[i])}
+        if kind == kinds.mjEQ_JOINT:
+            yield equality | {"type": "joint", "joints": [first, second], "polycoef": data[:5].tolist()}
+            continue
+        weld = kind == kinds.mjEQ_WELD
+        equality["type"] = "weld" if weld else "connect"
+        if m.eq_objtype[i] == mujoco.mjtObj.mjOBJ_SITE:
+            sites = [first, second]
+            equality |= {"bodies": m.site_bodyid[sites].tolist(), "anchors": m.site_pos[sites].tolist()}
+            orientations = m.site_quat[sites].tolist()
+        else:
+            # A weld keeps the anchor on its second body first.
+            anchors = [data[3:6], data[0:3]] if weld else [data[0:3], data[3:6]]
+            equality |= {"bodies": [first, second], "anchors": [a.tolist() for a in anchors]}
+            orientations = [data[6:10].tolist(), IDENTITY]
+        if weld:
+            equality |= {"orientations": orientations, "torquescale": float(data[10])}
+        yield equality
+
+
+def pairs(m):
+    for i in range(m.npair):
+        yield {
+            "geoms": [int(m.pair_geom1[i]), int(m.pair_geom2[i])],
+            "condim": int(m.pair_dim[i]),
+            "friction": m.pair_friction[i].tolist(),
+            "softness": softness(m.pair_solref[i], m.pair_solimp[i]),
+            "solreffriction": m.pair_solreffriction[i].tolist(),
+            "margin": float(m.pair_margin[i]),
+            "gap": float(m.pair_gap[i]),
+        }
+
+
+def keyframe(m, i):
+    mocap = np.hstack([m.key_mpos[i].reshape(-1, 3), m.key_mquat[i].reshape(-1, 4)])
+    return {
+        "qpos": m.key_qpos[i].tolist(),
+        "qvel": m.key_qvel[i].tolist(),
+        "ctrl": m.key_ctrl[i].tolist(),
+        "mocap": mocap.ravel().tolist(),
+    }
+
+
+def override(m):
+    """The law of all contacts, if one replaces those of geoms and pairs."""
+    if not int(m.opt.enableflags) & int(mujoco.mjtEnableBit.mjENBL_OVERRIDE):
+        return None
+    return [m.opt.o_margin, *softness(m.opt.o_solref, m.opt.o_solimp), *m.opt.o_friction]
+
+
 def options(m):
     constraints = enabled(m, DISABLED.mjDSBL_CONSTRAINT)
 
@@ -117,6 +187,10 @@ def options(m):
         "eulerdamp": enabled(m, DISABLED.mjDSBL_EULERDAMP),
         "filterparent": enabled(m, DISABLED.mjDSBL_FILTERPARENT),
         "refsafe": enabled(m, DISABLED.mjDSBL_REFSAFE),
+        "equality": constraints and enabled(m, DISABLED.mjDSBL_EQUALITY),
+        "frictionloss": constraints and enabled(m, DISABLED.mjDSBL_FRICTIONLOSS),
+        "solver": [m.opt.iterations, m.opt.tolerance, m.opt.ls_iterations, m.opt.ls_tolerance],
+        "override": override(m),
     }
 
 
@@ -131,11 +205,9 @@ def compile_model(path):
         "geoms": list(geoms(m)),
         "sites": [{"pos": m.site_pos[i].tolist(), "quat": m.site_quat[i].tolist()} for i in sites],
         "actuators": list(actuators(m)),
-        "keys": [
-            {"qpos": m.key_qpos[i].tolist(), "qvel": m.key_qvel[i].tolist(), "ctrl": m.key_ctrl[i].tolist()}
-            for i in range(m.nkey)
-        ],
-        "pairs": [sorted([int(m.pair_geom1[i]), int(m.pair_geom2[i])]) for i in range(m.npair)],
+        "keys": [keyframe(m, i) for i in range(m.nkey)],
+        "pairs": list(pairs(m)),
+        "equalities": list(equalities(m)),
         "excludes": [sorted([int(s) >> 16, int(s) & 0xFFFF]) for s in m.exclude_signature],
         "options": options(m),
     }

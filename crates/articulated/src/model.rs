@@ -89,6 +89,8 @@ pub struct Keyframe {
     pub v: Vec<f64>,
     /// Controls.
     pub control: Vec<f64>,
+    /// Position and unit quaternion of every mocap body, 7 numbers each, in body order.
+    pub mocap: Vec<f64>,
 }
 
 /// A compiled model; immutable once made.
@@ -184,6 +186,15 @@ impl Model {
                 (position + orientation.rotate(body.position), orientation * body.orientation.normalize());
         }
         poses
+    }
+
+    /// Position and unit quaternion of every mocap body as described, 7 numbers each, in body order.
+    pub fn mocap_poses(&self) -> Vec<f64> {
+        let numbers = |b: &Body| {
+            let (p, o) = (b.position, b.orientation);
+            [p.x, p.y, p.z, o.w, o.x, o.y, o.z]
+        };
+        self.bodies.iter().filter(|b| b.mocap).flat_map(numbers).collect()
     }
 
     /// Joints of a body, in order.

@@ -91,6 +91,9 @@ pub struct SimulateOptions {
     /// Start from this keyframe of the model file, by name or number [default: the pose in the file]
     #[arg(long, value_name = "NAME|INDEX")]
     pub keyframe: Option<String>,
+    /// Let the root link of a URDF file float on a free joint [default: it is fixed to the world]
+    #[arg(long)]
+    pub floating_base: bool,
     /// Set an initial state, a constant control or a parameter, such as state.rate=0.5 or params.*.mass=2
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
@@ -98,7 +101,7 @@ pub struct SimulateOptions {
 
 #[derive(Debug, Args)]
 pub struct InspectOptions {
-    /// An MJCF file
+    /// An MJCF or URDF file
     pub file: String,
     /// Look at this keyframe of the model file, by name or number [default: the pose in the file]
     #[arg(long, value_name = "NAME|INDEX")]
@@ -112,9 +115,12 @@ pub struct InspectOptions {
     /// Controls, separated by commas [default: zero]
     #[arg(long, allow_hyphen_values = true)]
     pub ctrl: Option<String>,
-    /// Elements and attributes to overlook although they change the motion, such as `joint.frictionloss`
+    /// Elements and attributes to overlook although they change the motion, such as `geom.adhesion`
     #[arg(long, value_delimiter = ',')]
     pub allow_ignored: Vec<String>,
+    /// Let the root link of a URDF file float on a free joint [default: it is fixed to the world]
+    #[arg(long)]
+    pub floating_base: bool,
 }
 
 #[derive(Debug, Args)]
@@ -125,6 +131,9 @@ pub struct GradcheckOptions {
     /// Largest accepted error against forward mode
     #[arg(long, default_value_t = 1e-8, allow_negative_numbers = true)]
     pub tolerance: f64,
+    /// Let the root link of a URDF file float on a free joint [default: it is fixed to the world]
+    #[arg(long)]
+    pub floating_base: bool,
 }
 
 #[derive(Debug, Args)]

@@ -20,18 +20,36 @@ pub(crate) fn is_file_name(name: &str) -> bool {
     [".xml", ".mjcf", ".urdf"].iter().any(|ending| name.ends_with(ending))
 }
 
-/// Reads a model file by its ending.
-pub fn read_model(file: &str) -> Result<Model, ConfigError> {
-    read_model_ignoring(file, &[])
+/// How a model file is read.
+#[derive(Clone, Debug, Default)]
+pub struct FileOptions {
+    /// Elements (`tendon`) and attributes (`geom.adhesion`) to overlook although they change the motion.
+    pub allow_ignored: Vec<String>,
+    /// Whether the root link of a URDF file floats on a free joint.
+    pub floating_base: bool,
 }
 
-/// Reads a model file, overlooking the elements (`equality`) and attributes (`joint.frictionloss`) in
-/// `allowed`.
-pub fn read_model_ignoring(file: &str, allowed: &[String]) -> Result<Model, ConfigError> {
+/// Reads a model file by its ending.
+pub fn read_model(file: &str) -> Result<Model, ConfigError> {
+    read_model_with(file, FileOptions::default())
+}
+
+/// Refuses a floating base of anything but a URDF file.
+pub(crate) fn check_floating_base(name: &str, floating_base: bool) -> Result<(), ConfigError> {
+    if floating_base && !name.ends_with(".urdf") {
+        let why = "only the base of a URDF file can be made to float; MJCF says itself what does";
+        return Err(ConfigError::new(format!("{name}: {why}")));
+    }
+    Ok(())
+}
+
+/// Reads a model file by its ending.
+pub fn read_model_with(file: &str, options: FileOptions) -> Result<Model, ConfigError> {
     let path = Path::new(file);
-    let allow = allowed.to_vec();
+    let FileOptions { allow_ignored: allow, floating_base } = options;
+    check_floating_base(file, floating_base)?;
     if file.ends_with(".urdf") {
-        let options = UrdfOptions { allow, ..UrdfOptions::default() };
+        let options = UrdfOptions { allow, floating_base, ..UrdfOptions::default() };
         urdf::load(path, &options).map_err(|e| ConfigError::new(e.to_string()))
     } else {
         let options = ImportOptions { allow_ignored: allow, mesh_loader: Some(Arc::new(MeshFiles)) };
@@ -55,7 +73,9 @@ pub fn system(robot: Articulated, options: SceneOptions) -> Result<Integrated<Ar
 
 /// The robot of a file as a scene, with every parameter.
 pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
-    let system = system(Articulated::new(read_model(file)?)?.with_kinematic_params()?, options)?;
+    let reading = FileOptions { floating_base: options.floating_base, ..FileOptions::default() };
+    let robot = Articulated::new(read_model_with(file, reading)?)?;
+    let system = system(robot.with_kinematic_params()?, options)?;
     let (robot, dt) = (system.field().clone(), system.dt());
     let probes = (0..2).map(|seed| (format!("at random state {seed}"), random_state(&robot, seed))).collect();
     let summary =

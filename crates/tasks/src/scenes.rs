@@ -23,6 +23,8 @@ pub struct SceneOptions {
     pub dt: Option<f64>,
     /// How a continuous scene is integrated.
     pub integrator: Option<Integrator>,
+    /// Whether the root link of a URDF file floats on a free joint.
+    pub floating_base: bool,
 }
 
 /// What a builder of a scene returns.
@@ -70,6 +72,7 @@ pub fn build(name: &str, options: SceneOptions) -> BuiltScene {
     if files::is_file_name(name) {
         return files::build(name, options);
     }
+    files::check_floating_base(name, options.floating_base)?;
     let entry = SCENES.find(name)?;
     match entry.value {
         SceneSpec::Plain(build) => build(about(entry), options),

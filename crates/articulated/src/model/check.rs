@@ -3,7 +3,7 @@
 use pullback_core::ConfigError;
 use pullback_math::Vec3;
 
-use super::{ActuatorTarget, Heightfield, Joint, JointKind, Model, Shape};
+use super::{ActuatorTarget, EqualityKind, Heightfield, Joint, JointKind, Model, Shape};
 
 impl Model {
     pub(super) fn check_bodies(&self) -> Result<(), ConfigError> {
@@ -25,6 +25,12 @@ impl Model {
             }
             if (body.orientation.norm_squared() - 1.0).abs() > 1e-9 {
                 return refuse("its orientation is not a unit quaternion".into());
+            }
+            if !body.gravity_compensation.is_finite() {
+                return refuse("its gravity compensation is not finite".into());
+            }
+            if body.mocap && (body.parent != 0 || self.joints_of(i).next().is_some()) {
+                return refuse("a mocap body is a child of the world without joints".into());
             }
         }
         Ok(())
@@ -50,10 +56,17 @@ impl Model {
             if directed && (joint.axis.norm() - 1.0).abs() > 1e-9 {
                 return refuse("its axis is not a unit vector");
             }
-            for value in [joint.damping, joint.stiffness, joint.armature] {
+            for value in [joint.damping, joint.stiffness, joint.armature, joint.frictionloss] {
                 if !(value.is_finite() && value >= 0.0) {
-                    return refuse("damping, stiffness and armature must not be negative");
+                    return refuse("damping, stiffness, armature and frictionloss must not be negative");
                 }
+            }
+            if !joint.margin.is_finite() {
+                return refuse("its margin is not finite");
+            }
+            let empty = |(low, high): (f64, f64)| low.is_nan() || high.is_nan() || low > high;
+            if joint.actuator_force_range.is_some_and(|range| !directed || empty(range)) {
+                return refuse("only a hinge or slide limits its actuators, to a range that is not empty");
             }
             if joint.range.is_some_and(|(low, high)| low.is_nan() || high.is_nan() || low > high) {
                 return refuse("its range is empty");
@@ -104,9 +117,52 @@ impl Model {
                 return Err(ConfigError::new("a mimic ties a hinge or slide to another hinge or slide"));
             }
         }
+        self.check_equalities()?;
+        let geoms = self.geoms.len();
+        for pair in &self.pairs {
+            if pair.geoms.0 >= geoms || pair.geoms.1 >= geoms {
+                return Err(ConfigError::new("a contact pair names no geom"));
+            }
+            if ![1, 3, 4, 6].contains(&pair.condim) {
+                return Err(ConfigError::new("the `condim` of a contact pair must be 1, 3, 4 or 6"));
+            }
+        }
+        let mocaps = self.bodies.iter().filter(|b| b.mocap).count();
         for key in &self.keyframes {
-            if key.q.len() != self.nq || key.v.len() != self.nv || key.control.len() != self.actuators.len() {
+            let sizes = [
+                (key.q.len(), self.nq),
+                (key.v.len(), self.nv),
+                (key.control.len(), self.actuators.len()),
+                (key.mocap.len(), 7 * mocaps),
+            ];
+            if sizes.iter().any(|(given, wanted)| given != wanted) {
                 return Err(ConfigError::new(format!("keyframe `{}` does not fit the model", key.name)));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_equalities(&self) -> Result<(), ConfigError> {
+        unique("equality", self.equalities.iter().map(|e| e.name.as_str()))?;
+        let scalar = |j: usize| self.joints.get(j).is_some_and(|j| j.kind.coordinates() == 1);
+        for equality in &self.equalities {
+            let refuse = |why: &str| Err(ConfigError::new(format!("equality `{}`: {why}", equality.name)));
+            match &equality.kind {
+                EqualityKind::Connect { bodies, .. } | EqualityKind::Weld { bodies, .. } => {
+                    if bodies.iter().any(|b| *b >= self.bodies.len()) {
+                        return refuse("it names no body");
+                    }
+                }
+                EqualityKind::Joint { joint, other, .. } => {
+                    if !scalar(*joint) || other.is_some_and(|o| !scalar(o) || o == *joint) {
+                        return refuse("it ties a hinge or slide to another hinge or slide");
+                    }
+                }
+            }
+            if let EqualityKind::Weld { orientations, .. } = &equality.kind
+                && orientations.iter().any(|q| (q.norm_squared() - 1.0).abs() > 1e-9)
+            {
+                return refuse("its orientation is not a unit quaternion");
             }
         }
         Ok(())

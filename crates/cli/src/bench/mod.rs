@@ -16,7 +16,7 @@ pub use checkpoint::measure as measure_checkpoints;
 use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::{ARTICULATED_ADJOINT, GRADSIM};
-use pullback_physics::articulated::Model;
+use pullback_physics::articulated::{ContactModel, Model};
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 use pullback_tasks::Results;
 
@@ -74,9 +74,12 @@ pub fn run(options: &BenchOptions, seed: u64, output: &Output) -> Result<bool, C
     Ok(results.all_met())
 }
 
-/// One of our own robots, from its text in `models/`.
+/// One of our own robots, from its text in `models/`, with compliant contact.
 fn own_model(xml: &str) -> Result<Model, ConfigError> {
-    parse_mjcf(xml, None, &ImportOptions::default()).map_err(|e| ConfigError::new(e.to_string()))
+    let model = parse_mjcf(xml, None, &ImportOptions::default());
+    let mut model = model.map_err(|e| ConfigError::new(e.to_string()))?;
+    model.options.contact_model = ContactModel::Penalty;
+    Ok(model)
 }
 
 /// A number of threads in words.

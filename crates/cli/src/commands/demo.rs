@@ -111,7 +111,8 @@ pub fn run(options: &DemoOptions, seed: u64, output: &Output) -> Result<bool, Cl
 
 /// Every scene through the validator.
 fn gradients(seed: u64) -> Result<Chapter, CliError> {
-    let checks = gradcheck::check(&SCENES.names().collect::<Vec<_>>(), seed, 1e-8)?;
+    let names: Vec<&str> = SCENES.names().collect();
+    let checks = gradcheck::check(&names, SceneOptions::default(), seed, 1e-8)?;
     let row = |c: &gradcheck::Checked| {
         vec![
             c.scene.clone(),

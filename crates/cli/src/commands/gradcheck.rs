@@ -31,10 +31,15 @@ struct Summary {
 }
 
 /// The gradients of these scenes, one after the other on every core; results in the order of the names.
-pub fn check(names: &[&str], seed: u64, tolerance: f64) -> Result<Vec<Checked>, CliError> {
+pub fn check(
+    names: &[&str],
+    built: SceneOptions,
+    seed: u64,
+    tolerance: f64,
+) -> Result<Vec<Checked>, CliError> {
     let bar = progress::bar(names.len(), "gradients");
     let of_scene = |name: &&str| -> Result<Vec<Checked>, CliError> {
-        let scene = scenes::build(name, SceneOptions::default())?;
+        let scene = scenes::build(name, built)?;
         let checked = |(what, report): (String, Report)| Checked {
             scene: scene.name().into(),
             what,
@@ -57,7 +62,8 @@ pub fn check(names: &[&str], seed: u64, tolerance: f64) -> Result<Vec<Checked>, 
 pub fn run(options: &GradcheckOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let names: Vec<&str> =
         if options.scene == "all" { SCENES.names().collect() } else { vec![options.scene.as_str()] };
-    let checks = check(&names, seed, options.tolerance)?;
+    let built = SceneOptions { floating_base: options.floating_base, ..SceneOptions::default() };
+    let checks = check(&names, built, seed, options.tolerance)?;
     let passed = checks.iter().all(|c| c.passed);
     let summary = Summary { tolerance: options.tolerance, seed, passed, checks };
     output.print(&summary, || {

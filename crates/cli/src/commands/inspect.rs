@@ -3,7 +3,7 @@
 use pullback_core::{ConfigError, Described, Point, VectorField};
 use pullback_math::Quat;
 use pullback_physics::articulated::{Articulated, JointKind, Keyframe};
-use pullback_tasks::files::{find_keyframe, read_model_ignoring};
+use pullback_tasks::files::{FileOptions, find_keyframe, read_model_with};
 use serde::Serialize;
 
 use crate::args::InspectOptions;
@@ -73,7 +73,8 @@ struct Summary {
 }
 
 pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> {
-    let loaded = read_model_ignoring(&options.file, &options.allow_ignored)?;
+    let (allow_ignored, floating_base) = (options.allow_ignored.clone(), options.floating_base);
+    let loaded = read_model_with(&options.file, FileOptions { allow_ignored, floating_base })?;
     let mut isolated = loaded.clone();
     isolated.options.contact = false;
     let robot = Articulated::new(loaded)?;
@@ -86,6 +87,7 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
             q: robot.layout().state.defaults()[..nq].to_vec(),
             v: vec![0.0; nv],
             control: vec![0.0; model.actuators.len()],
+            mocap: model.mocap_poses(),
         },
     };
     let qpos = values("--qpos", &options.qpos, start.q)?;

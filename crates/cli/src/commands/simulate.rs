@@ -33,8 +33,9 @@ struct Summary {
 }
 
 pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError> {
-    let scene =
-        scenes::build(&options.scene, SceneOptions { dt: options.dt, integrator: options.integrator() })?;
+    let SimulateOptions { dt, floating_base, .. } = *options;
+    let built = SceneOptions { dt, integrator: options.integrator(), floating_base };
+    let scene = scenes::build(&options.scene, built)?;
     let steps = steps(options.time.unwrap_or(scene.horizon()), scene.dt())?;
     let inputs = inputs(scene.as_ref(), steps, options)?;
 

@@ -27,6 +27,7 @@ pub mod mass;
 mod msh;
 mod obj;
 mod orient;
+mod polygon;
 mod soft;
 mod stl;
 

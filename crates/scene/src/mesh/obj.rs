@@ -1,8 +1,8 @@
 //! Wavefront OBJ: corners and faces.
 //!
 //! Read: `v` (a color after the position is allowed and dropped, a weight is divided out) and `f` in all
-//! four notations, with negative indices counted from the last vertex so far; polygons are cut into fans
-//! around their first corner, which is right for convex ones. All groups and objects of a file become one
+//! four notations, with negative indices counted from the last vertex so far; polygons are cut into triangles
+//! as MuJoCo cuts them. All groups and objects of a file become one
 //! mesh, in file order. `vt`, `vn`, materials, smoothing, lines and points are skipped, free-form surfaces
 //! and unknown keywords are errors. A backslash joins lines.
 //!
@@ -10,12 +10,12 @@
 
 use pullback_math::Vec3;
 
-use super::{MeshError, TriangleMesh};
+use super::{MeshError, TriangleMesh, polygon};
 
 /// Reads an OBJ file from its bytes; `file` is the name that errors show.
 pub fn parse_obj(bytes: &[u8], file: &str) -> Result<TriangleMesh, MeshError> {
     let mut mesh = TriangleMesh::default();
-    let mut joined = String::new();
+    let (mut joined, mut work) = (String::new(), 0);
     for (i, raw) in bytes.split(|b| *b == b'\n').enumerate() {
         let number = i + 1;
         // Comments and names may be in any encoding; numbers and keywords are ASCII.
@@ -27,7 +27,7 @@ pub fn parse_obj(bytes: &[u8], file: &str) -> Result<TriangleMesh, MeshError> {
             continue;
         }
         joined.push_str(text);
-        statement(&joined, &mut mesh).map_err(|why| MeshError::line(file, number, why))?;
+        statement(&joined, &mut mesh, &mut work).map_err(|why| MeshError::line(file, number, why))?;
         joined.clear();
     }
     if !joined.trim().is_empty() {
@@ -42,7 +42,7 @@ pub fn parse_obj(bytes: &[u8], file: &str) -> Result<TriangleMesh, MeshError> {
     Ok(mesh)
 }
 
-fn statement(text: &str, mesh: &mut TriangleMesh) -> Result<(), String> {
+fn statement(text: &str, mesh: &mut TriangleMesh, work: &mut u64) -> Result<(), String> {
     let mut words = text.split_ascii_whitespace();
     match words.next() {
         None => Ok(()),
@@ -50,7 +50,7 @@ fn statement(text: &str, mesh: &mut TriangleMesh) -> Result<(), String> {
             mesh.vertices.push(vertex(words)?);
             Ok(())
         }
-        Some("f") => face(words, mesh),
+        Some("f") => face(words, mesh, work),
         Some(
             "vt" | "vn" | "vp" | "g" | "o" | "s" | "l" | "p" | "mg" | "usemtl" | "mtllib" | "usemap"
             | "maplib",
@@ -84,7 +84,11 @@ fn vertex<'a>(words: impl Iterator<Item = &'a str>) -> Result<Vec3<f64>, String>
     }
 }
 
-fn face<'a>(words: impl Iterator<Item = &'a str>, mesh: &mut TriangleMesh) -> Result<(), String> {
+fn face<'a>(
+    words: impl Iterator<Item = &'a str>,
+    mesh: &mut TriangleMesh,
+    work: &mut u64,
+) -> Result<(), String> {
     let count = mesh.vertices.len();
     let index = |word: &str| {
         let first = word.split('/').next().unwrap_or("");
@@ -96,23 +100,6 @@ fn face<'a>(words: impl Iterator<Item = &'a str>, mesh: &mut TriangleMesh) -> Re
         };
         zero_based.filter(|i| *i < count).ok_or_else(|| format!("vertex {written} of {count} does not exist"))
     };
-    let (mut first, mut previous, mut corners) = (0, 0, 0);
-    for word in words {
-        let current = index(word)?;
-        match corners {
-            0 => first = current,
-            1 => {}
-            // A corner named twice in a row makes no triangle.
-            _ if previous != current && first != current && first != previous => {
-                mesh.triangles.push([first, previous, current]);
-            }
-            _ => {}
-        }
-        previous = current;
-        corners += 1;
-    }
-    if corners < 3 {
-        return Err(format!("a face needs three corners, this has {corners}"));
-    }
-    Ok(())
+    let corners = words.map(index).collect::<Result<Vec<usize>, String>>()?;
+    polygon::cut(&corners, &mesh.vertices, work, &mut mesh.triangles)
 }

@@ -7,8 +7,7 @@
 
 use std::collections::HashMap;
 
-use pullback_articulated::{Actuator, ActuatorTarget, Articulated, Joint, JointKind, Model};
-use pullback_core::{ConfigError, Described, Point, VectorField};
+use pullback_articulated::{Actuator, ActuatorTarget, Joint, JointKind};
 
 use super::ImportOptions;
 use super::joint::is_limited;
@@ -206,36 +205,4 @@ impl ActuatorSpec {
             force_range: limits("forcerange", self.force_limited, self.force_range)?,
         })
     }
-}
-
-/// Turns damping ratios into damping, as MuJoCo does for every servo whose velocity term is positive:
-/// kv = 2 ζ √(kp m), m = 1 / (g M⁻¹ gᵀ) the inertia along the gear g in the reference configuration.
-pub(super) fn resolve_damping_ratios(model: &mut Model) -> Result<(), ConfigError> {
-    let is_ratio = |a: &Actuator| a.bias[2] > 0.0 && a.gain == -a.bias[1];
-    if !model.actuators.iter().any(is_ratio) {
-        return Ok(());
-    }
-    let mut untouched = model.clone();
-    untouched.options.contact = false;
-    let robot = Articulated::new(untouched)?;
-    let state = [model.reference_configuration(), vec![0.0; model.nv]].concat();
-    let mut ws = VectorField::<f64>::workspace(&robot);
-    let controls = vec![0.0; model.actuators.len()];
-    robot.accelerations(
-        &mut ws,
-        Point { params: &robot.layout().params.defaults(), state: &state, control: &controls },
-    );
-    let mut along = vec![0.0; model.nv];
-    for actuator in model.actuators.iter_mut().filter(|a| is_ratio(a)) {
-        let ActuatorTarget::Joint(joint) = actuator.target;
-        let joint = &model.joints[joint];
-        let dofs = joint.v..joint.v + joint.kind.velocities();
-        along.fill(0.0);
-        along[dofs.clone()].copy_from_slice(&actuator.gear[..dofs.len()]);
-        ws.mass.solve(robot.tree(), &mut along);
-        let mobility: f64 = actuator.gear.iter().zip(&along[dofs]).map(|(g, x)| g * x).sum();
-        let inertia = if mobility > 0.0 { 1.0 / mobility } else { 0.0 };
-        actuator.bias[2] = -2.0 * actuator.bias[2] * (actuator.gain * inertia).max(0.0).sqrt();
-    }
-    Ok(())
 }

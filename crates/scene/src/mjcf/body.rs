@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use pullback_articulated::{Joint, JointKind, Site};
+use pullback_articulated::{JointKind, Site};
 use pullback_math::{Mat3, Quat, Vec3};
 
 use super::ImportOptions;
@@ -13,6 +13,7 @@ use super::assets::Assets;
 use super::defaults::Defaults;
 use super::geom::BuiltGeom;
 use super::inertia::Inertial;
+use super::joint::{BuiltJoint, JointSpec};
 use super::names::Names;
 use super::pose::Pose;
 use super::settings::{Compiler, InertiaSource};
@@ -26,10 +27,14 @@ pub(super) struct Node {
     pub children: Vec<usize>,
     pub pose: Pose,
     pub inertial: Inertial,
-    pub joints: Vec<Joint>,
+    pub joints: Vec<BuiltJoint>,
     pub geoms: Vec<BuiltGeom>,
     pub sites: Vec<Site>,
     pub place: Place,
+    /// Part of its weight that is carried.
+    pub gravity_compensation: f64,
+    /// Whether its pose is an input.
+    pub mocap: bool,
     /// Whether it melted into its parent.
     pub fused: bool,
     explicit: Option<Inertial>,
@@ -52,6 +57,8 @@ impl Node {
             geoms: Vec::new(),
             sites: Vec::new(),
             place: e.place.clone(),
+            gravity_compensation: 0.0,
+            mocap: false,
             fused: false,
             explicit: None,
             align: false,
@@ -160,16 +167,20 @@ impl BodyReader<'_> {
     ) -> Result<(), ImportError> {
         self.names.register("body", e)?;
         let class = self.defaults.class_named(e, "childclass", class)?;
-        let node = Node::new(parent, frame, Pose::read(e, self.compiler)?, e);
-        e.refuse_unless("mocap", e.boolean("mocap")? != Some(true), self.options)?;
-        e.refuse_unless("gravcomp", e.number("gravcomp")?.is_none_or(|g| g == 0.0), self.options)?;
-        e.finish(self.options, &["user"])?;
+        let mut node = Node::new(parent, frame, Pose::read(e, self.compiler)?, e);
+        e.set("gravcomp", &mut node.gravity_compensation)?;
+        node.mocap = e.boolean("mocap")? == Some(true);
+        // Bodies sleep only if the flag `sleep` is enabled, which is refused.
+        e.finish(self.options, &["user", "sleep"])?;
         let index = self.nodes.len();
         self.nodes.push(node);
         self.nodes[parent].children.push(index);
         self.read_children(index, e, Pose::identity(), class)?;
         self.resolve_inertia(index)?;
         let node = &mut self.nodes[index];
+        if node.mocap && (node.parent != 0 || !node.joints.is_empty()) {
+            return Err(e.error_in("mocap", "a mocap body is a child of the world without joints"));
+        }
         if node.align && node.children.is_empty() {
             node.align_to_inertia();
         }
@@ -180,7 +191,7 @@ impl BodyReader<'_> {
         let mut spec = self.defaults.of(e, class)?.geom.clone();
         self.names.register("geom", e)?;
         spec.apply(e, self.compiler, self.options)?;
-        self.nodes[body].geoms.push(spec.build(e, frame, self.assets)?);
+        self.nodes[body].geoms.push(spec.build(e, frame, self.assets, self.options)?);
         Ok(())
     }
 
@@ -189,31 +200,33 @@ impl BodyReader<'_> {
         let align = e.tag == "freejoint" && e.has("align");
         let align = if align { e.tristate("align")?.flatten() } else { None };
         let joint = if e.tag == "freejoint" {
-            super::joint::JointSpec::free(e, self.options)?
+            JointSpec::free(e, self.options)?
         } else {
             let mut spec = self.defaults.of(e, class)?.joint.clone();
             spec.apply(e, self.options)?;
             spec
         };
         let written = joint.written_range();
-        let joint = joint.build(e, frame, self.compiler, self.options)?;
+        let built = joint.build(e, frame, self.compiler, self.options)?;
+        let joint = &built.joint;
         // MuJoCo converts degrees only where the range limits.
         self.ranges.insert(joint.name.clone(), joint.range.unwrap_or(written));
         let node = &mut self.nodes[body];
-        let free = joint.kind == JointKind::Free || node.joints.iter().any(|j| j.kind == JointKind::Free);
+        let free =
+            joint.kind == JointKind::Free || node.joints.iter().any(|j| j.joint.kind == JointKind::Free);
         if free && (!node.joints.is_empty() || node.parent != 0) {
             return Err(e.error("a free joint must be the only joint of a body directly in the world"));
         }
         let turns = matches!(joint.kind, JointKind::Ball | JointKind::Hinge);
-        if turns && node.joints.iter().any(|j| j.kind == JointKind::Ball) {
+        if turns && node.joints.iter().any(|j| j.joint.kind == JointKind::Ball) {
             return Err(e.error("a ball joint already turns this body; put the second rotation on a child"));
         }
-        let velocities = |j: &Joint| j.kind.velocities();
-        if node.joints.iter().map(velocities).sum::<usize>() + velocities(&joint) > 6 {
+        let velocities = |j: &BuiltJoint| j.joint.kind.velocities();
+        if node.joints.iter().map(velocities).sum::<usize>() + velocities(&built) > 6 {
             return Err(e.error("a body has at most six degrees of freedom; put the rest on a child"));
         }
         node.align = joint.kind == JointKind::Free && align.unwrap_or(self.compiler.align_free);
-        node.joints.push(joint);
+        node.joints.push(built);
         Ok(())
     }
 

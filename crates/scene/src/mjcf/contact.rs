@@ -1,16 +1,17 @@
 //! `<contact>`: pairs of geoms that always collide, and pairs of bodies that never do.
 //!
-//! A pair brings its own friction, 1 unless it says otherwise, and does not look at that of its geoms. Our
-//! friction is the same in both directions, so the first two numbers must agree. `condim`, `margin`, `gap`,
-//! `solref`, `solimp` and `solreffriction` belong to MuJoCo's constraint solver; they are checked and
-//! dropped.
+//! A pair brings a law of its own and does not look at that of its geoms: what it leaves out is that of its
+//! class. Pairs stand as in MuJoCo: the geom of the earlier body first, sorted by bodies, otherwise in the
+//! order of the file. Of geoms paired twice both laws act.
 
 use std::collections::HashMap;
 
-use pullback_articulated::{ContactPair, Model};
+use pullback_articulated::{ContactPair, Model, Softness};
 
 use super::ImportOptions;
 use super::defaults::Defaults;
+use super::joint::read_softness;
+use super::names::Names;
 use crate::ImportError;
 use crate::xml::Element;
 
@@ -19,11 +20,19 @@ use crate::xml::Element;
 pub(super) struct PairSpec {
     /// Two of sliding, torsional, two of rolling.
     friction: [f64; 5],
+    condim: u32,
+    softness: Softness,
+    solreffriction: [f64; 2],
+    margin: f64,
+    gap: f64,
+    adhesion: f64,
 }
 
 impl Default for PairSpec {
     fn default() -> Self {
-        PairSpec { friction: [1.0, 1.0, 0.005, 0.0001, 0.0001] }
+        let ContactPair { friction, condim, softness, solreffriction, margin, gap, .. } =
+            ContactPair::new(0, 0);
+        PairSpec { friction, condim, softness, solreffriction, margin, gap, adhesion: 0.0 }
     }
 }
 
@@ -31,13 +40,17 @@ impl PairSpec {
     /// Overwrites what the element says.
     pub fn apply(&mut self, e: &Element, options: &ImportOptions) -> Result<(), ImportError> {
         e.overlay("friction", 1, &mut self.friction)?;
-        if e.integer("condim")?.is_some_and(|d| ![1, 3, 4, 6].contains(&d)) {
-            return Err(e.error_in("condim", "must be 1, 3, 4 or 6"));
+        if let Some(dimension) = e.integer("condim")? {
+            if ![1, 3, 4, 6].contains(&dimension) {
+                return Err(e.error_in("condim", "must be 1, 3, 4 or 6"));
+            }
+            self.condim = dimension as u32;
         }
-        for name in ["margin", "gap", "solref", "solimp", "solreffriction"] {
-            e.list(name)?;
-        }
-        e.finish(options, &["name", "class", "geom1", "geom2"])?;
+        read_softness(e, "solref", "solimp", &mut self.softness)?;
+        e.overlay("solreffriction", 1, &mut self.solreffriction)?;
+        e.set("margin", &mut self.margin)?;
+        e.set("gap", &mut self.gap)?;
+        e.set("adhesion", &mut self.adhesion)?;
         e.no_children(options)
     }
 }
@@ -48,6 +61,7 @@ pub(super) fn read_contact(
     defaults: &Defaults,
     geoms: &HashMap<String, usize>,
     bodies: &HashMap<String, usize>,
+    names: &mut Names,
     model: &mut Model,
     options: &ImportOptions,
 ) -> Result<(), ImportError> {
@@ -62,17 +76,33 @@ pub(super) fn read_contact(
             "pair" => {
                 let mut spec = defaults.of(e, 0)?.pair.clone();
                 spec.apply(e, options)?;
-                let [first, second, ..] = spec.friction;
-                e.refuse_unless("friction", first == second, options)?;
-                let pair = ContactPair::new(find(geoms, "geom1", "geom")?, find(geoms, "geom2", "geom")?);
-                model.pairs.push(ContactPair { friction: spec.friction, ..pair });
+                e.refuse_unless("adhesion", spec.adhesion == 0.0, options)?;
+                names.register("pair", e)?;
+                let (a, b) = (find(geoms, "geom1", "geom")?, find(geoms, "geom2", "geom")?);
+                if a == b {
+                    return Err(e.error("pairs a geom with itself; name another"));
+                }
+                e.finish(options, &[])?;
+                let swapped = model.geoms[a].body > model.geoms[b].body;
+                model.pairs.push(ContactPair {
+                    geoms: if swapped { (b, a) } else { (a, b) },
+                    condim: spec.condim,
+                    friction: spec.friction,
+                    softness: spec.softness,
+                    solreffriction: spec.solreffriction,
+                    margin: spec.margin,
+                    gap: spec.gap,
+                });
             }
             "exclude" => {
+                names.register("exclude", e)?;
                 model.excludes.push((find(bodies, "body1", "body")?, find(bodies, "body2", "body")?));
-                e.finish(options, &["name"])?;
+                e.finish(options, &[])?;
             }
             _ => e.refuse(options)?,
         }
     }
+    let Model { pairs, geoms, .. } = model;
+    pairs.sort_by_key(|pair| (geoms[pair.geoms.0].body, geoms[pair.geoms.1].body));
     Ok(())
 }

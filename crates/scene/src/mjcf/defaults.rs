@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use super::ImportOptions;
 use super::actuator::ActuatorSpec;
 use super::contact::PairSpec;
+use super::equality::EqualitySpec;
 use super::geom::{GeomSpec, SiteSpec};
 use super::joint::JointSpec;
 use super::mesh::MeshSpec;
@@ -28,6 +29,7 @@ pub(super) struct Class {
     pub mesh: MeshSpec,
     pub actuator: ActuatorSpec,
     pub pair: PairSpec,
+    pub equality: EqualitySpec,
 }
 
 /// All classes; the first is `main`.
@@ -82,9 +84,16 @@ impl Defaults {
                     child.finish(options, &["maxhullvert"])?;
                 }
                 "motor" | "position" | "velocity" | "general" => specs.actuator.apply(child, options)?,
+                "pair" => {
+                    specs.pair.apply(child, options)?;
+                    child.finish(options, &[])?;
+                }
+                "equality" => {
+                    specs.equality.apply(child)?;
+                    child.finish(options, &[])?;
+                }
                 // Looks, and elements that are refused where they are used.
-                "camera" | "light" | "material" | "texture" | "tendon" | "equality" => {}
-                "pair" => specs.pair.apply(child, options)?,
+                "camera" | "light" | "material" | "texture" | "tendon" => {}
                 _ => child.refuse(options)?,
             }
         }

@@ -6,14 +6,19 @@ use super::body::Node;
 use super::inertia::Inertial;
 use super::pose::Pose;
 
-/// Melts every body without joints whose name is not in `kept` into its parent. Nodes stand parents first.
-pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<String>) {
+/// Melts every body without joints that is not in `kept` into its parent. Nodes stand parents first.
+/// Mocap bodies stay, and so does what has another gravity compensation than its parent.
+pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<usize>) {
     for i in 1..nodes.len() {
-        let node = &mut nodes[i];
-        if !node.joints.is_empty() || kept.contains(&node.name) {
+        let node = &nodes[i];
+        if !node.joints.is_empty() || node.mocap || kept.contains(&i) {
             continue;
         }
         let (parent, pose) = (node.parent, node.pose);
+        if parent != 0 && nodes[parent].gravity_compensation != nodes[i].gravity_compensation {
+            continue;
+        }
+        let node = &mut nodes[i];
         let inertial = node.inertial.in_frame(pose);
         let (geoms, sites) = (std::mem::take(&mut node.geoms), std::mem::take(&mut node.sites));
         node.fused = true;

@@ -1,8 +1,8 @@
 //! Geoms and sites: defaults, sizes, `fromto`, mass.
 //!
 //! Friction, `condim`, `margin`, `gap`, `priority`, `solmix`, `solref` and `solimp` are stored for the
-//! contact models that use them. Color is kept; material, fluid shape and user data do not change motion and
-//! are dropped.
+//! contact models that use them; `adhesion` and `surfacevel` are refused unless zero. Color is kept;
+//! material, fluid shape and user data do not change motion and are dropped.
 
 use pullback_articulated::{ContactSoftness, Geom, Shape, Site};
 use pullback_math::{Quat, Vec3};
@@ -10,6 +10,7 @@ use pullback_math::{Quat, Vec3};
 use super::ImportOptions;
 use super::assets::Assets;
 use super::inertia::{Inertial, primitive_inertia, primitive_volume};
+use super::joint::read_softness;
 use super::pose::{Pose, from_z_axis, read_orientation};
 use super::settings::Compiler;
 use super::shell::shell;
@@ -93,6 +94,9 @@ pub(super) struct GeomSpec {
     friction: [f64; 3],
     margin: f64,
     contact: ContactSoftness,
+    /// Attraction, and the velocity of a surface that runs like a belt; both are refused.
+    adhesion: f64,
+    surface_velocity: Vec<f64>,
     density: f64,
     mass: Option<f64>,
     group: i32,
@@ -111,6 +115,8 @@ impl Default for GeomSpec {
             friction: [1.0, 0.005, 0.0001],
             margin: 0.0,
             contact: ContactSoftness::default(),
+            adhesion: 0.0,
+            surface_velocity: Vec::new(),
             density: 1000.0,
             mass: None,
             group: 0,
@@ -156,9 +162,10 @@ impl GeomSpec {
         }
         soft.priority = e.integer("priority")?.unwrap_or(soft.priority);
         e.set("solmix", &mut soft.solmix)?;
-        e.overlay("solref", 1, &mut soft.softness.solref)?;
-        e.overlay("solimp", 1, &mut soft.softness.solimp)?;
+        read_softness(e, "solref", "solimp", &mut soft.softness)?;
         e.set("gap", &mut soft.gap)?;
+        e.set("adhesion", &mut self.adhesion)?;
+        self.surface_velocity = e.list("surfacevel")?.unwrap_or(std::mem::take(&mut self.surface_velocity));
         e.set("density", &mut self.density)?;
         self.mass = e.number("mass")?.or(self.mass);
         self.group = e.integer("group")?.unwrap_or(self.group);
@@ -171,7 +178,15 @@ impl GeomSpec {
     }
 
     /// The geom in `frame` of its body, with its mass.
-    pub fn build(&self, e: &Element, frame: Pose, assets: &mut Assets) -> Result<BuiltGeom, ImportError> {
+    pub fn build(
+        &self,
+        e: &Element,
+        frame: Pose,
+        assets: &mut Assets,
+        options: &ImportOptions,
+    ) -> Result<BuiltGeom, ImportError> {
+        e.refuse_unless("adhesion", self.adhesion == 0.0, options)?;
+        e.refuse_unless("surfacevel", self.surface_velocity.iter().all(|v| *v == 0.0), options)?;
         if self.density < 0.0 || self.mass.is_some_and(|m| m < 0.0) {
             return Err(e.error("its mass or density is negative"));
         }

@@ -3,16 +3,23 @@
 //! Honored: `include`, nested default classes, `compiler` (angle, eulerseq, inertiafromgeom,
 //! inertiagrouprange, autolimits, balanceinertia, boundmass, boundinertia, settotalmass, fusestatic,
 //! discardvisual, alignfree, meshdir, assetdir, strippath), `option` (timestep, gravity, integrator, cone,
-//! impratio, flags), bodies, frames, `replicate`, joints, geoms (also hollow ones, meshes and heightfields),
-//! sites, `inertial`, the actuators `motor`, `position` (also with a damping ratio), `velocity` and `general`
-//! on joints, contact pairs with their friction, excludes, keyframes. `reference/fuzz_mjcf.py` compares
-//! random files with MuJoCo.
+//! impratio, tolerance, iterations, ls_tolerance, ls_iterations, the law of all contacts under the flag
+//! `override`, flags), bodies with gravity compensation and `mocap`, frames, `replicate`, joints with soft
+//! limits, dry friction and `springdamper`, geoms (also hollow ones, meshes and heightfields), sites,
+//! `inertial`, the actuators `motor`, `position` (also with a damping ratio), `velocity` and `general` on
+//! joints, the equalities `connect`, `weld` and `joint`, contact pairs, excludes, keyframes.
+//! `reference/fuzz_mjcf.py` compares random files with MuJoCo.
+//!
+//! Constraints are soft and convex ([`ContactModel::Convex`](pullback_articulated::ContactModel)), as in
+//! MuJoCo; set [`ModelOptions::contact_model`](pullback_articulated::ModelOptions) for others.
 //!
 //! Strict: what would change the motion but is not honored is an error that names the place, unless
 //! [`ImportOptions::allow_ignored`] lists it. Ignored by default, because motion does not depend on it:
 //! `visual`, `statistic`, `custom`, `size`, `sensor`, cameras, lights, textures, materials, skins, groups of
-//! all but geoms, user data, settings of solvers. Accepted for later contact models: parameters of joint
-//! limits (`solreflimit`, `solimplimit`, `margin`) and of dry friction.
+//! all but geoms, user data, which of MuJoCo's solvers is asked for (all have one optimum), flags of warm
+//! starts, islands and collision detection. Refused: tendons, flexes, muscles and other actuators with
+//! states, springs and dampers of higher powers, `adhesion`, `surfacevel`, fluids, `noslip_iterations`, the
+//! flags `diagexact`, `sleep` and `ipc`, and `actuatorgravcomp` where it makes a difference.
 //!
 //! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `xml`),
 //! numbers are finite, and recursion follows the bounded depth.
@@ -22,6 +29,7 @@ mod assets;
 mod body;
 mod contact;
 mod defaults;
+mod equality;
 mod fuse;
 mod geom;
 mod hfield;
@@ -32,6 +40,7 @@ mod mesh;
 mod names;
 mod pose;
 mod replicate;
+mod resolve;
 mod sections;
 mod settings;
 mod shell;
@@ -49,8 +58,8 @@ use crate::xml::Lenient;
 /// What a reader may overlook, and where it gets meshes.
 #[derive(Clone, Default)]
 pub struct ImportOptions {
-    /// Elements (`equality`) and attributes (`joint.frictionloss`) that may be ignored although they change
-    /// the motion.
+    /// Elements (`tendon`) and attributes (`geom.adhesion`) that may be ignored although they change the
+    /// motion.
     pub allow_ignored: Vec<String>,
     /// Supplies meshes; without it a geom with a mesh is an error.
     pub mesh_loader: Option<Arc<dyn MeshLoader>>,

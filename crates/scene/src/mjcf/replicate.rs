@@ -3,9 +3,10 @@
 //!
 //! Copy i is turned by i times the Euler angles and stands one offset, seen from copy i − 1, beyond that; its
 //! names end in the separator and i, with as many digits as the count has. Copies inside copies are written
-//! out first, so the suffix of the outer follows that of the inner. Actuators, pairs and excludes that name
-//! something inside by its plain name are copied too, after the others, as in MuJoCo; those that name
-//! something inside nested copies must use the full names.
+//! out first, so the suffix of the outer follows that of the inner. Actuators, pairs, excludes and equalities
+//! that name something inside by its plain name are copied too, after the others, as in MuJoCo; those that
+//! name something inside nested copies must use the full names. MuJoCo drops equalities that also name
+//! something outside; they are refused.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -18,7 +19,8 @@ use crate::ImportError;
 use crate::xml::{Attribute, Element, MAX_ELEMENTS};
 
 /// Elements that refer by name, and the attributes that do.
-const REFERENCES: [&str; 5] = ["joint", "geom1", "geom2", "body1", "body2"];
+const REFERENCES: [&str; 9] =
+    ["joint", "geom1", "geom2", "body1", "body2", "joint1", "joint2", "site1", "site2"];
 
 /// The plain names inside one outermost `<replicate>`, and the suffixes of its copies.
 struct Copies {
@@ -33,8 +35,9 @@ pub(super) fn expand(root: &mut Element, compiler: &Compiler) -> Result<(), Impo
     for section in root.children.iter_mut().filter(|s| s.tag == "worldbody") {
         expand_children(section, compiler, &mut elements, &mut found)?;
     }
-    for section in root.children.iter_mut().filter(|s| s.tag == "actuator" || s.tag == "contact") {
-        found.iter().for_each(|copies| copy_references(section, copies));
+    let refers = |s: &&mut Element| ["actuator", "contact", "equality"].contains(&s.tag.as_str());
+    for section in root.children.iter_mut().filter(refers) {
+        found.iter().try_for_each(|copies| copy_references(section, copies))?;
     }
     Ok(())
 }
@@ -136,10 +139,15 @@ fn add_suffix(e: &mut Element, suffix: &str) {
 }
 
 /// Moves what refers to the copies by plain names to the end, once for each copy.
-fn copy_references(section: &mut Element, copies: &Copies) {
-    let inside = |a: &Attribute| REFERENCES.contains(&a.name.as_str()) && copies.names.contains(&a.value);
+fn copy_references(section: &mut Element, copies: &Copies) -> Result<(), ImportError> {
+    let reference = |a: &Attribute| REFERENCES.contains(&a.name.as_str());
+    let inside = |a: &Attribute| reference(a) && copies.names.contains(&a.value);
     let (moved, mut kept): (Vec<Element>, Vec<Element>) =
         std::mem::take(&mut section.children).into_iter().partition(|e| e.attributes.iter().any(inside));
+    let outside = |e: &&Element| e.attributes.iter().any(|a| reference(a) && !inside(a));
+    if let (true, Some(e)) = (section.tag == "equality", moved.iter().find(outside)) {
+        return Err(e.error("names something inside `<replicate>` and something outside; use full names"));
+    }
     for suffix in &copies.suffixes {
         for e in &moved {
             let mut copy = e.clone();
@@ -152,4 +160,5 @@ fn copy_references(section: &mut Element, copies: &Copies) {
         }
     }
     section.children = kept;
+    Ok(())
 }

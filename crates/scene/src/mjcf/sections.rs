@@ -3,21 +3,24 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use pullback_articulated::{Body, JointKind, Keyframe, Model, ModelOptions, Shape};
-use pullback_math::Quat;
+use pullback_articulated::{Body, ContactModel, Joint, JointKind, Keyframe, Model, ModelOptions, Shape};
+use pullback_math::{Quat, Vec3};
 
 use super::ImportOptions;
-use super::actuator::{Targets, resolve_damping_ratios};
+use super::actuator::Targets;
 use super::assets::Assets;
 use super::body::{BodyReader, Node, check_moving_mass, set_total_mass};
 use super::contact::read_contact;
 use super::defaults::Defaults;
+use super::equality::EqualityReader;
 use super::fuse::{fuse_static, in_order};
+use super::joint::BuiltJoint;
 use super::names::Names;
 use super::replicate::expand;
+use super::resolve::{SpringDamper, resolve_ratios};
 use super::settings::{Compiler, Flags, apply_option};
-use crate::ImportError;
-use crate::xml::Element;
+use crate::xml::{Element, Lenient};
+use crate::{ImportError, Place};
 
 /// Most numbers in all keyframes together.
 const MAX_KEY_NUMBERS: usize = 1 << 23;
@@ -66,17 +69,18 @@ pub(super) fn read(
     let (mut nodes, ranges) = (reader.nodes, reader.ranges);
     check_terrain(&nodes)?;
     if compiler.fuse_static {
-        fuse_static(&mut nodes, &referenced_bodies(root));
+        let kept = referenced_bodies(root, &nodes);
+        fuse_static(&mut nodes, &kept);
     }
     let mut nodes = in_order(nodes);
     if let Some(total) = compiler.total_mass {
         set_total_mass(&mut nodes, total);
     }
     check_moving_mass(&nodes)?;
-    let mut model = assemble(name, nodes, root, &compiler, &mut names);
+    let (mut model, pending) = assemble(name, nodes, root, &compiler, &mut names);
     model.meshes = assets.meshes.meshes;
     model.heightfields = assets.heightfields.fields;
-    model.options = model_options;
+    model.options = ModelOptions { contact_model: ContactModel::Convex, ..model_options };
 
     // What refers to bodies, joints and geoms by name.
     let joint_index = index(model.joints.iter().map(|j| j.name.as_str()));
@@ -98,14 +102,21 @@ pub(super) fn read(
     names.fill("actuator", model.actuators.iter_mut().map(|a| &mut a.name));
     let geom_index = index(model.geoms.iter().map(|g| g.name.as_str()));
     let body_index = index(model.bodies.iter().map(|b| b.name.as_str()));
-    sections("contact")
-        .try_for_each(|e| read_contact(e, &defaults, &geom_index, &body_index, &mut model, options))?;
-    apply_flags(&mut model, flags);
+    sections("contact").try_for_each(|e| {
+        read_contact(e, &defaults, &geom_index, &body_index, &mut names, &mut model, options)
+    })?;
+    let reader = EqualityReader::new(&model, &defaults, options);
+    let mut equalities = Vec::new();
+    sections("equality").try_for_each(|e| reader.read(e, &mut names, &mut equalities))?;
+    names.fill("equality", equalities.iter_mut().map(|e| &mut e.name));
+    model.equalities = equalities;
 
-    // Coordinates are numbered by the compiler of the model; keyframes need them.
+    // Coordinates are numbered by the compiler of the model; ratios and keyframes need them.
     let complaint = |e: pullback_core::ConfigError| root.error(e.0);
     let mut model = model.compile().map_err(complaint)?;
-    resolve_damping_ratios(&mut model).map_err(complaint)?;
+    resolve_ratios(&mut model, &pending.springs).map_err(complaint)?;
+    apply_flags(&mut model, flags);
+    check_gravity_by_actuators(&model, &pending, flags, options)?;
     for section in sections("keyframe") {
         section.finish(options, &[])?;
         for e in &section.children {
@@ -130,10 +141,20 @@ pub(super) fn read(
 
 /// Refuses sections that are neither read nor harmless; those without content are harmless.
 fn check_sections(root: &Element, options: &ImportOptions) -> Result<(), ImportError> {
-    let read = ["compiler", "option", "default", "asset", "worldbody", "actuator", "contact", "keyframe"];
+    let read = [
+        "compiler",
+        "option",
+        "default",
+        "asset",
+        "worldbody",
+        "actuator",
+        "contact",
+        "equality",
+        "keyframe",
+    ];
     for section in &root.children {
         let tag = section.tag.as_str();
-        let refused = ["equality", "tendon", "deformable", "extension"].contains(&tag);
+        let refused = ["tendon", "deformable", "extension"].contains(&tag);
         let harmless = LOOKS.contains(&tag) || (refused && section.children.is_empty());
         if !read.contains(&tag) && !harmless {
             section.refuse(options)?;
@@ -181,27 +202,72 @@ fn check_terrain(nodes: &[Node]) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// Bodies that excludes and sensors name, which must outlive `fusestatic`.
-fn referenced_bodies(root: &Element) -> HashSet<String> {
-    let mut names = HashSet::new();
-    let sections = root.children.iter().filter(|s| s.tag == "contact" || s.tag == "sensor");
-    for e in sections.flat_map(|s| &s.children) {
+/// Bodies that excludes, equalities, sensors, tuples, cameras and lights refer to, which must outlive
+/// `fusestatic`. A sensor of force or torque at a site refers to the body that carries the site.
+fn referenced_bodies(root: &Element, nodes: &[Node]) -> HashSet<usize> {
+    let (mut names, mut sites) = (HashSet::new(), HashSet::new());
+    let mut stack: Vec<&Element> = root.children.iter().filter(|s| s.tag != "default").collect();
+    while let Some(e) = stack.pop() {
+        stack.extend(&e.children);
         let value = |name: &str| e.attributes.iter().find(|a| a.name == name).map(|a| a.value.as_str());
-        for name in ["body", "body1", "body2"] {
-            names.extend(value(name).map(str::to_string));
-        }
+        let looks = matches!(e.tag.as_str(), "camera" | "light");
+        names
+            .extend(["body", "body1", "body2", "subtree1", "subtree2"].iter().filter_map(|name| value(name)));
+        names.extend(value("target").filter(|_| looks));
         for (kind, name) in [("objtype", "objname"), ("reftype", "refname")] {
             if matches!(value(kind), Some("body" | "xbody")) {
-                names.extend(value(name).map(str::to_string));
+                names.extend(value(name));
             }
         }
+        if matches!(e.tag.as_str(), "force" | "torque") {
+            sites.extend(value("site"));
+        }
     }
-    names
+    let named = |n: &Node| !n.name.is_empty() && names.contains(n.name.as_str());
+    let sensed = |n: &Node| n.sites.iter().any(|s| !s.name.is_empty() && sites.contains(s.name.as_str()));
+    nodes.iter().enumerate().filter(|(_, n)| named(n) || sensed(n)).map(|(i, _)| i).collect()
+}
+
+/// What joints leave to be settled once the model is complete.
+#[derive(Default)]
+struct Pending {
+    springs: Vec<SpringDamper>,
+    /// Joints that count gravity compensation among the forces of actuators, and where they say so.
+    gravity: Vec<(usize, Place)>,
+}
+
+/// Gravity compensation is the same force wherever it counts, unless a joint limits its actuators, or there
+/// are none: MuJoCo then leaves it out.
+fn check_gravity_by_actuators(
+    model: &Model,
+    pending: &Pending,
+    flags: Flags,
+    options: &ImportOptions,
+) -> Result<(), ImportError> {
+    let compensated = model.bodies.iter().any(|b| b.gravity_compensation != 0.0);
+    if !compensated || options.ignores("joint", "actuatorgravcomp") {
+        return Ok(());
+    }
+    let idle = !flags.actuation || model.actuators.is_empty();
+    for (j, place) in &pending.gravity {
+        if idle || model.joints[*j].actuator_force_range.is_some() {
+            let why = "<joint> `actuatorgravcomp`: is not supported on a joint with `actuatorfrcrange` or in \
+                       a model without actuation; remove it or allow `joint.actuatorgravcomp` to be ignored";
+            return Err(ImportError::new(place, why));
+        }
+    }
+    Ok(())
 }
 
 /// Bodies, joints, geoms and sites in final order, all with names.
-fn assemble(name: String, nodes: Vec<Node>, root: &Element, compiler: &Compiler, names: &mut Names) -> Model {
-    let mut model = Model::new(name);
+fn assemble(
+    name: String,
+    nodes: Vec<Node>,
+    root: &Element,
+    compiler: &Compiler,
+    names: &mut Names,
+) -> (Model, Pending) {
+    let (mut model, mut pending) = (Model::new(name), Pending::default());
     let pairs: HashSet<&str> = root
         .children
         .iter()
@@ -220,13 +286,16 @@ fn assemble(name: String, nodes: Vec<Node>, root: &Element, compiler: &Compiler,
                 mass: node.inertial.mass,
                 com: node.inertial.center,
                 inertia: node.inertial.matrix(),
-                ..Body::default()
+                gravity_compensation: node.gravity_compensation,
+                mocap: node.mocap,
             });
         }
-        model.joints.extend(node.joints.into_iter().map(|mut joint| {
-            joint.body = i;
-            joint
-        }));
+        for BuiltJoint { joint, spring_damper, gravity_by_actuator } in node.joints {
+            let j = model.joints.len();
+            pending.springs.extend(spring_damper.map(|spring| (j, spring)));
+            pending.gravity.extend(gravity_by_actuator.map(|place| (j, place)));
+            model.joints.push(Joint { body: i, ..joint });
+        }
         for built in node.geoms {
             let mut geom = built.geom;
             geom.body = i;
@@ -245,7 +314,7 @@ fn assemble(name: String, nodes: Vec<Node>, root: &Element, compiler: &Compiler,
     names.fill("joint", model.joints.iter_mut().map(|j| &mut j.name));
     names.fill("geom", model.geoms.iter_mut().map(|g| &mut g.name));
     names.fill("site", model.sites.iter_mut().map(|s| &mut s.name));
-    model
+    (model, pending)
 }
 
 fn index<'a>(names: impl Iterator<Item = &'a str>) -> HashMap<String, usize> {
@@ -255,7 +324,16 @@ fn index<'a>(names: impl Iterator<Item = &'a str>) -> HashMap<String, usize> {
 /// Flags that take forces away do so in the model itself.
 fn apply_flags(model: &mut Model, flags: Flags) {
     if !flags.gravity {
-        model.options.gravity = pullback_math::Vec3::zero();
+        model.options.gravity = Vec3::zero();
+    }
+    if !flags.constraints {
+        let o = &mut model.options;
+        (o.contact, o.limits, o.equality, o.frictionloss) = (false, false, false, false);
+    }
+    model.options.contact_override = flags.overrides.then_some(flags.contact);
+    // MuJoCo leaves out all passive forces once there are neither springs nor dampers.
+    if !flags.gravity || !(flags.springs || flags.dampers) {
+        model.bodies.iter_mut().for_each(|b| b.gravity_compensation = 0.0);
     }
     for joint in &mut model.joints {
         joint.stiffness = if flags.springs { joint.stiffness } else { 0.0 };
@@ -273,13 +351,14 @@ fn apply_flags(model: &mut Model, flags: Flags) {
 
 /// A keyframe; what it leaves out is the reference configuration at rest.
 fn read_key(e: &Element, model: &Model, options: &ImportOptions) -> Result<Keyframe, ImportError> {
-    let read = |name: &str, default: Vec<f64>| {
-        let given = e.list(name)?.unwrap_or_else(|| default.clone());
-        if given.len() != default.len() {
-            let why = format!("holds {} numbers, the model has {}", given.len(), default.len());
+    let read = |name: &str, mut values: Vec<f64>| {
+        let given = e.list(name)?.unwrap_or_default();
+        if given.len() > values.len() {
+            let why = format!("holds {} numbers, the model has {}", given.len(), values.len());
             return Err(e.error_in(name, why));
         }
-        Ok(given)
+        values[..given.len()].copy_from_slice(&given);
+        Ok(values)
     };
     let mut q = read("qpos", model.reference_configuration())?;
     let v = read("qvel", vec![0.0; model.nv])?;
@@ -290,15 +369,37 @@ fn read_key(e: &Element, model: &Model, options: &ImportOptions) -> Result<Keyfr
             JointKind::Ball => joint.q,
             JointKind::Hinge | JointKind::Slide => continue,
         };
-        let quat = Quat::new(q[at], q[at + 1], q[at + 2], q[at + 3]);
-        if quat.norm_squared() < 1e-28 {
-            return Err(e.error_in("qpos", format!("the quaternion of joint `{}` is zero", joint.name)));
-        }
-        let unit = quat.normalize();
-        q[at..at + 4].copy_from_slice(&[unit.w, unit.x, unit.y, unit.z]);
+        normalize(&mut q[at..at + 4]);
     }
+    let mocap = read_mocap(e, model)?;
     let name = e.text("name").unwrap_or_default().to_string();
     e.finish(options, &["time"])?;
     e.no_children(options)?;
-    Ok(Keyframe { name, q, v, control })
+    Ok(Keyframe { name, q, v, control, mocap })
+}
+
+/// Poses of mocap bodies; those left out are as described.
+fn read_mocap(e: &Element, model: &Model) -> Result<Vec<f64>, ImportError> {
+    let mut poses = model.mocap_poses();
+    let count = poses.len() / 7;
+    for (name, start, width) in [("mpos", 0, 3), ("mquat", 3, 4)] {
+        let given = e.list(name)?.unwrap_or_default();
+        if given.len() % width != 0 || given.len() > width * count {
+            let why =
+                format!("holds {} numbers, {width} for each of {count} mocap bodies belong", given.len());
+            return Err(e.error_in(name, why));
+        }
+        for (pose, given) in poses.chunks_exact_mut(7).zip(given.chunks_exact(width)) {
+            pose[start..start + width].copy_from_slice(given);
+            normalize(&mut pose[3..]);
+        }
+    }
+    Ok(poses)
+}
+
+/// Makes a quaternion a unit; zero becomes the identity.
+fn normalize(q: &mut [f64]) {
+    let quat = Quat::new(q[0], q[1], q[2], q[3]);
+    let unit = if quat.norm_squared() < 1e-28 { Quat::identity() } else { quat.normalize() };
+    q.copy_from_slice(&[unit.w, unit.x, unit.y, unit.z]);
 }

@@ -1,9 +1,10 @@
 //! `<compiler>` and `<option>`: how the rest is read, and settings of the whole model.
 
-use pullback_articulated::{FrictionCone, ModelIntegrator, ModelOptions};
+use pullback_articulated::{ContactOverride, FrictionCone, ModelIntegrator, ModelOptions, Softness};
 use pullback_math::Vec3;
 
 use super::ImportOptions;
+use super::joint::read_softness;
 use crate::ImportError;
 use crate::xml::Element;
 
@@ -117,19 +118,37 @@ impl Compiler {
     }
 }
 
-/// Flags that remove forces at the source, applied to the finished model.
+/// Settings applied to the finished model: flags that remove forces at the source, and the law of all
+/// contacts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flags {
+    pub constraints: bool,
     pub springs: bool,
     pub dampers: bool,
     pub clamp_control: bool,
     pub gravity: bool,
     pub actuation: bool,
+    /// Whether `contact` replaces the laws of geoms and pairs.
+    pub overrides: bool,
+    pub contact: ContactOverride,
 }
 
 impl Default for Flags {
     fn default() -> Self {
-        Flags { springs: true, dampers: true, clamp_control: true, gravity: true, actuation: true }
+        Flags {
+            constraints: true,
+            springs: true,
+            dampers: true,
+            clamp_control: true,
+            gravity: true,
+            actuation: true,
+            overrides: false,
+            contact: ContactOverride {
+                margin: 0.0,
+                softness: Softness::default(),
+                friction: [1.0, 1.0, 0.005, 0.0001, 0.0001],
+            },
+        }
     }
 }
 
@@ -160,35 +179,45 @@ pub(super) fn apply_option(
     for name in ["density", "viscosity"] {
         e.refuse_unless(name, e.number(name)?.is_none_or(|x| x == 0.0), options)?;
     }
-    // The magnetic field serves sensors; the rest tunes solvers that are not ours.
+    apply_solver(e, into, options)?;
+    e.set("o_margin", &mut flags.contact.margin)?;
+    read_softness(e, "o_solref", "o_solimp", &mut flags.contact.softness)?;
+    e.overlay("o_friction", 1, &mut flags.contact.friction)?;
+    // The magnetic field serves sensors; the rest tunes algorithms that are not ours.
     let ignorable = [
         "magnetic",
-        "tolerance",
-        "ls_tolerance",
         "noslip_tolerance",
         "ccd_tolerance",
         "sleep_tolerance",
-        "jacobian",
-        "solver",
-        "iterations",
-        "ls_iterations",
-        "noslip_iterations",
         "ccd_iterations",
         "sdf_iterations",
         "sdf_initpoints",
         "collision",
         "mpr_iterations",
         "mpr_tolerance",
-        "o_margin",
-        "o_solref",
-        "o_solimp",
-        "o_friction",
     ];
     e.finish(options, &ignorable)?;
     for child in &e.children {
         if child.tag == "flag" { apply_flags(child, into, flags, options)? } else { child.refuse(options)? }
     }
     Ok(())
+}
+
+/// When the solver stops. All of MuJoCo's solvers have one optimum, so which of them is asked for does not
+/// matter; sweeps that undo slip after the solver do.
+fn apply_solver(e: &Element, into: &mut ModelOptions, options: &ImportOptions) -> Result<(), ImportError> {
+    let solver = &mut into.solver;
+    e.set("tolerance", &mut solver.tolerance)?;
+    e.set("ls_tolerance", &mut solver.ls_tolerance)?;
+    for (name, into) in [("iterations", &mut solver.iterations), ("ls_iterations", &mut solver.ls_iterations)]
+    {
+        if let Some(count) = e.integer(name)? {
+            *into = usize::try_from(count).map_err(|_| e.error_in(name, "must not be negative"))?;
+        }
+    }
+    e.keyword("solver", &["PGS", "CG", "Newton"])?;
+    e.keyword("jacobian", &["dense", "sparse", "auto"])?;
+    e.refuse_unless("noslip_iterations", e.integer("noslip_iterations")?.is_none_or(|n| n <= 0), options)
 }
 
 fn apply_flags(
@@ -207,6 +236,10 @@ fn apply_flags(
     };
     set("contact", &mut into.contact)?;
     set("limit", &mut into.limits)?;
+    set("equality", &mut into.equality)?;
+    set("frictionloss", &mut into.frictionloss)?;
+    set("constraint", &mut flags.constraints)?;
+    set("override", &mut flags.overrides)?;
     set("eulerdamp", &mut into.implicit_damping)?;
     set("filterparent", &mut into.filter_parent)?;
     set("refsafe", &mut into.reference_safety)?;
@@ -219,15 +252,11 @@ fn apply_flags(
     if read("passive")? == Some(false) {
         (flags.springs, flags.dampers) = (false, false);
     }
-    if read("constraint")? == Some(false) {
-        (into.contact, into.limits) = (false, false);
-    }
-    for name in ["override", "sleep", "ipc"] {
+    for name in ["sleep", "ipc", "diagexact"] {
         e.refuse_unless(name, read(name)? != Some(true), options)?;
     }
+    // They change neither forces nor the optimum of the solver.
     let ignorable = [
-        "equality",
-        "frictionloss",
         "warmstart",
         "sensor",
         "midphase",
@@ -238,7 +267,6 @@ fn apply_flags(
         "fwdinv",
         "invdiscrete",
         "multiccd",
-        "diagexact",
     ];
     e.finish(options, &ignorable)?;
     e.no_children(options)

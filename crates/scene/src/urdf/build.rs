@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use pullback_articulated::model::{
-    Actuator, ActuatorTarget, Body, Joint as ModelJoint, JointKind, Mimic, Model, Site,
+    Actuator, ActuatorTarget, Body, ContactModel, Joint as ModelJoint, JointKind, Mimic, Model, Site,
 };
 use pullback_math::{SymMat3, Vec3, symmetric_eigenvalues};
 
@@ -51,6 +51,8 @@ pub(super) fn model(robot: &Robot, folder: &Path, options: &UrdfOptions) -> Resu
     model.geoms.sort_by_key(|g| g.body);
     check_masses(&model, robot)?;
     mimics(&mut model, robot)?;
+    limit_efforts(&mut model, robot);
+    model.options.contact_model = ContactModel::Convex;
     if options.effort_motors {
         motors(&mut model, robot);
     }
@@ -127,6 +129,7 @@ fn child(
     let index = model.bodies.len();
     let new = |name: &str, kind, axis| ModelJoint {
         damping: by.damping,
+        frictionloss: by.friction,
         range: by.range,
         ..ModelJoint::new(name, index, kind, axis)
     };
@@ -259,6 +262,20 @@ fn mimics(model: &mut Model, robot: &Robot) -> Result<(), ImportError> {
         }
     }
     Ok(())
+}
+
+/// A positive effort limits the sum of all actuator forces on a joint; of a planar joint, as in MuJoCo, those
+/// on its first slide.
+fn limit_efforts(model: &mut Model, robot: &Robot) {
+    let name_of = |j: &Joint| match j.motion {
+        Motion::Planar => format!("{}_x", j.name),
+        _ => j.name.clone(),
+    };
+    let limited = robot.joints.iter().filter_map(|j| Some((name_of(j), j.effort.filter(|e| *e > 0.0)?)));
+    let efforts: HashMap<String, f64> = limited.collect();
+    for joint in model.joints.iter_mut().filter(|j| j.kind.coordinates() == 1) {
+        joint.actuator_force_range = efforts.get(&joint.name).map(|effort| (-effort, *effort));
+    }
 }
 
 fn motors(model: &mut Model, robot: &Robot) {

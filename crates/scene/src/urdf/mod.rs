@@ -13,9 +13,13 @@
 //! | floating | free joint; its parent must be fixed to the world |
 //! | planar | two slides `name_x`, `name_y` across the axis and the hinge `name` about it |
 //! | mimic | an entry of [`Model::mimics`] |
-//! | limit effort | a motor with that force range, if [`UrdfOptions::effort_motors`]; else not kept |
+//! | limit effort, if positive | the limit of the sum of actuator forces; also a motor, if [`UrdfOptions::effort_motors`] |
+//! | dynamics damping, friction | viscous damping and dry friction of every degree of freedom |
 //! | collision box, sphere, cylinder, capsule | geoms; a capsule's length is that of its straight part |
 //! | collision mesh | a mesh geom with its convex hull |
+//!
+//! Constraints are soft and convex ([`ContactModel::Convex`](pullback_articulated::ContactModel)), as in
+//! MuJoCo.
 //!
 //! Reading is strict: an element or attribute that would be ignored is an error with its place, unless
 //! [`UrdfOptions::allow`] names it. Ignored without asking are `visual`, `material`, `gazebo` and
@@ -54,7 +58,7 @@ pub struct UrdfOptions {
     /// Folders that hold packages (`package://name/…`) and relative mesh files; the folders above the file
     /// are searched too.
     pub search: Vec<PathBuf>,
-    /// Elements (`safety_controller`) and attributes (`dynamics.friction`) to ignore.
+    /// Elements (`safety_controller`) and attributes (`limit.lower`) to ignore.
     pub allow: Vec<String>,
 }
 

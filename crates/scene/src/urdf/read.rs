@@ -83,6 +83,7 @@ pub(super) struct Joint {
     pub parent_from_child: Pose,
     pub axis: Vec3<f64>,
     pub damping: f64,
+    pub friction: f64,
     pub range: Option<(f64, f64)>,
     pub effort: Option<f64>,
     /// Name of the leader, multiplier, offset.
@@ -257,6 +258,7 @@ fn joint(e: &Element, options: &UrdfOptions) -> Result<Joint, ImportError> {
         parent_from_child: origin(e, options)?,
         axis: axis(e, motion, options)?,
         damping: 0.0,
+        friction: 0.0,
         range: None,
         effort: None,
         mimic: None,
@@ -268,9 +270,10 @@ fn joint(e: &Element, options: &UrdfOptions) -> Result<Joint, ImportError> {
         if joint.damping < 0.0 {
             return Err(dynamics.error(format!("the damping {} is negative", joint.damping)));
         }
-        // Dry friction is not simulated.
-        let friction = dynamics.number("friction")?.unwrap_or(0.0);
-        dynamics.refuse_unless("friction", friction == 0.0, options)?;
+        joint.friction = dynamics.number("friction")?.unwrap_or(0.0);
+        if joint.friction < 0.0 {
+            return Err(dynamics.error(format!("the friction {} is negative", joint.friction)));
+        }
     }
     if let Some(mimic) = e.child("mimic")?.filter(|_| !options.ignores_element("mimic")) {
         allow_only(mimic, &["joint", "multiplier", "offset"], &[], options)?;

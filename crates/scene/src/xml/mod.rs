@@ -17,7 +17,7 @@ pub(crate) use parse::{MAX_BYTES, MAX_ELEMENTS, parse, read_text};
 /// Largest number an attribute may hold.
 const LARGEST: f64 = 1e30;
 
-/// What the user lets a reader ignore: elements (`equality`) and attributes (`joint.frictionloss`).
+/// What the user lets a reader ignore: elements (`tendon`) and attributes (`geom.adhesion`).
 pub(crate) trait Lenient {
     /// The names.
     fn ignorable(&self) -> &[String];

@@ -184,6 +184,25 @@ fn errors_name_file_and_place() {
     assert!(message(parse_msh, &bytes).contains("names vertex 8 of 8"));
 }
 
+/// Quadrilaterals and larger polygons, convex or not, planar or not, near the origin or not.
+#[test]
+fn polygons_are_cut_as_in_mujoco() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/obj_polygons.json");
+    let golden: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let cases = golden["cases"].as_array().unwrap();
+    assert!(cases.len() >= 30);
+    for (k, case) in cases.iter().enumerate() {
+        let mesh = parse_obj(case["obj"].as_str().unwrap().as_bytes(), "f").unwrap();
+        let ours: Vec<u64> = mesh.triangles.iter().flatten().map(|i| *i as u64).collect();
+        let theirs = case["triangles"].as_array().unwrap();
+        let theirs: Vec<u64> = theirs.iter().map(|i| i.as_u64().unwrap()).collect();
+        assert_eq!(ours, theirs, "case {k}");
+    }
+    // A tangle of repeated corners ends, and soon.
+    let tangled = format!("v 0 0 0\nv 1 0 0\nv 1 1 0\nf {}\n", "1 2 3 2 ".repeat(500));
+    assert!(parse_obj(tangled.as_bytes(), "f").is_ok());
+}
+
 #[test]
 fn truncated_and_mutated_files_never_panic() {
     let cube = cuboid();

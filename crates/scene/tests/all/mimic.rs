@@ -21,7 +21,8 @@ fn mass_matrix_bias_and_acceleration_are_pinocchios() {
     for name in ["gripper", "mimic_hand"] {
         let tests = format!("{}/tests", env!("CARGO_MANIFEST_DIR"));
         let mut model = load(format!("{tests}/models/{name}.urdf"), &UrdfOptions::default()).unwrap();
-        (model.options.limits, model.options.contact) = (false, false);
+        let options = &mut model.options;
+        (options.limits, options.contact, options.frictionloss) = (false, false, false);
         let robot = Articulated::new(model).unwrap();
         let golden = std::fs::read_to_string(format!("{tests}/golden/mimic_{name}.json")).unwrap();
         let golden: Value = serde_json::from_str(&golden).unwrap();

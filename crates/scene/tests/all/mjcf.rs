@@ -122,15 +122,14 @@ fn a_capsule_between_two_points_lies_between_them() {
 
 #[test]
 fn what_is_not_honored_is_an_error_with_its_place() {
-    let text = "<mujoco>\n  <worldbody>\n    <body><joint frictionloss='1'/><geom size='1'/></body>\n  </worldbody>\n</mujoco>";
-    let message = complaint(read(text), "joint.frictionloss");
+    let text = "<mujoco>\n  <worldbody>\n    <body><joint damping='1 2'/><geom size='1'/></body>\n  </worldbody>\n</mujoco>";
+    let message = complaint(read(text), "joint.damping");
     assert!(message.starts_with("<text>:3:18: "), "{message}");
-    let allowed =
-        ImportOptions { allow_ignored: vec!["joint.frictionloss".into()], ..ImportOptions::default() };
+    let allowed = ImportOptions { allow_ignored: vec!["joint.damping".into()], ..ImportOptions::default() };
     assert!(parse_mjcf(text, None, &allowed).is_ok());
-    let equality = "<mujoco><equality><weld body1='a'/></equality></mujoco>";
-    complaint(read(equality), "allow `equality`");
-    let allowed = ImportOptions { allow_ignored: vec!["equality".into()], ..ImportOptions::default() };
+    let equality = "<mujoco><equality><tendon tendon1='a'/></equality></mujoco>";
+    complaint(read(equality), "allow `tendon`");
+    let allowed = ImportOptions { allow_ignored: vec!["tendon".into()], ..ImportOptions::default() };
     assert!(parse_mjcf(equality, None, &allowed).is_ok());
 }
 
@@ -147,8 +146,14 @@ fn mistakes_are_named() {
         ("type='screw'", "must be one of"),
         ("type='ball' range='1 2'", "begin with 0"),
         ("limited='true'", "below its second"),
-        ("springdamper='1 1'", "springdamper"),
-        ("actuatorfrcrange='0 1'", "actuatorfrcrange"),
+        ("springdamper='1 0'", "must be positive"),
+        ("springdamper='1'", "1 numbers where 2"),
+        ("actuatorfrclimited='true'", "below its second"),
+        ("actuatorfrclimited='true' actuatorfrcrange='2 1'", "below its second"),
+        ("frictionloss='-1'", "negative"),
+        ("solreflimit='1 2 3'", "3 numbers where 1 to 2"),
+        ("solimpfriction='1 2 3 4 5 6'", "6 numbers where 1 to 5"),
+        ("actuatorgravcomp='yes'", "must be one of"),
         ("dampin='1'", "dampin"),
         ("damping='1 2'", "not supported"),
         ("damping='-1'", "negative"),
@@ -173,8 +178,14 @@ fn mistakes_are_named() {
         ("<body name='world'/>", "another body"),
         ("<joint/>", "the world has no joints"),
         ("<attach model='m'/>", "not supported"),
-        ("<body mocap='true'/>", "mocap"),
-        ("<body gravcomp='1'/>", "gravcomp"),
+        ("<body mocap='true'><joint/><geom size='1'/></body>", "child of the world without joints"),
+        ("<body><body mocap='true'/></body>", "child of the world without joints"),
+        ("<geom size='1' adhesion='1'/>", "geom.adhesion"),
+        ("<geom size='1' surfacevel='0 1 0'/>", "geom.surfacevel"),
+        (
+            "<body gravcomp='1'><joint actuatorgravcomp='true' actuatorfrcrange='-1 1'/><geom size='1'/></body>",
+            "joint.actuatorgravcomp",
+        ),
         ("<body><joint/></body>", "has no mass"),
         ("<body><body><freejoint/></body></body>", "free joint"),
         ("<body><joint/><freejoint/></body>", "free joint"),
@@ -207,11 +218,77 @@ fn mistakes_are_named() {
         ("<mujoco><actuator><muscle joint='a'/></actuator></mujoco>", "muscle"),
         ("<mujoco><contact><exclude body1='a' body2='world'/></contact></mujoco>", "no body is called"),
         ("<mujoco><keyframe><key qpos='1'/></keyframe></mujoco>", "holds 1 numbers"),
+        ("<mujoco><keyframe><key mpos='1 2 3'/></keyframe></mujoco>", "each of 0 mocap bodies"),
+        ("<mujoco><option noslip_iterations='3'/></mujoco>", "option.noslip_iterations"),
+        ("<mujoco><option iterations='-1'/></mujoco>", "negative"),
+        ("<mujoco><option solver='SOR'/></mujoco>", "must be one of"),
+        ("<mujoco><option><flag diagexact='enable'/></option></mujoco>", "flag.diagexact"),
+        ("<mujoco><option><flag sleep='enable'/></option></mujoco>", "flag.sleep"),
+        ("<mujoco><default><equality polycoef='1'/></default></mujoco>", "equality.polycoef"),
+        ("<mujoco><default><pair geom1='a'/></default></mujoco>", "pair.geom1"),
         ("<mujoco><include file='a.xml'/></mujoco>", "no folder"),
         ("<!DOCTYPE a [<!ENTITY b 'c'>]><mujoco/>", "not well-formed"),
     ] {
         complaint(read(text), part);
     }
+}
+
+#[test]
+fn mistakes_in_constraints_are_named() {
+    let scene = |inside: &str| {
+        read(&format!(
+            "<mujoco><worldbody><geom name='floor' type='plane' size='1 1 1'/>
+             <body name='a'><joint name='h'/><geom name='g' size='1'/><site name='s'/></body>
+             <body name='b'><joint name='ball' type='ball'/><geom size='1'/></body></worldbody>{inside}</mujoco>"
+        ))
+    };
+    for (inside, part) in [
+        ("<connect body1='a'/>", "`anchor`"),
+        ("<connect body2='a' anchor='0 0 0'/>", "`body1`"),
+        ("<connect body1='a' body2='a' anchor='0 0 0'/>", "itself"),
+        ("<connect body1='c' anchor='0 0 0'/>", "no body is called `c`"),
+        ("<connect site1='s'/>", "both `site1` and `site2`"),
+        ("<connect site1='s' site2='s'/>", "itself"),
+        ("<weld site1='s' site2='t'/>", "no site is called `t`"),
+        ("<weld body1='world'/>", "itself"),
+        ("<weld body1='a' relpose='0 0 0'/>", "3 numbers where 7"),
+        ("<weld body1='a' active='maybe'/>", "must be one of"),
+        ("<weld name='x' body1='a'/><joint name='x' joint1='h'/>", "another equality"),
+        ("<joint joint2='h'/>", "`joint1`"),
+        ("<joint joint1='ball'/>", "hinge or slide"),
+        ("<joint joint1='h' joint2='h'/>", "itself"),
+        ("<joint joint1='h' polycoef='1 2 3 4 5 6'/>", "6 numbers where 1 to 5"),
+        ("<flex flex='f'/>", "flex"),
+        ("<distance geom1='g' geom2='floor'/>", "distance"),
+    ] {
+        complaint(scene(&format!("<equality>{inside}</equality>")), part);
+    }
+    for (inside, part) in [
+        ("<pair geom1='g'/>", "needs `geom2`"),
+        ("<pair geom1='g' geom2='g'/>", "itself"),
+        ("<pair geom1='g' geom2='floor' condim='2'/>", "1, 3, 4 or 6"),
+        ("<pair geom1='g' geom2='floor' adhesion='1'/>", "pair.adhesion"),
+        ("<pair name='p' geom1='g' geom2='floor'/><pair name='p' geom1='g' geom2='floor'/>", "another pair"),
+    ] {
+        complaint(scene(&format!("<contact>{inside}</contact>")), part);
+    }
+    let mixed =
+        "<mujoco><worldbody><body name='a'><joint name='o'/><geom size='1'/></body><replicate count='2'>
+        <body><joint name='i'/><geom size='1'/></body></replicate></worldbody>
+        <equality><joint joint1='i' joint2='o'/></equality></mujoco>";
+    complaint(read(mixed), "inside `<replicate>`");
+}
+
+/// Gravity compensation counts the same by whichever name, where actuators are there and not limited.
+#[test]
+fn gravity_compensation_by_actuators_is_the_same_force() {
+    let m = model(
+        "<mujoco><worldbody><body gravcomp='1'><joint name='j' actuatorgravcomp='true'/><geom size='1'/></body>
+         </worldbody><actuator><motor joint='j'/></actuator></mujoco>",
+    );
+    assert_eq!(m.bodies[1].gravity_compensation, 1.0);
+    let idle = "<body gravcomp='1'><joint actuatorgravcomp='true'/><geom size='1'/></body>";
+    complaint(world(idle), "joint.actuatorgravcomp");
 }
 
 #[test]

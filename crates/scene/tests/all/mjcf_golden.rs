@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use pullback_articulated::{ActuatorTarget, JointKind, Model, Shape};
+use pullback_articulated::{ActuatorTarget, ContactModel, EqualityKind, JointKind, Model, Shape, Softness};
 use pullback_math::{Quat, Vec3};
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use serde_json::Value;
@@ -54,6 +54,10 @@ fn same_range(what: &str, ours: Option<(f64, f64)>, theirs: &Value) -> f64 {
     }
 }
 
+fn same_softness(what: &str, ours: Softness, theirs: &Value) -> f64 {
+    close(what, &[&ours.solref[..], &ours.solimp].concat(), theirs, 0.0)
+}
+
 fn same_name(ours: &str, theirs: &Value) {
     let theirs = theirs.as_str().expect("a name");
     assert!(!ours.is_empty() && (theirs.is_empty() || ours == theirs), "{ours} is called {theirs}");
@@ -88,7 +92,9 @@ fn compare_bodies(m: &Model, golden: &Value) -> f64 {
             .max(same_orientation(&what("quat"), b.orientation, &g["quat"]))
             .max(close(&what("mass"), &[b.mass], &g["mass"], 0.0))
             .max(close(&what("com"), &xyz(b.com), &g["com"], 1.0))
-            .max(close(&what("inertia"), &inertia, &g["inertia"], 0.0));
+            .max(close(&what("inertia"), &inertia, &g["inertia"], 0.0))
+            .max(close(&what("gravcomp"), &[b.gravity_compensation], &g["gravcomp"], 0.0));
+        assert_eq!(b.mocap, g["mocap"], "{}", what("mocap"));
     }
     worst
 }
@@ -113,7 +119,12 @@ fn compare_joints(m: &Model, golden: &Value) -> f64 {
             .max(same_range(&what("range"), j.range, &g["range"]))
             .max(close(&what("damping"), &[j.damping], &g["damping"], 0.0))
             .max(close(&what("armature"), &[j.armature], &g["armature"], 0.0))
-            .max(close(&what("stiffness"), &[j.stiffness], &g["stiffness"], 0.0));
+            .max(close(&what("stiffness"), &[j.stiffness], &g["stiffness"], 0.0))
+            .max(close(&what("margin"), &[j.margin], &g["margin"], 0.0))
+            .max(same_softness(&what("limit"), j.limit, &g["limit"]))
+            .max(close(&what("frictionloss"), &[j.frictionloss], &g["frictionloss"], 0.0))
+            .max(same_softness(&what("friction"), j.friction, &g["friction"]))
+            .max(same_range(&what("actuatorfrcrange"), j.actuator_force_range, &g["actuatorfrcrange"]));
         if matches!(j.kind, JointKind::Hinge | JointKind::Slide) {
             worst = worst.max(close(&what("axis"), &xyz(j.axis), &g["axis"], 1.0)).max(close(
                 &what("springref"),
@@ -198,30 +209,91 @@ fn compare_rest(m: &Model, golden: &Value) -> f64 {
         worst = worst
             .max(close("key qpos", &key.q, &g["qpos"], 1.0))
             .max(close("key qvel", &key.v, &g["qvel"], 0.0))
-            .max(close("key ctrl", &key.control, &g["ctrl"], 0.0));
+            .max(close("key ctrl", &key.control, &g["ctrl"], 0.0))
+            .max(close("key mocap", &key.mocap, &g["mocap"], 1.0));
     }
-    let pairs = m.pairs.iter().map(|pair| pair.geoms).collect();
-    for (ours, name) in [(&pairs, "pairs"), (&m.excludes, "excludes")] {
-        let sorted: Vec<f64> = ours.iter().flat_map(|(a, b)| [*a.min(b) as f64, *a.max(b) as f64]).collect();
-        assert_eq!(sorted, numbers(&golden[name]), "{name}");
-    }
+    let excludes = m.excludes.iter().flat_map(|(a, b)| [*a.min(b) as f64, *a.max(b) as f64]);
+    assert_eq!(excludes.collect::<Vec<_>>(), numbers(&golden["excludes"]), "excludes");
     let (ours, o) = (&m.options, &golden["options"]);
     assert_eq!(format!("{:?}", ours.integrator), o["integrator"]);
     assert_eq!(format!("{:?}", ours.cone), o["cone"]);
+    assert_eq!(ours.contact_model, ContactModel::Convex);
     let flags = [
         (ours.contact, "contact"),
         (ours.limits, "limit"),
         (ours.implicit_damping, "eulerdamp"),
         (ours.filter_parent, "filterparent"),
         (ours.reference_safety, "refsafe"),
+        (ours.equality, "equality"),
+        (ours.frictionloss, "frictionloss"),
     ];
     for (flag, name) in flags {
         assert_eq!(flag, o[name], "{name}");
     }
+    let solver = ours.solver;
+    let (steps, evaluations) = (solver.iterations as f64, solver.ls_iterations as f64);
+    let solver = [steps, solver.tolerance, evaluations, solver.ls_tolerance];
+    assert_eq!(ours.contact_override.is_some(), !o["override"].is_null(), "override");
+    if let Some(law) = &ours.contact_override {
+        let soft = law.softness;
+        let all = [&[law.margin][..], &soft.solref, &soft.solimp, &law.friction].concat();
+        worst = worst.max(close("override", &all, &o["override"], 0.0));
+    }
     worst
+        .max(close("solver", &solver, &o["solver"], 0.0))
         .max(close("timestep", &[ours.timestep], &o["timestep"], 0.0))
         .max(close("gravity", &xyz(ours.gravity), &o["gravity"], 0.0))
         .max(close("impratio", &[ours.impedance_ratio], &o["impratio"], 0.0))
+}
+
+fn compare_constraints(m: &Model, golden: &Value) -> f64 {
+    let mut worst = 0.0_f64;
+    let pairs = golden["pairs"].as_array().expect("pairs");
+    assert_eq!(m.pairs.len(), pairs.len());
+    for (pair, g) in m.pairs.iter().zip(pairs) {
+        let (a, b) = pair.geoms;
+        assert_eq!([a as f64, b as f64][..], numbers(&g["geoms"]), "pair");
+        let what = |field: &str| format!("pair {a} {b} {field}");
+        assert_eq!(u64::from(pair.condim), g["condim"].as_u64().expect("whole"), "{}", what("condim"));
+        worst = worst
+            .max(close(&what("friction"), &pair.friction, &g["friction"], 0.0))
+            .max(same_softness(&what("softness"), pair.softness, &g["softness"]))
+            .max(close(&what("solreffriction"), &pair.solreffriction, &g["solreffriction"], 0.0))
+            .max(close(&what("margin"), &[pair.margin], &g["margin"], 0.0))
+            .max(close(&what("gap"), &[pair.gap], &g["gap"], 0.0));
+    }
+    let equalities = golden["equalities"].as_array().expect("equalities");
+    assert_eq!(m.equalities.len(), equalities.len());
+    for (equality, g) in m.equalities.iter().zip(equalities) {
+        same_name(&equality.name, &g["name"]);
+        let what = |field: &str| format!("equality {} {field}", equality.name);
+        worst = worst.max(same_softness(&what("softness"), equality.softness, &g["softness"]));
+        let frames = |bodies: &[usize; 2], anchors: &[Vec3<f64>; 2]| {
+            assert_eq!(bodies.map(|b| b as f64)[..], numbers(&g["bodies"]), "{}", what("bodies"));
+            close(&what("anchors"), &anchors.map(xyz).concat(), &g["anchors"], 1.0)
+        };
+        worst = worst.max(match &equality.kind {
+            EqualityKind::Connect { bodies, anchors } => {
+                assert_eq!(g["type"], "connect");
+                frames(bodies, anchors)
+            }
+            EqualityKind::Weld { bodies, anchors, orientations, torquescale } => {
+                assert_eq!(g["type"], "weld");
+                let [first, second] = orientations;
+                frames(bodies, anchors)
+                    .max(same_orientation(&what("first"), *first, &g["orientations"][0]))
+                    .max(same_orientation(&what("second"), *second, &g["orientations"][1]))
+                    .max(close(&what("torquescale"), &[*torquescale], &g["torquescale"], 0.0))
+            }
+            EqualityKind::Joint { joint, other, polycoef } => {
+                assert_eq!(g["type"], "joint");
+                let joints = [*joint as f64, other.map_or(-1.0, |o| o as f64)];
+                assert_eq!(joints[..], numbers(&g["joints"]), "{}", what("joints"));
+                close(&what("polycoef"), polycoef, &g["polycoef"], 0.0)
+            }
+        });
+    }
+    worst
 }
 
 /// Every model of a folder below `models/` against the golden file of the same name.
@@ -243,6 +315,7 @@ fn compare_folder(name: &str, least: usize) {
             compare_joints(&model, &golden),
             compare_geoms(&model, &golden),
             compare_actuators(&model, &golden),
+            compare_constraints(&model, &golden),
             compare_rest(&model, &golden),
         ];
         println!("{stem}: largest relative difference {:.1e}", worst.into_iter().fold(0.0, f64::max));

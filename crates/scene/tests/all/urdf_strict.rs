@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use pullback_articulated::model::{JointKind, Model, Shape};
+use pullback_articulated::model::{ContactModel, JointKind, Model, Shape};
 use pullback_math::Vec3;
 use pullback_scene::ImportError;
 use pullback_scene::urdf::{UrdfOptions, load, parse};
@@ -48,6 +48,9 @@ fn joints_become_what_they_are() {
     );
     assert_eq!((model.joints[0].axis, model.joints[0].damping), (Vec3::new(0.0, 0.0, 1.0), 0.5));
     assert_eq!((model.joints[0].range, model.joints[5].range), (Some((-1.0, 2.0)), None));
+    let efforts: Vec<_> = model.joints.iter().map(|j| j.actuator_force_range).collect();
+    assert_eq!(efforts, [Some((-3.0, 3.0)), Some((-3.0, 3.0)), None, None, None, None]);
+    assert_eq!(model.options.contact_model, ContactModel::Convex);
     assert_eq!(model.joints[1].axis, Vec3::new(1.0, 0.0, 0.0));
     assert_eq!(
         (model.joints[2].axis, model.joints[3].axis),
@@ -135,10 +138,8 @@ fn what_would_be_ignored_is_refused_unless_allowed() {
     let text =
         robot(&["a", "b"], &joint("h", "continuous", "a", "b", "<dynamics friction=\"1\" extra=\"2\"/>"));
     assert!(message(&text).contains("<dynamics> `extra`"));
-    assert!(parse(&text, "r.urdf", Path::new("."), &allowing(&["dynamics.extra"])).is_err());
-    assert!(
-        parse(&text, "r.urdf", Path::new("."), &allowing(&["dynamics.extra", "dynamics.friction"])).is_ok()
-    );
+    let model = parse(&text, "r.urdf", Path::new("."), &allowing(&["dynamics.extra"])).unwrap();
+    assert_eq!(model.joints[0].frictionloss, 1.0);
     assert!(message(&robot(&["a"], "stray words")).contains("text between elements"));
     let ranged = joint("h", "continuous", "a", "b", "<limit lower=\"-1\" effort=\"1\" velocity=\"1\"/>");
     assert!(message(&robot(&["a", "b"], &ranged)).contains("limit.lower"));
@@ -200,7 +201,7 @@ fn values_that_make_no_sense_are_refused() {
             "<axis>: stands here a second time",
         ),
         (between("continuous", "<dynamics damping=\"-1\"/>"), "negative"),
-        (between("continuous", "<dynamics friction=\"1\"/>"), "allow `dynamics.friction`"),
+        (between("continuous", "<dynamics friction=\"-1\"/>"), "is negative"),
         (between("continuous", "<mimic joint=\"x\"/>"), "cannot mimic `x`"),
         (between("continuous", "<mimic joint=\"j\"/>"), "cannot mimic `j`"),
         (inertial("-1", "1"), "negative"),

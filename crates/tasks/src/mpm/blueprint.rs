@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use pullback_core::ConfigError;
 use pullback_math::Vec3;
-use pullback_physics::articulated::Model;
+use pullback_physics::articulated::{ContactModel, Model};
 use pullback_physics::mpm::{ActuatedMpm, Floor, Grid, Mpm, Particles, Rolling, Transmission};
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 
@@ -198,7 +198,8 @@ impl ToolBuilder {
             -gravity
         );
         let model = parse_mjcf(&text, None, &ImportOptions::default());
-        let model = model.map_err(|e| ConfigError::new(format!("tools of {name}: {e}")))?;
+        let mut model = model.map_err(|e| ConfigError::new(format!("tools of {name}: {e}")))?;
+        model.options.contact_model = ContactModel::Penalty;
         Ok(Tools { model, transmissions: self.transmissions, rolling: None, start: Vec::new() })
     }
 }

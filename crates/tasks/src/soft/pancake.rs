@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use pullback_core::drive::{Driven, Knots};
 use pullback_core::{ConfigError, Described};
-use pullback_physics::articulated::Model;
+use pullback_physics::articulated::{ContactModel, Model};
 use pullback_physics::soft::mesh::disk;
 use pullback_physics::soft::{Placement, SoftBody, SoftContact, SpringMaterial};
 use pullback_physics::world::World;
@@ -78,5 +78,8 @@ fn pan(pieces: usize) -> Result<Model, ConfigError> {
           </actuator>
         </mujoco>"
     );
-    parse_mjcf(&text, None, &ImportOptions::default()).map_err(|e| ConfigError::new(e.to_string()))
+    let model = parse_mjcf(&text, None, &ImportOptions::default());
+    let mut model = model.map_err(|e| ConfigError::new(e.to_string()))?;
+    model.options.contact_model = ContactModel::Penalty;
+    Ok(model)
 }

@@ -9,7 +9,7 @@ use pullback_core::random::Random;
 use pullback_core::rollout::{FinalState, Loss, Sample};
 use pullback_core::{Described, Inputs, Point, Rollout, Schedule, VectorField};
 use pullback_math::{Real, f64x8};
-use pullback_physics::articulated::Articulated;
+use pullback_physics::articulated::{Articulated, ContactModel};
 use pullback_tasks::files::{random_state, read_model, system};
 use pullback_tasks::scenes::SceneOptions;
 
@@ -22,7 +22,7 @@ type Robot = Integrated<Articulated>;
 fn robot(name: &str, contact: bool) -> Robot {
     let file = format!("{}/../../models/{name}.xml", env!("CARGO_MANIFEST_DIR"));
     let mut model = read_model(&file).unwrap();
-    model.options.contact = contact;
+    (model.options.contact, model.options.contact_model) = (contact, ContactModel::Penalty);
     system(Articulated::new(model).unwrap(), SceneOptions::default()).unwrap()
 }
 
