@@ -14,19 +14,29 @@
 //! may exchange places.
 //!
 //! Limits: apart, the distance is the gap along the best of the 15 axes, at most the Euclidean distance,
-//! which it equals where faces or edges are nearest. If no part of the face is above the other, one slot
-//! holds its lowest corner.
+//! which it equals where faces or edges are nearest. If no part of the face is above the other, all slots
+//! are empty, as in MuJoCo.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
-use super::contact::{Contact, INACTIVE, between, between_vjp};
+use super::contact::{Contact, INACTIVE, between, between_vjp, clamp, clamp_vjp};
 use super::lanes::{lane_of, pack};
 
 /// Largest number of contacts.
 pub(crate) const BOX_SLOTS: usize = 8;
 
-/// Gap in m by which an edge pair must beat the best face.
-const FACE_PREFERENCE: f64 = 1e-9;
+/// sin² of the angle between edges up to which they have no cross product.
+const NO_CROSS: f64 = 1e-16;
+/// Part of its own gap by which an edge pair must beat the best axis so far.
+const EDGE_PREFERENCE: f64 = 1e-6;
+/// Gap, m, below which differences of gaps are round-off.
+const ROUND_OFF: f64 = 1e-14;
+/// Cosine of the angle above which an edge axis is nearly the axis of a face.
+const NEARLY_FACE: f64 = 0.99;
+/// Part of the gap of the face by which such an edge pair must beat it.
+const FACE_PREFERENCE: f64 = 0.05;
+/// Distance, in half diagonals of the reference face, up to which corners are the same.
+const NEAR_DUPLICATE: f64 = 1e-7;
 
 /// One corner of the clipped face: α = α₀ − A·residuals, β = β₀ − B·residuals.
 #[derive(Clone, Copy, Debug, Default)]
@@ -143,24 +153,35 @@ fn features_of_lane(
     let gap = |n: Vec3<f64>| t.dot(n).abs() - extent(a, half_a, n) - extent(b, half_b, n);
     // The best face, then the best pair of edges.
     let (mut face, mut best) = ((true, 0), f64::NEG_INFINITY);
-    for (first, pose) in [(true, a), (false, b)] {
+    for (first, own, half, other, other_half) in [(true, a, half_a, b, half_b), (false, b, half_b, a, half_a)]
+    {
         for i in 0..3 {
-            let separation = gap(pose.rotation.col(i));
-            if separation > best + FACE_PREFERENCE {
+            let n = own.rotation.col(i);
+            // In this order, boxes with parallel faces fall to the same box as in MuJoCo.
+            let separation = t.dot(n).abs() - half[i] - extent(other, other_half, n);
+            if separation > best {
                 (face, best) = ((first, i), separation);
             }
         }
     }
-    let mut edge = None;
+    let (mut edge, face_best) = (None, best);
     for i in 0..3 {
         for j in 0..3 {
             let n = a.rotation.col(i).cross(b.rotation.col(j));
-            if n.norm_squared() > 1e-8 {
-                let separation = gap(n.normalize());
-                if separation > best + FACE_PREFERENCE {
-                    (edge, best) = (Some((i, j)), separation);
+            if n.norm_squared() > NO_CROSS {
+                let n = n.normalize();
+                let separation = gap(n);
+                if separation - EDGE_PREFERENCE * separation.abs() > best + ROUND_OFF {
+                    (edge, best) = (Some((i, j, n)), separation);
                 }
             }
+        }
+    }
+    // An edge axis that is nearly the face axis must separate clearly better.
+    if let Some((_, _, n)) = edge {
+        let face_axis = if face.0 { a } else { b }.rotation.col(face.1);
+        if face_axis.dot(n).abs() > NEARLY_FACE && best < face_best + FACE_PREFERENCE * face_best.abs() {
+            edge = None;
         }
     }
     // The faces, also computed where edges meet, so that every lane holds something finite.
@@ -171,7 +192,7 @@ fn features_of_lane(
     let outward = sign(between.dot(reference.rotation.col(i)));
     let n = reference.rotation.col(i) * outward;
     let seen = incident.inverse_direction(n);
-    let k = (0..3).fold(0, |k, j| if seen[j].abs() > seen[k].abs() + 1e-12 { j } else { k });
+    let k = (0..3).fold(0, |k, j| if seen[j].abs() > seen[k].abs() { j } else { k });
     let facing = axis(k, -sign(seen[k]));
     let spans = [axis((k + 1) % 3, 1.0), axis((k + 2) % 3, 1.0)];
     let sides = [axis((i + 1) % 3, 1.0), axis((i + 2) % 3, 1.0)];
@@ -180,9 +201,9 @@ fn features_of_lane(
     let (e1, e2) = (span(0), span(1));
     // The incident face as a square in (α, β), counter-clockwise, clipped by the four sides.
     let edge_line = |a: f64, b: f64| Line { a, b, c: 1.0, side: None };
-    let around = [edge_line(0.0, -1.0), edge_line(1.0, 0.0), edge_line(0.0, 1.0), edge_line(-1.0, 0.0)];
+    let around = [edge_line(0.0, 1.0), edge_line(-1.0, 0.0), edge_line(0.0, -1.0), edge_line(1.0, 0.0)];
     let mut polygon = [Vertex::default(); 12];
-    for (m, at) in [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]].into_iter().enumerate() {
+    for (m, at) in [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]].into_iter().enumerate() {
         polygon[m] = Vertex { at, before: around[(m + 3) % 4], after: around[m] };
     }
     let mut count = 4;
@@ -197,17 +218,23 @@ fn features_of_lane(
             }
         }
     }
-    if count == 0 {
-        polygon[0].at = [-sign(e1.dot(n)), -sign(e2.dot(n))];
-        (polygon[0].before, polygon[0].after) = (Line::default(), Line::default());
-        count = 1;
-    }
     let mut corners = [Corner { off: INACTIVE, ..Corner::default() }; BOX_SLOTS];
-    for (corner_slot, vertex) in corners.iter_mut().zip(&polygon[..count.min(BOX_SLOTS)]) {
-        *corner_slot = Corner { off: if edge.is_some() { INACTIVE } else { 0.0 }, ..corner(vertex) };
+    let close = NEAR_DUPLICATE * half_r[(i + 1) % 3].hypot(half_r[(i + 2) % 3]);
+    let lengths = [half_i[(k + 1) % 3], half_i[(k + 2) % 3]];
+    let off = if edge.is_some() { INACTIVE } else { 0.0 };
+    let mut kept = 0;
+    for vertex in &polygon[..count] {
+        let apart = |c: &Corner<f64>| {
+            let moved = |j: usize| lengths[j] * (vertex.at[j] - c.at[j]);
+            moved(0).hypot(moved(1)) > close
+        };
+        if kept < BOX_SLOTS && corners[..kept].iter().all(apart) {
+            corners[kept] = Corner { off, ..corner(vertex) };
+            kept += 1;
+        }
     }
     // The edges that support n, as points with a zero along the edge.
-    let (ia, ib) = edge.unwrap_or((0, 0));
+    let (ia, ib) = edge.map_or((0, 0), |(i, j, _)| (i, j));
     let cross = a.rotation.col(ia).cross(b.rotation.col(ib));
     let edge_sign = sign(cross.dot(t));
     let (na, nb) = (a.inverse_direction(cross * edge_sign), b.inverse_direction(cross * -edge_sign));
@@ -347,11 +374,13 @@ fn edge_contact<T: Real>(
     let (p, q) = (a.point(scaled(f.corner_a, half_a)), b.point(scaled(f.corner_b, half_b)));
     let cross = u.cross(v);
     let r = q - p;
-    // s − c t = u·r, t − c s = −v·r
+    // s − c t = u·r, t − c s = −v·r; there and back clips to both edges.
     let c = u.dot(v);
-    let scale = cross.norm_squared().max(T::lit(1e-8)).recip();
-    let s = (u.dot(r) - c * v.dot(r)) * scale;
-    let t = (c * u.dot(r) - v.dot(r)) * scale;
+    let scale = cross.norm_squared().max(T::lit(NO_CROSS)).recip();
+    let (half_u, half_v) = (f.edge_a.dot(half_a), f.edge_b.dot(half_b));
+    let s = clamp((u.dot(r) - c * v.dot(r)) * scale, half_u);
+    let t = clamp(c * s - v.dot(r), half_v);
+    let s = clamp(c * t + u.dot(r), half_u);
     between(p + u * s, q + v * t, cross.normalize() * f.edge_sign)
 }
 

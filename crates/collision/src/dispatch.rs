@@ -47,7 +47,7 @@ pub fn max_contacts(a: Kind, b: Kind) -> usize {
         (_, Kind::Torus) => 0,
         (Kind::Heightfield, other) => heightfield_slots(other),
         (Kind::Plane, Kind::Capsule) => 2,
-        (Kind::Plane, Kind::Box) => 8,
+        (Kind::Plane, Kind::Box) => 4,
         (Kind::Plane, Kind::Cylinder) => 4,
         (Kind::Plane, Kind::Mesh) => MESH_SLOTS,
         (Kind::Capsule, Kind::Capsule) | (Kind::Capsule, Kind::Box) => 2,

@@ -7,24 +7,31 @@
 //! |---|---|---|
 //! | sphere | 1 | the lowest |
 //! | capsule | 2 | the lowest of each end, + then − |
-//! | box | 8 | the corners: fixed on the body, so distances are smooth |
+//! | box | 4 | the corners not above its center, first to last as their signs (x, y, z) count in binary |
 //! | cylinder | 4 | lowest rim point, its partner on the far rim, two more 120° along the near rim |
 //! | ellipsoid | 1 | the lowest, −A²n/|A n| in the body |
 //! | mesh | 8 | the lowest hull vertices, chosen on primal values and held fixed in the body |
 //!
-//! The cylinder's points are MuJoCo's (`mjc_PlaneCylinder`). They turn with the direction in which the axis
-//! leans; where it stands upright within 10⁻⁶ there is none, and the body's x axis takes its place: finite,
-//! not differentiable there.
+//! The cylinder's points turn with the direction in which the axis leans; where it leans less than 10⁻¹⁵ there
+//! is none, and the body's x axis takes its place. Up to 10⁻⁶ the points are held fixed in the body, so that
+//! derivatives stay finite.
+//!
+//! These are MuJoCo's contacts in MuJoCo's order, those left out that are farther than a limit. One rule needs
+//! that limit: slots 2 and 3 of a cylinder count only where both are within it and slot 0 is; as both have the
+//! same distance and slot 0 the smallest, dropping each slot by its own distance does the same.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
 use super::contact::{Contact, between, between_vjp, from_center, from_center_vjp};
+use super::lanes::pack;
 
 /// Hull vertices that may touch a plane at once.
 pub(crate) const MESH_SLOTS: usize = 8;
 
-/// Squared sine below which a cylinder stands upright.
-const UPRIGHT: f64 = 1e-12;
+/// Squared sine of the lean up to which a cylinder stands on rim points held fixed in it.
+const STANDING: f64 = 1e-12;
+/// Squared sine of the lean up to which no way down its end is the steepest.
+const UPRIGHT: f64 = 1e-30;
 
 /// A ball of radius r around c.
 #[differentiable]
@@ -62,35 +69,85 @@ pub fn plane_capsule<T: Real>(
     ]
 }
 
-/// Plane against box: its eight corners; bit i of the slot is set where coordinate i is negative.
+/// The corners of a box that are not above its center, at most four, lane by lane: signs in the order of
+/// their bits x, y, z, the positive side set.
+fn lower_corners<T: Real>(plane: Transform<T>, solid: Transform<T>, half: Vec3<T>) -> [Vec3<T>; 4] {
+    let n = solid.inverse_direction(plane.rotation.c2);
+    let rise = Vec3::new(n.x * half.x, n.y * half.y, n.z * half.z);
+    let mut corners = [[Vec3::zero(); 4]; 16];
+    for (lane, corners) in corners.iter_mut().enumerate().take(T::LANES) {
+        let rise = rise.map(|x| x.lane(lane));
+        let mut found = 0;
+        for bits in 0..8 {
+            let sign = |bit: usize| if bits >> bit & 1 == 1 { 1.0 } else { -1.0 };
+            let corner = Vec3::new(sign(0), sign(1), sign(2));
+            if found < 4 && corner.dot(rise) <= 0.0 {
+                corners[found] = corner;
+                found += 1;
+            }
+        }
+    }
+    std::array::from_fn(|slot| pack(|lane| corners[lane][slot]))
+}
+
+/// Plane against the corners of a box with these signs.
 #[differentiable]
-pub fn plane_box<T: Real>(plane: Transform<T>, solid: Transform<T>, half: Vec3<T>) -> [Contact<T>; 8] {
+fn plane_corners<T: Real>(
+    plane: Transform<T>,
+    solid: Transform<T>,
+    half: Vec3<T>,
+    #[constant] signs: [Vec3<T>; 4],
+) -> [Contact<T>; 4] {
     let (c, x, y, z) = (
         solid.translation,
         solid.rotation.c0 * half.x,
         solid.rotation.c1 * half.y,
         solid.rotation.c2 * half.z,
     );
-    let (top, bottom) = (c + z, c - z);
     [
-        plane_point(plane, top + x + y),
-        plane_point(plane, top - x + y),
-        plane_point(plane, top + x - y),
-        plane_point(plane, top - x - y),
-        plane_point(plane, bottom + x + y),
-        plane_point(plane, bottom - x + y),
-        plane_point(plane, bottom + x - y),
-        plane_point(plane, bottom - x - y),
+        plane_point(plane, c + x * signs[0].x + y * signs[0].y + z * signs[0].z),
+        plane_point(plane, c + x * signs[1].x + y * signs[1].y + z * signs[1].z),
+        plane_point(plane, c + x * signs[2].x + y * signs[2].y + z * signs[2].z),
+        plane_point(plane, c + x * signs[3].x + y * signs[3].y + z * signs[3].z),
     ]
 }
 
-/// Plane against cylinder: four points of its rims.
+/// Plane against box: the four lower corners.
+pub fn plane_box<T: Real>(plane: Transform<T>, solid: Transform<T>, half: Vec3<T>) -> [Contact<T>; 4] {
+    plane_corners(plane, solid, half, lower_corners(plane, solid, half))
+}
+
+/// Pullback of [`plane_box`], the choice of corners held constant.
+pub fn plane_box_vjp<T: Real>(
+    plane: Transform<T>,
+    solid: Transform<T>,
+    half: Vec3<T>,
+    out_bar: [Contact<T>; 4],
+) -> (Transform<T>, Transform<T>, Vec3<T>) {
+    let signs = lower_corners(plane, solid, half);
+    let (plane_bar, solid_bar, half_bar, ()) = plane_corners_vjp(plane, solid, half, signs, out_bar);
+    (plane_bar, solid_bar, half_bar)
+}
+
+/// Where a cylinder touches while it stands upright, a direction in its frame: the steepest way down by
+/// primal values, and its x axis where there is none.
+fn standing_rim<T: Real>(plane: Transform<T>, cylinder: Transform<T>) -> Vec3<T> {
+    let n = cylinder.inverse_direction(plane.rotation.c2);
+    pack(|lane| {
+        let n = n.map(|x| x.lane(lane));
+        let fall = Vec3::new(-n.x, -n.y, 0.0);
+        if fall.norm_squared() > UPRIGHT { fall.normalize() } else { Vec3::new(1.0, 0.0, 0.0) }
+    })
+}
+
+/// Plane against cylinder, the direction of a standing one given.
 #[differentiable]
-pub fn plane_cylinder<T: Real>(
+fn plane_rims<T: Real>(
     plane: Transform<T>,
     cylinder: Transform<T>,
     radius: T,
     half_length: T,
+    #[constant] standing: Vec3<T>,
 ) -> [Contact<T>; 4] {
     let n = plane.rotation.c2;
     // The end of the axis that points into the plane.
@@ -99,8 +156,8 @@ pub fn plane_cylinder<T: Real>(
     let axis = cylinder.rotation.c2 * towards;
     // The steepest way down the end disc.
     let fall = axis * (lean * towards) - n;
-    let leans = fall.norm_squared().gt(T::lit(UPRIGHT));
-    let down = select(leans, fall.normalize(), cylinder.rotation.c0) * radius;
+    let leans = fall.norm_squared().gt(T::lit(STANDING));
+    let down = select(leans, fall.normalize(), cylinder.direction(standing)) * radius;
     let along = axis * half_length;
     let across = down.cross(axis) * T::lit(0.75f64.sqrt());
     let near = cylinder.translation + along;
@@ -111,6 +168,30 @@ pub fn plane_cylinder<T: Real>(
         plane_point(plane, back + across),
         plane_point(plane, back - across),
     ]
+}
+
+/// Plane against cylinder: four points of its rims.
+pub fn plane_cylinder<T: Real>(
+    plane: Transform<T>,
+    cylinder: Transform<T>,
+    radius: T,
+    half_length: T,
+) -> [Contact<T>; 4] {
+    plane_rims(plane, cylinder, radius, half_length, standing_rim(plane, cylinder))
+}
+
+/// Pullback of [`plane_cylinder`], the rim of a standing one held constant.
+pub fn plane_cylinder_vjp<T: Real>(
+    plane: Transform<T>,
+    cylinder: Transform<T>,
+    radius: T,
+    half_length: T,
+    out_bar: [Contact<T>; 4],
+) -> (Transform<T>, Transform<T>, T, T) {
+    let standing = standing_rim(plane, cylinder);
+    let (plane_bar, cylinder_bar, radius_bar, half_length_bar, ()) =
+        plane_rims_vjp(plane, cylinder, radius, half_length, standing, out_bar);
+    (plane_bar, cylinder_bar, radius_bar, half_length_bar)
 }
 
 /// Plane against ellipsoid.

@@ -1,14 +1,16 @@
 //! Spheres and capsules among themselves: distances between points and segments.
 //!
-//! Two capsules have two slots. Slot 0 is the pair of closest points (Ericson, *Real-Time Collision
-//! Detection*, §5.1.9), which on parallel axes is not unique and near them jumps from one end of the overlap
-//! to the other. With sin² of the angle below `PARALLEL` it therefore moves, by a smooth step, to one end
-//! of the overlap, and slot 1, the other end, comes in: at exactly parallel axes the two ends carry the load,
-//! as in MuJoCo. Where it is not wanted, the distance of slot 1 is raised smoothly, by 2 (r₁ + r₂) or more
-//! when the axes cross, or when the overlap is a point. Inside the band the smallest distance is
-//! overestimated by at most about 10⁻⁴ L² / (8 gap) for a length L.
+//! Two capsules have two slots, as in MuJoCo. With sin² of the angle between the axes at or above `PARALLEL`,
+//! slot 0 is the pair of closest points (Ericson, *Real-Time Collision Detection*, §5.1.9) and slot 1 is
+//! empty. Below it both slots count: the ends of the second segment, the lower along the first axis before
+//! the upper, each against the point of the first segment nearest to it; an end beyond the first segment is
+//! drawn back to the end of that. Segments that do not overlap have the same contact twice.
 //!
-//! Coincident centers or crossing axes have no direction; the normal is then world z, with zero derivative.
+//! Limits: contacts jump where sin² passes `PARALLEL`. Above it, derivatives of the closest points grow as
+//! 1 / sin².
+//!
+//! Coincident centers or crossing axes have no direction; the normal is then square to the z axes of both
+//! bodies, and world x where these are parallel.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
@@ -18,20 +20,32 @@ use super::contact::{
 };
 
 /// sin² of the angle between capsules below which they count as parallel.
-const PARALLEL: f64 = 1e-4;
+const PARALLEL: f64 = 1e-8;
 
-/// Two balls.
+/// Two balls; `crossing` is the normal where their centers coincide.
 #[differentiable]
-pub(super) fn balls<T: Real>(a: Vec3<T>, radius_a: T, b: Vec3<T>, radius_b: T) -> Contact<T> {
+pub(super) fn balls<T: Real>(
+    a: Vec3<T>,
+    radius_a: T,
+    b: Vec3<T>,
+    radius_b: T,
+    crossing: Vec3<T>,
+) -> Contact<T> {
     let d = b - a;
-    let n = unit_or(d, Vec3::new(T::zero(), T::zero(), T::one()));
-    from_center(a, radius_a, n, length(d) - radius_b)
+    from_center(a, radius_a, unit_or(d, crossing), length(d) - radius_b)
+}
+
+/// The direction square to two axes.
+#[differentiable]
+pub(super) fn square_to<T: Real>(a: Vec3<T>, b: Vec3<T>) -> Vec3<T> {
+    unit_or(a.cross(b), Vec3::new(T::one(), T::zero(), T::zero()))
 }
 
 /// Sphere against sphere.
 #[differentiable]
 pub fn sphere_sphere<T: Real>(a: Transform<T>, radius_a: T, b: Transform<T>, radius_b: T) -> Contact<T> {
-    balls(a.translation, radius_a, b.translation, radius_b)
+    let crossing = square_to(a.rotation.c2, b.rotation.c2);
+    balls(a.translation, radius_a, b.translation, radius_b, crossing)
 }
 
 /// The coordinate along the segment of `capsule` that is nearest to x.
@@ -56,10 +70,11 @@ pub fn sphere_capsule<T: Real>(
     half_length: T,
 ) -> Contact<T> {
     let s = nearest(capsule, half_length, sphere.translation);
-    balls(sphere.translation, radius, at(capsule, s), capsule_radius)
+    let crossing = square_to(sphere.rotation.c2, capsule.rotation.c2);
+    balls(sphere.translation, radius, at(capsule, s), capsule_radius, crossing)
 }
 
-/// Capsule against capsule: the closest points, and the other end of the overlap when parallel.
+/// Capsule against capsule: the closest points, or both ends of the overlap when parallel.
 #[differentiable]
 pub fn capsule_capsule<T: Real>(
     a: Transform<T>,
@@ -69,34 +84,26 @@ pub fn capsule_capsule<T: Real>(
     radius_b: T,
     half_b: T,
 ) -> [Contact<T>; 2] {
-    let (one, two) = (T::one(), T::lit(2.0));
     let r = b.translation - a.translation;
-    // Closest points of the lines: s − c t = u, t − c s = −v.
     let c = a.rotation.c2.dot(b.rotation.c2);
     let (u, v) = (a.rotation.c2.dot(r), b.rotation.c2.dot(r));
-    let sine_squared = a.rotation.c2.cross(b.rotation.c2).norm_squared();
-    let s_lines = clamp((u - c * v) / sine_squared.max(T::lit(1e-3 * PARALLEL)), half_a);
-    // The overlap [low, high] on the axis of a, by the ends of b.
-    let reach = half_b * c.abs();
-    let (low, high) = (clamp(u - reach, half_a), clamp(u + reach, half_a));
-    // Smooth step from 0 when parallel to 1 when crossing.
-    let q = (sine_squared * T::lit(1.0 / PARALLEL)).min(one);
-    let crossing = q * q * (T::lit(3.0) - two * q);
-    // Slot 0: project there and back, which clips to both segments.
-    let s = low + (s_lines - low) * crossing;
-    let t = nearest(b, half_b, at(a, s));
+    let cross = a.rotation.c2.cross(b.rotation.c2);
+    let crossing = unit_or(cross, Vec3::new(T::one(), T::zero(), T::zero()));
+    let sine_squared = cross.norm_squared();
+    let parallel = sine_squared.lt(T::lit(PARALLEL));
+    // Closest points of the lines: s − c t = u, t − c s = −v; there and back clips to both segments.
+    let lines = clamp((u - c * v) / sine_squared.max(T::lit(PARALLEL)), half_a);
+    let t = nearest(b, half_b, at(a, lines));
     let s = nearest(a, half_a, at(b, t));
-    let closest = balls(at(a, s), radius_a, at(b, t), radius_b);
-    // Slot 1, raised when crossing and when the overlap is shorter than the radii.
-    let t = nearest(b, half_b, at(a, high));
-    let other = balls(at(a, high), radius_a, at(b, t), radius_b);
-    let radii = radius_a + radius_b;
-    let thick = radii.gt(T::lit(1e-15));
-    let width = (high - low) / select(thick, radii, one);
-    let narrow = (one - width).max(T::zero());
-    let raise = (crossing + narrow * narrow) * two * radii;
-    let gone = T::lit(INACTIVE) * select(sine_squared.lt(T::lit(PARALLEL)), T::zero(), one);
-    let raised =
-        Contact { position: other.position, normal: other.normal, distance: other.distance + raise + gone };
-    [closest, raised]
+    // The ends of b along the axis of a, drawn back to the ends of a.
+    let upper = select(c.lt(T::zero()), -half_b, half_b);
+    let (low, high) = (u - c * upper, u + c * upper);
+    let (s_low, s_high) = (clamp(low, half_a), clamp(high, half_a));
+    let t_low = select(low.abs().gt(half_a), nearest(b, half_b, at(a, s_low)), -upper);
+    let t_high = select(high.abs().gt(half_a), nearest(b, half_b, at(a, s_high)), upper);
+    let (s, t) = (select(parallel, s_low, s), select(parallel, t_low, t));
+    let first = balls(at(a, s), radius_a, at(b, t), radius_b, crossing);
+    let second = balls(at(a, s_high), radius_a, at(b, t_high), radius_b, crossing);
+    let gone = select(parallel, T::zero(), T::lit(INACTIVE));
+    [first, Contact { position: second.position, normal: second.normal, distance: second.distance + gone }]
 }

@@ -2,14 +2,16 @@
 //!
 //! In the frame of the solid the center is clamped to it. Outside, the way to the clamped point is the
 //! normal; inside, the nearest face is. On the medial surface of the solid, where two faces are equally near,
-//! the first of x, y, z (or the side before the caps) is taken: the distance has a kink there, the normal
-//! jumps, both stay finite.
+//! the first of x, y, z (or the side before the caps) is taken, of opposite faces the negative one: the
+//! distance has a kink there, the normal jumps, both stay finite. A center on the axis of a cylinder has the
+//! normal of two crossing axes, as in [`rounded`](super::rounded). All this is as in MuJoCo.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
 use super::contact::{
     Contact, clamp, clamp_vjp, from_center, from_center_vjp, length, length_vjp, unit_or, unit_or_vjp,
 };
+use super::rounded::{square_to, square_to_vjp};
 
 /// From the point c to a box, in its frame: unit direction to the nearest point of the surface (outside) or
 /// away from it (inside), and the signed distance.
@@ -21,7 +23,7 @@ pub(super) fn box_gap<T: Real>(c: Vec3<T>, half: Vec3<T>) -> (Vec3<T>, T) {
     let x_first = depth.x.le(depth.y) & depth.x.le(depth.z);
     let y_next = depth.y.le(depth.z);
     let (sx, sy, sz) =
-        (select(c.x.lt(zero), one, -one), select(c.y.lt(zero), one, -one), select(c.z.lt(zero), one, -one));
+        (select(c.x.le(zero), one, -one), select(c.y.le(zero), one, -one), select(c.z.le(zero), one, -one));
     let y_or_z = select(y_next, Vec3::new(zero, sy, zero), Vec3::new(zero, zero, sz));
     let inwards = select(x_first, Vec3::new(sx, zero, zero), y_or_z);
     let inside = select(x_first, depth.x, select(y_next, depth.y, depth.z));
@@ -31,15 +33,21 @@ pub(super) fn box_gap<T: Real>(c: Vec3<T>, half: Vec3<T>) -> (Vec3<T>, T) {
     (unit_or(d, inwards), select(outside.gt(zero), outside, -inside))
 }
 
-/// From the point c to a cylinder along z, in its frame, as [`box_gap`].
+/// From the point c to a cylinder along z, in its frame, as [`box_gap`]; `crossing` is the direction where c
+/// is on the axis.
 #[differentiable]
-pub(super) fn cylinder_gap<T: Real>(c: Vec3<T>, radius: T, half_length: T) -> (Vec3<T>, T) {
+pub(super) fn cylinder_gap<T: Real>(
+    c: Vec3<T>,
+    radius: T,
+    half_length: T,
+    crossing: Vec3<T>,
+) -> (Vec3<T>, T) {
     let (zero, one) = (T::zero(), T::one());
     let across = Vec3::new(c.x, c.y, zero);
-    let (rho, radial) = (length(across), unit_or(across, Vec3::new(one, zero, zero)));
+    let (rho, radial) = (length(across), unit_or(across, -crossing));
     let (side, cap) = (radius - rho, half_length - c.z.abs());
     let side_first = side.le(cap);
-    let inwards = select(side_first, -radial, Vec3::new(zero, zero, select(c.z.lt(zero), one, -one)));
+    let inwards = select(side_first, -radial, Vec3::new(zero, zero, select(c.z.le(zero), one, -one)));
     let inside = select(side_first, side, cap);
     let d = radial * (rho.min(radius) - rho) + Vec3::new(zero, zero, clamp(c.z, half_length) - c.z);
     let outside = length(d);
@@ -67,6 +75,8 @@ pub fn sphere_cylinder<T: Real>(
     cylinder_radius: T,
     half_length: T,
 ) -> Contact<T> {
-    let (n, gap) = cylinder_gap(cylinder.inverse_point(sphere.translation), cylinder_radius, half_length);
+    let crossing = square_to(sphere.rotation.c2, cylinder.rotation.c2);
+    let center = cylinder.inverse_point(sphere.translation);
+    let (n, gap) = cylinder_gap(center, cylinder_radius, half_length, cylinder.inverse_direction(crossing));
     from_center(sphere.translation, radius, cylinder.direction(n), gap)
 }
