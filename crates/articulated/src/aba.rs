@@ -53,7 +53,7 @@ pub fn forward_dynamics<T: Real>(
     bodies: &mut ArticulatedBodies<T>,
     acceleration: &mut [T],
 ) {
-    let SweepInputs { tree, kinematics, v, gravity, external } = *at;
+    let SweepInputs { tree, kinematics, v, gravity, external, .. } = *at;
     let n = tree.bodies();
 
     // Outwards: velocities and rigid-body forces.
@@ -66,6 +66,9 @@ pub fn forward_dynamics<T: Real>(
         let inertia = kinematics.inertias[b];
         bodies.inertias[b] = rigid_body_inertia(kinematics, b);
         bodies.biases[b] = velocity.cross_force(inertia * velocity);
+        if let Some(part) = at.compensation.get(b) {
+            bodies.biases[b] += inertia * Motion::new(Vec3::zero(), gravity * *part);
+        }
         if let Some(push) = external.get(b) {
             let arm = kinematics.arm(b);
             bodies.biases[b] -= Force::new(push.torque + arm.cross(push.force), push.force);

@@ -7,7 +7,7 @@
 //! h Q)⁻ᵀ v̇_bar, ā = M μ, and the two mass matrices add μ·dM (a − v̇).
 
 use pullback_core::{Bars, Point, Workspace};
-use pullback_math::{Flat, Force, Real, SpatialInertia, Transform, Vec3};
+use pullback_math::{Flat, Force, Motion, Real, SpatialInertia, Transform, Vec3};
 
 use super::contact::{
     ConstraintBars, ContactSet, ContactSolverWorkspace, GeomView, MotionBars, Resolve, Smooth,
@@ -15,14 +15,14 @@ use super::contact::{
 use super::coupling::CoupledWorkspace;
 use super::field::Articulated;
 use super::implicit::{ImplicitInputs, ImplicitMatrix};
-use super::joint_forces::{joint_forces, joint_forces_vjp};
+use super::joint_forces::{actuator_forces, actuator_forces_vjp, passive_forces, passive_forces_vjp};
 use super::kinematic_params::KinematicInputs;
 use super::kinematics::Kinematics;
 use super::mass_matrix::MassMatrix;
 use super::params::JointParams;
 use super::rnea::{
-    HeldMotion, InverseDynamicsBars, Push, Sweep, SweepInputs, body_velocities, body_velocities_vjp, inverse_dynamics,
-    inverse_dynamics_vjp,
+    HeldMotion, InverseDynamicsBars, Push, Sweep, SweepInputs, body_velocities, body_velocities_vjp,
+    inverse_dynamics, inverse_dynamics_vjp,
 };
 
 /// Scratch, and what was computed last.
@@ -36,8 +36,10 @@ pub struct ArticulatedWorkspace<T> {
     pub mass: MassMatrix<T>,
     /// RNEA(q, v, 0).
     pub bias: Vec<T>,
-    /// Forces of joints and actuators.
-    pub tau: Vec<T>,
+    /// Forces of springs, dampers and limits (`qfrc_passive`).
+    pub passive: Vec<T>,
+    /// Forces of actuators (`qfrc_actuator`).
+    pub actuation: Vec<T>,
     /// v̇ as an integrator sees it.
     pub acceleration: Vec<T>,
     /// v̇ without implicit terms of the integrator (`qacc`).
@@ -58,6 +60,9 @@ pub struct ArticulatedWorkspace<T> {
     /// Empty unless bodies are pushed.
     pushes: Vec<Push<T>>,
     push_bars: Vec<Push<T>>,
+    /// Part of each body's weight that is carried; empty if none is.
+    compensation: Vec<T>,
+    compensation_bars: Vec<T>,
     /// Empty unless geoms may touch.
     velocity_bars: Vec<Force<T>>,
     wrenches: Vec<Force<T>>,
@@ -86,6 +91,7 @@ impl<T: Real> ArticulatedWorkspace<T> {
         let touching = if robot.pairs.is_empty() && !constrained { 0 } else { robot.tree.bodies() };
         let if_constrained = |n: usize| if constrained { n } else { 0 };
         let bodies = if_constrained(robot.tree.bodies());
+        let compensated = if robot.index.compensation.is_empty() { 0 } else { robot.tree.bodies() };
         let axes = if robot.index.kinematics.is_some() { robot.model.nv } else { 0 };
         let contacts = ContactSet::new(&robot.model, &robot.pairs, robot.many);
         ArticulatedWorkspace {
@@ -93,7 +99,8 @@ impl<T: Real> ArticulatedWorkspace<T> {
             sweep: Sweep::new(&robot.tree),
             mass: MassMatrix::new(&robot.tree),
             bias: zeros(),
-            tau: zeros(),
+            passive: zeros(),
+            actuation: zeros(),
             acceleration: zeros(),
             constrained: zeros(),
             smooth: zeros(),
@@ -108,6 +115,8 @@ impl<T: Real> ArticulatedWorkspace<T> {
             inertia_bars: vec![SpatialInertia::zero(); robot.tree.bodies()],
             pushes: vec![Push::default(); pushed],
             push_bars: vec![Push::default(); pushed],
+            compensation: vec![T::zero(); compensated],
+            compensation_bars: vec![T::zero(); compensated],
             velocity_bars: vec![Force::zero(); touching],
             wrenches: vec![Force::zero(); touching],
             virtual_bars: vec![Force::zero(); bodies],
@@ -120,6 +129,13 @@ impl<T: Real> ArticulatedWorkspace<T> {
             resolve: robot.solver.workspace(&robot.tree, contacts.capacity()),
             contacts,
         }
+    }
+}
+
+impl<T: Real> ArticulatedWorkspace<T> {
+    /// Generalized forces of springs, dampers, limits and actuators.
+    pub fn joint_forces(&self) -> Vec<T> {
+        self.passive.iter().zip(&self.actuation).map(|(passive, active)| *passive + *active).collect()
     }
 }
 
@@ -174,12 +190,14 @@ impl Articulated {
             sweep,
             mass,
             bias,
-            tau,
+            passive,
+            actuation,
             acceleration,
             constrained,
             smooth,
             implicit,
             pushes,
+            compensation,
             coupled,
             contacts,
             resolve,
@@ -199,7 +217,8 @@ impl Articulated {
             contacts.find(&geoms, &self.pairs);
             self.solver.push(&geoms, contacts, &sweep.velocities, pushes);
         }
-        let at = self.inputs(kinematics, params, v, pushes);
+        self.read_compensation(params, compensation);
+        let at = SweepInputs { compensation, ..self.inputs(kinematics, params, v, pushes) };
         inverse_dynamics(&at, None, sweep, bias);
 
         // M = CRBA(q) + armature
@@ -207,10 +226,11 @@ impl Articulated {
         self.for_each_diagonal(params, |k, armature| mass.add_diagonal(&self.tree, k, armature));
 
         // v̇ = M⁻¹ (τ − bias)
-        tau.fill(T::zero());
-        joint_forces(&self.model, &self.index, params, (q, v, control), tau);
-        for ((a, tau), bias) in smooth.iter_mut().zip(tau.iter()).zip(bias.iter()) {
-            *a = *tau - *bias;
+        passive.fill(T::zero());
+        passive_forces(&self.model, &self.index, params, (q, v), passive);
+        actuator_forces(&self.model, &self.index, params, (q, v, control), actuation);
+        for (k, a) in smooth.iter_mut().enumerate() {
+            *a = passive[k] + actuation[k] - bias[k];
         }
         if let Some(coupling) = &self.coupling {
             coupling.factorize(&self.tree, params, mass, coupled);
@@ -240,7 +260,12 @@ impl Articulated {
         mass.solve(&self.tree, smooth);
         constrained.copy_from_slice(smooth);
         let geoms = &self.geoms(kinematics, params);
-        self.solver.constrain(resolve, &self.smooth_motion(geoms, (q, v), sweep, mass), contacts, constrained);
+        self.solver.constrain(
+            resolve,
+            &self.smooth_motion(geoms, (q, v), sweep, mass),
+            contacts,
+            constrained,
+        );
         if self.implicit.is_some() {
             // v̇ = (M − h Q)⁻¹ M a
             mass.multiply(&self.tree, constrained, acceleration);
@@ -292,7 +317,39 @@ impl Articulated {
         external: &'a [Push<T>],
     ) -> SweepInputs<'a, T> {
         let gravity = self.index.gravity.read(params);
-        SweepInputs { tree: &self.tree, kinematics, v, gravity, external }
+        SweepInputs { tree: &self.tree, kinematics, v, gravity, external, compensation: &[] }
+    }
+
+    /// The generalized force that carries a part of the bodies' weight (`qfrc_gravcomp`), at the poses last
+    /// computed.
+    pub fn gravity_compensation<T: Real>(&self, ws: &ArticulatedWorkspace<T>, params: &[T]) -> Vec<T> {
+        let mut force = vec![T::zero(); self.model.nv];
+        let gravity = self.index.gravity.read(params);
+        for (body, part) in &self.index.compensation {
+            let acceleration = Motion::new(Vec3::zero(), gravity * part.read(params)[0]);
+            let carried = ws.kinematics.inertias[*body] * acceleration;
+            let axes = &ws.kinematics.axes;
+            ws.kinematics.for_each_dof_above(&self.tree, *body, |k| force[k] -= axes[k].dot(carried));
+        }
+        force
+    }
+
+    /// The generalized force of the constraints last solved (`qfrc_constraint`).
+    pub fn constraint_force<T: Real>(&self, ws: &ArticulatedWorkspace<T>) -> Vec<T> {
+        let mut force = vec![T::zero(); self.model.nv];
+        if let ContactSolverWorkspace::Convex(convex) = &ws.resolve {
+            for (i, block) in convex.set.blocks.iter().enumerate() {
+                let rows = &convex.set.force[block.row..block.row + block.dim];
+                convex.set.add_transposed(i, rows, T::one(), &mut force);
+            }
+        }
+        force
+    }
+
+    fn read_compensation<T: Real>(&self, params: &[T], compensation: &mut [T]) {
+        for (body, part) in &self.index.compensation {
+            compensation[*body] = part.read(params)[0];
+        }
     }
 
     /// The geoms at a configuration.
@@ -399,8 +456,12 @@ impl Articulated {
         // τ̄ = λ
         let (control, _) = control.split_at(self.model.actuators.len());
         let (control_bar, pushing_bar) = control_bar.split_at_mut(self.model.actuators.len());
+        let bars = (&mut *q_bar, &mut *v_bar);
+        passive_forces_vjp(&self.model, &self.index, params, (q, v), &ws.lambda, bars, params_bar);
+        ws.tau_bar.copy_from_slice(&ws.lambda);
         let bars = (&mut *q_bar, &mut *v_bar, control_bar);
-        joint_forces_vjp(&self.model, &self.index, params, (q, v, control), &ws.lambda, bars, params_bar);
+        let forces = (&ws.actuation[..], &mut ws.tau_bar[..]);
+        actuator_forces_vjp(&self.model, &self.index, params, (q, v, control), forces, bars, params_bar);
 
         // (q̄, v̄, θ̄) by the pullback of RNEA with cotangent −λ
         let ArticulatedWorkspace {
@@ -419,6 +480,8 @@ impl Articulated {
             bias,
             pushes,
             push_bars,
+            compensation,
+            compensation_bars,
             velocity_bars,
             wrenches,
             virtual_bars,
@@ -436,7 +499,8 @@ impl Articulated {
         let mut gravity_bar = Vec3::zero();
         push_bars.fill(Push::default());
         axis_bars.fill(Force::zero());
-        let at = self.inputs(kinematics, params, v, pushes);
+        compensation_bars.fill(T::zero());
+        let at = SweepInputs { compensation, ..self.inputs(kinematics, params, v, pushes) };
         inverse_dynamics(&at, Some(acceleration), sweep, bias);
         let mut bars = InverseDynamicsBars {
             tangent: tangent_bar,
@@ -446,8 +510,12 @@ impl Articulated {
             external: push_bars,
             axes: axis_bars,
             accelerations: body_acceleration_bars,
+            compensation: compensation_bars,
         };
         inverse_dynamics_vjp(&at, acceleration, tau_bar, sweep, &mut bars);
+        for (body, part) in &self.index.compensation {
+            part.add([compensation_bars[*body]], params_bar);
+        }
         for (i, body) in self.pushed.iter().enumerate() {
             push_bars[*body].add_to(&mut pushing_bar[6 * i..]);
         }
@@ -470,25 +538,34 @@ impl Articulated {
         if let Some(step) = self.implicit.filter(|_| self.coupling.is_none()) {
             let mu = if self.solver.constrains() { &*mu } else { &*lambda };
             self.implicit_terms_vjp(&step, params, (q, v, control), (mu, implicit_acceleration), params_bar);
-            let mut sweep_again = |v: &[T], acceleration: &[T], cotangent: T, chosen: &dyn Fn(usize) -> bool| {
-                for (k, (bar, mu)) in tau_bar.iter_mut().zip(mu.iter()).enumerate() {
-                    *bar = if chosen(k) { cotangent * *mu } else { T::zero() };
-                }
-                let gravity = Vec3::zero();
-                let at = SweepInputs { tree: &self.tree, kinematics, v, gravity, external: &[] };
-                inverse_dynamics(&at, Some(acceleration), sweep, bias);
-                let mut bars = InverseDynamicsBars {
-                    tangent: tangent_bar,
-                    v: v_bar,
-                    gravity: &mut Vec3::zero(),
-                    inertias: inertia_bars,
-                    external: &mut [],
-                    axes: axis_bars,
-                    accelerations: &[],
+            let mut sweep_again =
+                |v: &[T], acceleration: &[T], cotangent: T, chosen: &dyn Fn(usize) -> bool| {
+                    for (k, (bar, mu)) in tau_bar.iter_mut().zip(mu.iter()).enumerate() {
+                        *bar = if chosen(k) { cotangent * *mu } else { T::zero() };
+                    }
+                    let gravity = Vec3::zero();
+                    let at = SweepInputs {
+                        tree: &self.tree,
+                        kinematics,
+                        v,
+                        gravity,
+                        external: &[],
+                        compensation: &[],
+                    };
+                    inverse_dynamics(&at, Some(acceleration), sweep, bias);
+                    let mut bars = InverseDynamicsBars {
+                        tangent: tangent_bar,
+                        v: v_bar,
+                        gravity: &mut Vec3::zero(),
+                        inertias: inertia_bars,
+                        external: &mut [],
+                        axes: axis_bars,
+                        accelerations: &[],
+                        compensation: &mut [],
+                    };
+                    inverse_dynamics_vjp(&at, acceleration, tau_bar, sweep, &mut bars);
+                    carried.iter_mut().enumerate().for_each(|(b, wrench)| *wrench += sweep.wrench(b));
                 };
-                inverse_dynamics_vjp(&at, acceleration, tau_bar, sweep, &mut bars);
-                carried.iter_mut().enumerate().for_each(|(b, wrench)| *wrench += sweep.wrench(b));
-            };
             if self.solver.constrains() {
                 // μ·dM (a − v̇)
                 for (k, change) in change.iter_mut().enumerate() {

@@ -255,9 +255,11 @@ impl<T: Real> VectorField<T> for Articulated {
         let (params, params_bar) = (at.params, bars.params);
         coupling.expand_state_vjp(&ws.coupled, params, at.state, bars.state, params_bar);
         // By now `bias` is RNEA(q, v, v̇).
-        let ArticulatedWorkspace { mass, coupled, lambda, acceleration, bias, tau, .. } = ws;
-        let residual =
-            |k: usize| bias[k] + self.diagonal(params, self.tree.dof_joint[k]) * acceleration[k] - tau[k];
+        let ArticulatedWorkspace { mass, coupled, lambda, acceleration, bias, passive, actuation, .. } = ws;
+        let residual = |k: usize| {
+            let diagonal = self.diagonal(params, self.tree.dof_joint[k]);
+            bias[k] + diagonal * acceleration[k] - passive[k] - actuation[k]
+        };
         coupling.equation_vjp(&self.tree, mass, coupled, (lambda, acceleration), residual, params_bar);
         T::zero()
     }

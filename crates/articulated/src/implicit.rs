@@ -80,9 +80,7 @@ impl<T: Real> ImplicitMatrix<T> {
     /// Sets the matrix and factorizes it.
     pub fn update(&mut self, step: &Implicit, at: &ImplicitInputs<'_, T>) {
         let (tree, h) = (&at.robot.tree, T::lit(step.dt));
-        let damping = |k: usize| {
-            at.robot.index.joints[tree.dof_joint[k]].params.read(at.params).damping * h
-        };
+        let damping = |k: usize| at.robot.index.joints[tree.dof_joint[k]].params.read(at.params).damping * h;
         match self {
             ImplicitMatrix::Absent => {}
             ImplicitMatrix::Symmetric(matrix) => {
@@ -134,9 +132,8 @@ impl Articulated {
 
     /// Whether each body has a free joint and carries no body with mass.
     pub(super) fn floating_bodies(model: &super::model::Model) -> Vec<bool> {
-        let mut alone: Vec<bool> = (0..model.bodies.len())
-            .map(|b| model.joints_of(b).any(|j| j.kind == JointKind::Free))
-            .collect();
+        let mut alone: Vec<bool> =
+            (0..model.bodies.len()).map(|b| model.joints_of(b).any(|j| j.kind == JointKind::Free)).collect();
         for (b, body) in model.bodies.iter().enumerate().skip(1) {
             let heavy = body.mass > 0.0 || model.joints_of(b).next().is_some();
             let mut above = body.parent;

@@ -9,8 +9,10 @@
 //!   ranges. The length is gear·q of a hinge or slide, gear·(rotation vector) of a ball joint, and 0 of a
 //!   free joint, as in MuJoCo.
 
+use pullback_core::Point;
 use pullback_math::{Flat, Quat, Real, Vec3, differentiable, select};
 
+use super::dynamics::ArticulatedWorkspace;
 use super::field::Articulated;
 use super::kinematic_params::{BodyPose, body_pose};
 use super::model::{Actuator, ActuatorTarget, Joint, JointKind, Model};
@@ -58,12 +60,12 @@ fn rotation_of<T: Real>(q: Quat<T>) -> Vec3<T> {
     turn.log()
 }
 
-/// Adds the forces of all joints and actuators to `tau`.
-pub fn joint_forces<T: Real>(
+/// Adds the forces of springs, dampers and limits of all joints to `tau` (`qfrc_passive`).
+pub fn passive_forces<T: Real>(
     model: &Model,
     index: &ParamIndex,
     params: &[T],
-    (q, v, control): (&[T], &[T], &[T]),
+    (q, v): (&[T], &[T]),
     tau: &mut [T],
 ) {
     for (j, joint) in model.joints.iter().enumerate() {
@@ -95,6 +97,17 @@ pub fn joint_forces<T: Real>(
             JointKind::Ball | JointKind::Free => {}
         }
     }
+}
+
+/// The forces of all actuators (`qfrc_actuator`): their sum on each joint, clamped to the joint's range.
+pub fn actuator_forces<T: Real>(
+    model: &Model,
+    index: &ParamIndex,
+    params: &[T],
+    (q, v, control): (&[T], &[T], &[T]),
+    tau: &mut [T],
+) {
+    tau.fill(T::zero());
     for (a, actuator) in model.actuators.iter().enumerate() {
         let at = Transmission::new(model, actuator, &index.actuators[a], params, (q, v));
         let force = at.force(control[a]);
@@ -102,17 +115,35 @@ pub fn joint_forces<T: Real>(
             tau[k] += *gear * force;
         }
     }
+    for joint in &model.joints {
+        if let Some((low, high)) = joint.actuator_force_range {
+            tau[joint.v] = tau[joint.v].max(T::lit(low)).min(T::lit(high));
+        }
+    }
 }
 
-/// The pullback of [`joint_forces`] with cotangent `tau_bar`: *adds* to the cotangents of coordinates,
-/// velocities, controls and parameters.
-pub fn joint_forces_vjp<T: Real>(
+impl Articulated {
+    /// The force of each actuator before its gear (`actuator_force`), at the state last evaluated.
+    pub fn actuator_force<T: Real>(&self, ws: &ArticulatedWorkspace<T>, at: Point<'_, T>) -> Vec<T> {
+        let state = if self.coupling.is_some() { &ws.coupled.state } else { at.state };
+        let (q, v) = state.split_at(self.model.nq);
+        let force = |(a, actuator)| {
+            let blocks = &self.index.actuators[a];
+            Transmission::new(&self.model, actuator, blocks, at.params, (q, v)).force(at.control[a])
+        };
+        self.model.actuators.iter().enumerate().map(force).collect()
+    }
+}
+
+/// The pullback of [`passive_forces`] with cotangent `tau_bar`: *adds* to the cotangents of coordinates,
+/// velocities and parameters.
+pub fn passive_forces_vjp<T: Real>(
     model: &Model,
     index: &ParamIndex,
     params: &[T],
-    (q, v, control): (&[T], &[T], &[T]),
+    (q, v): (&[T], &[T]),
     tau_bar: &[T],
-    (q_bar, v_bar, control_bar): (&mut [T], &mut [T], &mut [T]),
+    (q_bar, v_bar): (&mut [T], &mut [T]),
     params_bar: &mut [T],
 ) {
     for (j, joint) in model.joints.iter().enumerate() {
@@ -159,6 +190,26 @@ pub fn joint_forces_vjp<T: Real>(
             JointKind::Ball | JointKind::Free => {}
         }
         blocks.params.add(p_bar, params_bar);
+    }
+}
+
+/// The pullback of [`actuator_forces`], which gave `tau`, with cotangent `tau_bar`: *adds* to the cotangents
+/// of coordinates, velocities, controls and parameters. `tau_bar` becomes that of the sums before they were
+/// clamped.
+pub fn actuator_forces_vjp<T: Real>(
+    model: &Model,
+    index: &ParamIndex,
+    params: &[T],
+    (q, v, control): (&[T], &[T], &[T]),
+    (tau, tau_bar): (&[T], &mut [T]),
+    (q_bar, v_bar, control_bar): (&mut [T], &mut [T], &mut [T]),
+    params_bar: &mut [T],
+) {
+    for joint in &model.joints {
+        if let Some((low, high)) = joint.actuator_force_range {
+            let inside = tau[joint.v].gt(T::lit(low)) & tau[joint.v].lt(T::lit(high));
+            tau_bar[joint.v] = select(inside, tau_bar[joint.v], T::zero());
+        }
     }
     for (a, actuator) in model.actuators.iter().enumerate() {
         let blocks = &index.actuators[a];

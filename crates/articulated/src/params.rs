@@ -9,11 +9,11 @@ use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 use pullback_core::{Block, ConfigError};
 use pullback_math::{Cotangent, Quat, SpatialInertia, SymMat3, Vec3, differentiable};
 
+use super::constraint::params::ConstraintIndex;
 use super::contact::{PENALTY_DEFAULTS, PenaltyLaw};
 use super::coupling::ties;
 use super::joint_forces::has_range;
 use super::kinematic_params::KinematicIndex;
-use super::constraint::params::ConstraintIndex;
 use super::model::{
     ActuatorTarget, Body, ContactDamping, ContactMaterials, ContactModel, Geom, Joint, JointKind, Model,
 };
@@ -135,6 +135,8 @@ pub struct ParamIndex {
     /// Gravity, m/s².
     pub gravity: Block<Vec3<f64>>,
     bodies: Vec<Block<BodyParams<f64>>>,
+    /// Bodies of which a part of the weight is carried, and that part.
+    pub compensation: Vec<(usize, Block<[f64; 1]>)>,
     /// Joints.
     pub joints: Vec<JointBlocks>,
     /// Joints that follow others, in the order of [`Model::mimics`].
@@ -168,6 +170,12 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
     let g = model.options.gravity;
     let gravity = builder.param_block([Slice::new("gravity", 3, "m/s^2").default(&[g.x, g.y, g.z])]);
     let bodies = model.bodies.iter().skip(1).map(|b| builder.param_block(body_slices(b))).collect();
+    let mut compensation = Vec::new();
+    for (b, body) in model.bodies.iter().enumerate().filter(|(_, body)| body.gravity_compensation != 0.0) {
+        let slice =
+            Slice::new(format!("{}.gravcomp", body.name), 1, "1").default(&[body.gravity_compensation]);
+        compensation.push((b, builder.param_block([slice])));
+    }
     let joints = model.joints.iter().map(|j| joint_blocks(model, j, &mut builder)).collect();
     let mut mimics = Vec::new();
     for tie in &ties(model)? {
@@ -189,7 +197,18 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
         actuators.push(ActuatorBlocks { params, gear: builder.param_range(gear) });
     }
     let (law, geoms) = contact_blocks(model, &mut builder);
-    let index = ParamIndex { gravity, bodies, joints, mimics, actuators, law, geoms, kinematics: None, constraints: None };
+    let index = ParamIndex {
+        gravity,
+        bodies,
+        compensation,
+        joints,
+        mimics,
+        actuators,
+        law,
+        geoms,
+        kinematics: None,
+        constraints: None,
+    };
     Ok((builder.build()?, index))
 }
 

@@ -93,6 +93,19 @@ pub struct SweepInputs<'a, T> {
     pub gravity: Vec3<T>,
     /// Push on each body; may be empty.
     pub external: &'a [Push<T>],
+    /// Part of each body's weight that is carried; may be empty.
+    pub compensation: &'a [T],
+}
+
+impl<T: Real> SweepInputs<'_, T> {
+    /// The acceleration that a body's inertia sees: without the part of gravity that is compensated.
+    #[inline(always)]
+    fn seen(&self, body: usize, acceleration: Motion<T>) -> Motion<T> {
+        match self.compensation.get(body) {
+            Some(part) => Motion::new(acceleration.angular, acceleration.linear + self.gravity * *part),
+            None => acceleration,
+        }
+    }
 }
 
 /// Spatial velocities of all bodies, as [`inverse_dynamics`] computes them on its way.
@@ -161,7 +174,7 @@ pub fn inverse_dynamics<T: Real>(
     sweep: &mut Sweep<T>,
     tau: &mut [T],
 ) {
-    let SweepInputs { tree, kinematics, v, gravity, external } = *at;
+    let SweepInputs { tree, kinematics, v, gravity, external, .. } = *at;
     sweep.accelerations[0] = Motion::new(Vec3::zero(), -gravity);
 
     // Outwards: velocities, accelerations, forces.
@@ -182,7 +195,7 @@ pub fn inverse_dynamics<T: Real>(
             velocity += joint_velocity;
         }
         let inertia = kinematics.inertias[b];
-        let mut force = inertia * accel + velocity.cross_force(inertia * velocity);
+        let mut force = inertia * at.seen(b, accel) + velocity.cross_force(inertia * velocity);
         if let Some(push) = external.get(b) {
             force -= push.about(kinematics.arm(b));
         }
@@ -217,6 +230,8 @@ pub(crate) struct InverseDynamicsBars<'a, T> {
     pub axes: &'a mut [Force<T>],
     /// Of the bodies' accelerations beforehand; may be empty.
     pub accelerations: &'a [Force<T>],
+    /// Of the part of each body's weight that is carried; may be empty.
+    pub compensation: &'a mut [T],
 }
 
 /// The pullback of [`inverse_dynamics`] with cotangent `tau_bar`, right after it ran with the same inputs.
@@ -240,8 +255,8 @@ pub(crate) fn inverse_dynamics_vjp<T: Real>(
         }
         sweep.virtuals[b] = w;
         // L_b = w·(I a) − c·(I v) − w·f_ext, with c = v × w
-        let (inertia, velocity, accel) =
-            (kinematics.inertias[b], sweep.velocities[b], sweep.accelerations[b]);
+        let (inertia, velocity) = (kinematics.inertias[b], sweep.velocities[b]);
+        let accel = at.seen(b, sweep.accelerations[b]);
         let c = velocity.cross_motion(w);
         let (inertia_w, inertia_c) = (inertia * w, inertia * c);
         let (inertia_a, momentum) = (inertia * accel, inertia * velocity);
@@ -253,6 +268,10 @@ pub(crate) fn inverse_dynamics_vjp<T: Real>(
         let (from_w, _) = inertia.mul_vjp(accel, as_cotangent(w));
         let (from_c, _) = inertia.mul_vjp(velocity, as_cotangent(c));
         bars.inertias[b] += from_w - from_c;
+        if let (Some(part), Some(bar)) = (at.compensation.get(b), bars.compensation.get_mut(b)) {
+            *bar += at.gravity.dot(inertia_w.force);
+            *bars.gravity += inertia_w.force * *part;
+        }
         if let (Some(push), Some(bar)) = (external.get(b), bars.external.get_mut(b)) {
             // −w·f_ext = −w_ω·(torque + arm × force) − w_v·force
             let arm = kinematics.arm(b);

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
 use pullback_core::{ConfigError, Described, VectorField};
-use pullback_physics::articulated::{Articulated, JointKind, Keyframe, Model, ModelIntegrator};
+use pullback_physics::articulated::{
+    Articulated, ContactModel, ImplicitTerms, JointKind, Keyframe, Model, ModelIntegrator,
+};
 use pullback_scene::mesh::MeshFiles;
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use pullback_scene::urdf::{self, UrdfOptions};
@@ -66,8 +68,18 @@ pub fn system(robot: Articulated, options: SceneOptions) -> Result<Integrated<Ar
         _ => Method::SemiImplicitEuler,
     };
     let integrator = options.integrator.unwrap_or(Integrator::fixed(asked));
-    let implicit = model.options.implicit_damping && integrator.method == Method::SemiImplicitEuler;
-    let robot = if implicit { robot.with_implicit_damping(dt) } else { robot };
+    let terms = match model.options.integrator {
+        ModelIntegrator::ImplicitFast => Some(ImplicitTerms::Fast),
+        ModelIntegrator::Implicit => Some(ImplicitTerms::Full),
+        _ => model.options.implicit_damping.then_some(ImplicitTerms::Damping),
+    };
+    // MuJoCo's RK4 turns orientations by the mean of the stages' angular velocities.
+    let as_mujoco = model.options.contact_model == ContactModel::Convex && options.integrator.is_none();
+    let robot = if as_mujoco { robot.with_plain_rotations() } else { robot };
+    let robot = match terms.filter(|_| integrator.method == Method::SemiImplicitEuler) {
+        Some(terms) => robot.with_implicit(terms, dt),
+        None => robot.with_time_step(dt),
+    };
     Integrated::new(robot, dt, integrator)
 }
 

@@ -6,13 +6,14 @@
 use pullback_collision::{Contact, INACTIVE, Kind};
 use pullback_math::{Force, Mask, Motion, Real, Vec3, differentiable, select};
 
-use super::{Constrained, ConstraintBars, Fields};
 use super::cost::{Cost, MOST_ROWS, Weights};
 use super::params::{ContactLaw, SurfaceParams};
 use super::set::{ConstraintSet, Source};
 use super::softness::{
-    LEAST, Response, SoftnessParams, friction_damping, friction_damping_vjp, response, response_vjp, weight, weight_vjp,
+    LEAST, Response, SoftnessParams, friction_damping, friction_damping_vjp, response, response_vjp, weight,
+    weight_vjp,
 };
+use super::{Constrained, ConstraintBars, Fields};
 use crate::contact::{ContactSet, FoundPair, GeomView};
 use crate::model::FrictionCone;
 
@@ -215,6 +216,17 @@ fn tangent_hint<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> Opt
     (kind(a) == Kind::Plane && kind(b) == Kind::Capsule).then_some(b)
 }
 
+/// Normal and tangents of a contact in a slot of a pair, as its rows have them.
+pub fn contact_frame<T: Real>(
+    geoms: &GeomView<'_, T>,
+    contacts: &ContactSet<T>,
+    pair: &FoundPair,
+    slot: usize,
+) -> [Vec3<T>; 3] {
+    let hint = tangent_hint(geoms, pair.geoms);
+    frame(&contacts.contacts()[slot], hint.map_or(Vec3::zero(), |geom| contacts.pose(geom).rotation.c2))
+}
+
 /// Normal and tangents of a contact.
 fn frame<T: Real>(contact: &Contact<T>, hint: Vec3<T>) -> [Vec3<T>; 3] {
     let (first, second) = contact_tangents(contact.normal, hint);
@@ -337,17 +349,29 @@ pub(super) fn push_contacts<T: Real>(
                 continue;
             }
             let (first, second) = pair.bodies;
-            let block = at.push_between(set, Source::Contact { pair: number, slot }, (pair.cost, pair.dim), (first, second));
+            let block = at.push_between(
+                set,
+                Source::Contact { pair: number, slot },
+                (pair.cost, pair.dim),
+                (first, second),
+            );
             let Some(block) = block else { continue };
             let hint = pair.hint.map_or(Vec3::zero(), |geom| contacts.pose(geom).rotation.c2);
             let axes = frame(&contact, hint);
 
             // J = frame · (J₂ − J₁)
-            at.fill_between(set, block, (second, first), (contact.position, contact.position), |motion, rows| {
-                for (i, row) in rows.iter_mut().enumerate() {
-                    *row = if i < 3 { axes[i].dot(motion.linear) } else { axes[i - 3].dot(motion.angular) };
-                }
-            });
+            at.fill_between(
+                set,
+                block,
+                (second, first),
+                (contact.position, contact.position),
+                |motion, rows| {
+                    for (i, row) in rows.iter_mut().enumerate() {
+                        *row =
+                            if i < 3 { axes[i].dot(motion.linear) } else { axes[i - 3].dot(motion.angular) };
+                    }
+                },
+            );
 
             // a_ref = −b J v − k d r on the normal
             let r = contact.distance - pair.law.margin;
@@ -360,6 +384,7 @@ pub(super) fn push_contacts<T: Real>(
                 damping
             };
             let row = set.blocks[block].row;
+            set.position[row] = contact.distance;
             set.reference[row] = -(damping * velocity[0]) - pull;
             for i in 1..pair.dim {
                 set.reference[row + i] = -(sliding * velocity[i]);
@@ -426,12 +451,8 @@ pub(super) fn contact_vjp<T: Real>(
     }
     let mut law_bar = ContactLaw { friction: friction_bar, ..ContactLaw::default() };
     if pair.own_damping {
-        let (solref, solimp, ()) = friction_damping_vjp(
-            pair.law.solreffriction,
-            pair.law.softness.solimp,
-            at.shortest,
-            sliding_bar,
-        );
+        let (solref, solimp, ()) =
+            friction_damping_vjp(pair.law.solreffriction, pair.law.softness.solimp, at.shortest, sliding_bar);
         law_bar.solreffriction = solref;
         law_bar.softness.solimp = solimp;
     } else {

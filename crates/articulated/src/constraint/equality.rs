@@ -74,18 +74,27 @@ struct Held<T> {
 impl<T: Real> Held<T> {
     fn new(at: &Constrained<'_, T>, number: usize) -> Option<Self> {
         let params = at.geoms.params;
-        let (bodies, held, welded) = match (&at.geoms.model.equalities[number].kind, at.index.equalities[number]) {
-            (EqualityKind::Connect { bodies, .. }, EqualityBlocks::Connect(block)) => {
-                let ConnectParams { first, second, softness } = block.read(params);
-                let (first_orientation, second_orientation) = (Quat::identity(), Quat::identity());
-                let torquescale = T::one();
-                let held =
-                    WeldParams { first, first_orientation, second, second_orientation, torquescale, softness };
-                (*bodies, held, false)
-            }
-            (EqualityKind::Weld { bodies, .. }, EqualityBlocks::Weld(block)) => (*bodies, block.read(params), true),
-            _ => return None,
-        };
+        let (bodies, held, welded) =
+            match (&at.geoms.model.equalities[number].kind, at.index.equalities[number]) {
+                (EqualityKind::Connect { bodies, .. }, EqualityBlocks::Connect(block)) => {
+                    let ConnectParams { first, second, softness } = block.read(params);
+                    let (first_orientation, second_orientation) = (Quat::identity(), Quat::identity());
+                    let torquescale = T::one();
+                    let held = WeldParams {
+                        first,
+                        first_orientation,
+                        second,
+                        second_orientation,
+                        torquescale,
+                        softness,
+                    };
+                    (*bodies, held, false)
+                }
+                (EqualityKind::Weld { bodies, .. }, EqualityBlocks::Weld(block)) => {
+                    (*bodies, block.read(params), true)
+                }
+                _ => return None,
+            };
         let poses = bodies.map(|b| at.geoms.kinematics.world_from_body[b]);
         let points = [poses[0].point(held.first), poses[1].point(held.second)];
         let frames = [
@@ -169,6 +178,7 @@ fn push_held<T: Real>(at: &Constrained<'_, T>, number: usize, held: &Held<T>, se
     let inertia = held.inverse_inertia(at);
     let row = set.blocks[block].row;
     for i in 0..dim {
+        set.position[row + i] = held.r[i];
         set.reference[row + i] = -(damping * velocity[i]) - pull * held.r[i] - bias[i];
         set.weights[block].rows[i] = weight(impedance, inertia[i / 3]);
     }
@@ -330,7 +340,12 @@ fn held_vjp<T: Real>(
         local[i] = (pose.rotation.transpose() * point_bars[i], orientation.normalize_vjp(unit_bar));
     }
     let [(first, first_orientation), (second, second_orientation)] = local;
-    add_params(at, number, WeldParams { first, first_orientation, second, second_orientation, torquescale: scale_bar, softness }, bars.params);
+    add_params(
+        at,
+        number,
+        WeldParams { first, first_orientation, second, second_orientation, torquescale: scale_bar, softness },
+        bars.params,
+    );
 }
 
 fn add_params<T: Real>(at: &Constrained<'_, T>, number: usize, bar: WeldParams<T>, params_bar: &mut [T]) {

@@ -82,9 +82,8 @@ impl InverseWeights {
 fn is_point_mass(model: &Model, b: usize) -> bool {
     let body = &model.bodies[b];
     let aligned = |v: Vec3<f64>| [v.x, v.y, v.z].iter().filter(|x| x.abs() > 0.0).count() == 1;
-    let slides = model.joints_of(b).all(|j| {
-        j.kind == JointKind::Slide && aligned(j.axis) && j.anchor == Vec3::zero()
-    });
+    let slides =
+        model.joints_of(b).all(|j| j.kind == JointKind::Slide && aligned(j.axis) && j.anchor == Vec3::zero());
     let parent = &model.bodies[body.parent];
     let on_ground = body.parent == 0 || (parent.parent == 0 && model.joints_of(body.parent).next().is_none());
     let i = body.inertia;

@@ -107,6 +107,7 @@ pub(super) fn push_limits<T: Real>(at: &Constrained<'_, T>, set: &mut Constraint
             let mut velocity = [T::zero()];
             set.multiply(block, at.v, &mut velocity);
             let row = set.blocks[block].row;
+            set.position[row] = distance;
             set.reference[row] = -(damping * velocity[0]) - pull;
             let weight = weight(impedance, dof_weight(at, j, joint.v));
             set.weights[block].rows[0] = select(acts, weight, T::zero());
@@ -220,6 +221,7 @@ pub(super) fn push_polynomial<T: Real>(
     let mut velocity = [T::zero()];
     set.multiply(block, at.v, &mut velocity);
     let row = set.blocks[block].row;
+    set.position[row] = tie.r;
     set.reference[row] = -(damping * velocity[0]) - pull;
     set.weights[block].rows[0] = weight(impedance, tie.inverse_inertia(at));
 }

@@ -27,8 +27,8 @@ pub mod softness;
 use pullback_core::Workspace;
 use pullback_math::{Force, Motion, Real, Vec3};
 
-use crate::contact::{ContactSet, GeomView, MotionBars};
 use crate::contact::{ConstraintBars, Resolve, Smooth};
+use crate::contact::{ContactSet, GeomView, MotionBars};
 use crate::rnea::Push;
 use crate::tree::Tree;
 use cost::{Cost, MOST_ROWS};
@@ -213,7 +213,8 @@ impl Convex {
             chains[b] = own.chain(chains[tree.parent[b]].iter().copied()).collect();
         }
         let joints = index.joints.iter();
-        let fixed = joints.map(|j| 2 * usize::from(j.limit.is_some()) + 6 * usize::from(j.friction.is_some()));
+        let fixed =
+            joints.map(|j| 2 * usize::from(j.limit.is_some()) + 6 * usize::from(j.friction.is_some()));
         Convex { chains, fixed_blocks: fixed.sum::<usize>() + index.equalities.len() }
     }
 }

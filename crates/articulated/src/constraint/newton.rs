@@ -225,12 +225,7 @@ impl<T: Real> Newton<T> {
     }
 
     /// x ← H⁻¹ x at the solution; degrees of freedom without constraints by M⁻¹.
-    pub fn solve_hessian(
-        &mut self,
-        problem: &Problem<'_, T>,
-        constraints: &ConstraintSet<T>,
-        x: &mut [T],
-    ) {
+    pub fn solve_hessian(&mut self, problem: &Problem<'_, T>, constraints: &ConstraintSet<T>, x: &mut [T]) {
         let Newton { islands, hessian, fresh, step, .. } = self;
         for &k in islands.all_dofs() {
             step[k] = x[k];

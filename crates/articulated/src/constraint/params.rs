@@ -207,8 +207,7 @@ fn law_slices(of: &str, pair: &ContactPair) -> [Slice; 5] {
 fn equality_blocks(equality: &Equality, builder: &mut LayoutBuilder) -> EqualityBlocks {
     let name = |what: &str| format!("{}.eq_{what}", equality.name);
     let point = |what: &str, p: Vec3<f64>| Slice::new(name(what), 3, "m").default(&[p.x, p.y, p.z]);
-    let turn =
-        |what: &str, q: Quat<f64>| Slice::new(name(what), 4, "1").default(&[q.w, q.x, q.y, q.z]);
+    let turn = |what: &str, q: Quat<f64>| Slice::new(name(what), 4, "1").default(&[q.w, q.x, q.y, q.z]);
     let [solref, solimp] = softness_slices(name, &equality.softness);
     match &equality.kind {
         EqualityKind::Connect { anchors, .. } => EqualityBlocks::Connect(builder.param_block([
@@ -244,8 +243,7 @@ pub fn add_slices(model: &Model, weights: &InverseWeights, builder: &mut LayoutB
         let slice = Slice::new(name, 2, "1/kg; 1/(kg m^2)").default(&weights.bodies[b]);
         bodies.push(Some(builder.param_block([slice])));
     }
-    let joints =
-        model.joints.iter().map(|j| joint_constraints(model, j, &weights.dofs, builder)).collect();
+    let joints = model.joints.iter().map(|j| joint_constraints(model, j, &weights.dofs, builder)).collect();
     let touching = model.options.contact && !model.geoms.is_empty();
     let geoms = if touching {
         model.geoms.iter().map(|g| builder.param_block(surface_slices(g))).collect()

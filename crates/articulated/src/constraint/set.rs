@@ -64,6 +64,8 @@ pub struct ConstraintSet<T> {
     jacobian: Vec<T>,
     /// Weights of each block.
     pub weights: Vec<Weights<T>>,
+    /// Violation of each row (`efc_pos`): distance of a contact or limit, residual of an equality.
+    pub position: Vec<T>,
     /// Reference acceleration of each row.
     pub reference: Vec<T>,
     /// Residual J a − a_ref of each row.
@@ -82,6 +84,7 @@ impl<T: Real> ConstraintSet<T> {
             dofs: Vec::with_capacity(blocks * nv),
             jacobian: Vec::with_capacity(rows * nv),
             weights: Vec::with_capacity(blocks),
+            position: Vec::with_capacity(rows),
             reference: Vec::with_capacity(rows),
             residual: Vec::with_capacity(rows),
             force: Vec::with_capacity(rows),
@@ -95,6 +98,7 @@ impl<T: Real> ConstraintSet<T> {
         self.dofs.clear();
         self.jacobian.clear();
         self.weights.clear();
+        self.position.clear();
         self.reference.clear();
         self.residual.clear();
         self.force.clear();
@@ -114,7 +118,7 @@ impl<T: Real> ConstraintSet<T> {
         self.dofs.extend(dofs);
         let columns = self.dofs.len() - column;
         self.jacobian.resize(entry + dim * columns, T::zero());
-        for rows in [&mut self.reference, &mut self.residual, &mut self.force] {
+        for rows in [&mut self.position, &mut self.reference, &mut self.residual, &mut self.force] {
             rows.resize(row + dim, T::zero());
         }
         self.curvature.resize(curve + dim * dim, T::zero());
@@ -146,10 +150,7 @@ impl<T: Real> ConstraintSet<T> {
     #[inline(always)]
     pub fn jacobian_mut(&mut self, block: usize) -> (&mut [T], &[usize]) {
         let b = &self.blocks[block];
-        (
-            &mut self.jacobian[b.entry..b.entry + b.dim * b.columns],
-            &self.dofs[b.column..b.column + b.columns],
-        )
+        (&mut self.jacobian[b.entry..b.entry + b.dim * b.columns], &self.dofs[b.column..b.column + b.columns])
     }
 
     /// The curvature of a block, row by row.
@@ -207,12 +208,7 @@ impl<T: Real> ConstraintSet<T> {
         let mut curvature = [T::zero(); super::cost::MOST_ROWS * super::cost::MOST_ROWS];
         let curvature = &mut curvature[..b.dim * b.dim];
         let rows = b.row..b.row + b.dim;
-        b.cost.evaluate(
-            &self.residual[rows.clone()],
-            &self.weights[block],
-            &mut self.force[rows],
-            curvature,
-        );
+        b.cost.evaluate(&self.residual[rows.clone()], &self.weights[block], &mut self.force[rows], curvature);
         let before = &mut self.curvature[b.curve..b.curve + b.dim * b.dim];
         let (mut changed, mut stiff) = (false, false);
         for (before, now) in before.iter_mut().zip(curvature.iter()) {

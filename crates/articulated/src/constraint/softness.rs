@@ -155,7 +155,9 @@ mod tests {
 
     #[test]
     fn pullbacks_are_exact() {
-        for (solref, r) in [([0.1, 0.5], -0.003), ([0.1, 0.5], 0.013), ([-900.0, -30.0], -0.004), ([0.05, 1.0], -0.2)] {
+        for (solref, r) in
+            [([0.1, 0.5], -0.003), ([0.1, 0.5], 0.013), ([-900.0, -30.0], -0.004), ([0.05, 1.0], -0.2)]
+        {
             let [t, ratio] = solref;
             let [d0, dw, width, middle, power] = SOLIMP;
             check_vjp!(

@@ -1,8 +1,8 @@
 //! The convex model: exact gradients for every kind of row, laws of physics, and the same numbers on lanes.
 
 use crate::robots::{branching, random_state, touching};
-use pullback_articulated::contact::ContactSolverWorkspace;
 use pullback_articulated::constraint::set::Source;
+use pullback_articulated::contact::ContactSolverWorkspace;
 use pullback_articulated::{
     Articulated, ContactModel, Equality, EqualityKind, FrictionCone, ImplicitTerms, Model, Softness,
 };
@@ -92,9 +92,12 @@ fn every_kind_of_row_has_the_exact_pullback() {
         (FrictionCone::Elliptic, 4),
         (FrictionCone::Elliptic, 6),
     ] {
-        for (seed, terms) in
-            [(1, None), (2, Some(ImplicitTerms::Damping)), (3, Some(ImplicitTerms::Fast)), (4, Some(ImplicitTerms::Full))]
-        {
+        for (seed, terms) in [
+            (1, None),
+            (2, Some(ImplicitTerms::Damping)),
+            (3, Some(ImplicitTerms::Fast)),
+            (4, Some(ImplicitTerms::Full)),
+        ] {
             let model = constrained(seed, cone, condim);
             let state = random_state(&model, seed + 10);
             let robot = Articulated::new(model).unwrap().with_kinematic_params().unwrap();

@@ -56,7 +56,7 @@ fn constraint_forces_do_no_work() {
         // M v̇ + bias − τ is what holds the joints together: nothing along any motion that is possible.
         let mut held = vec![0.0; robot.model().nv];
         ws.mass.multiply(robot.tree(), &ws.acceleration, &mut held);
-        for (x, (bias, tau)) in held.iter_mut().zip(ws.bias.iter().zip(&ws.tau)) {
+        for (x, (bias, tau)) in held.iter_mut().zip(ws.bias.iter().zip(&ws.joint_forces())) {
             *x += bias - tau;
         }
         assert!(held.iter().any(|x| x.abs() > 1e-2), "nothing is held");

@@ -1,8 +1,11 @@
 //! `pullback inspect`: what was loaded, and the dynamics at a state.
 
 use pullback_core::{ConfigError, Described, Point, VectorField};
-use pullback_math::Quat;
-use pullback_physics::articulated::{Articulated, JointKind, Keyframe};
+use pullback_math::{Quat, Vec3};
+use pullback_physics::articulated::constraint::SolverInfo;
+use pullback_physics::articulated::constraint::contact::contact_frame;
+use pullback_physics::articulated::contact::ContactSolverWorkspace;
+use pullback_physics::articulated::{Articulated, ContactModel, JointKind, Keyframe};
 use pullback_tasks::files::{FileOptions, find_keyframe, read_model_with};
 use serde::Serialize;
 
@@ -24,7 +27,21 @@ struct ContactReport {
     geoms: (String, String),
     position: [f64; 3],
     normal: [f64; 3],
+    /// Normal, then two tangents.
+    frame: [[f64; 3]; 3],
     distance: f64,
+}
+
+#[derive(Serialize)]
+struct SolverReport {
+    iterations: usize,
+    /// Gradient over the trace of the mass matrix.
+    residual: f64,
+    constraints: usize,
+    rows: usize,
+    active: usize,
+    islands: usize,
+    converged: bool,
 }
 
 #[derive(Serialize)]
@@ -64,7 +81,16 @@ struct Summary {
     #[serde(rename = "qM")]
     mass_matrix: Vec<Vec<f64>>,
     qfrc_bias: Vec<f64>,
-    qfrc_joint: Vec<f64>,
+    /// Springs, dampers, and weight that is carried.
+    qfrc_passive: Vec<f64>,
+    qfrc_actuator: Vec<f64>,
+    /// Force of each actuator before its gear.
+    actuator_force: Vec<f64>,
+    /// Empty under the penalty model.
+    qfrc_constraint: Vec<f64>,
+    /// What the constraint solver took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    solver: Option<SolverReport>,
     qacc: Vec<f64>,
     qacc_without_contact: Vec<f64>,
     contacts: Vec<ContactReport>,
@@ -97,18 +123,40 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     let mut ws = VectorField::<f64>::workspace(&robot);
     let state = [&qpos[..], &qvel].concat();
     let mut rate = vec![0.0; 2 * nv];
-    robot.eval(&mut ws, Point { params: &params, state: &state, control: &ctrl }, 0.0, &mut rate);
+    let at = Point { params: &params, state: &state, control: &ctrl };
+    robot.eval(&mut ws, at, 0.0, &mut rate);
 
     let mut contacts = Vec::new();
-    for ((a, b), contact) in ws.contacts.iter().filter(|(_, c)| c.distance < 0.0) {
-        let (p, n) = (contact.position, contact.normal);
-        contacts.push(ContactReport {
-            geoms: (model.geoms[a].name.clone(), model.geoms[b].name.clone()),
-            position: [p.x, p.y, p.z],
-            normal: [n.x, n.y, n.z],
-            distance: contact.distance,
-        });
+    let convex = robot.model().options.contact_model == ContactModel::Convex;
+    for pair in ws.contacts.pairs() {
+        let (a, b) = pair.geoms;
+        for slot in pair.contacts() {
+            let contact = ws.contacts.contacts()[slot];
+            let found =
+                if convex { contact.distance <= ws.contacts.reach(pair) } else { contact.distance < 0.0 };
+            if !found {
+                continue;
+            }
+            let numbers = |v: Vec3<f64>| [v.x, v.y, v.z];
+            let geoms = robot.geoms(&ws.kinematics, &params);
+            contacts.push(ContactReport {
+                geoms: (model.geoms[a].name.clone(), model.geoms[b].name.clone()),
+                position: numbers(contact.position),
+                normal: numbers(contact.normal),
+                frame: contact_frame(&geoms, &ws.contacts, pair, slot).map(numbers),
+                distance: contact.distance,
+            });
+        }
     }
+    let carried = robot.gravity_compensation(&ws, &params);
+    let solver = match &ws.resolve {
+        ContactSolverWorkspace::Penalty(_) => None,
+        ContactSolverWorkspace::Convex(convex) => {
+            let SolverInfo { iterations, residual, constraints, rows, active, islands, converged } =
+                convex.newton.info;
+            Some(SolverReport { iterations, residual, constraints, rows, active, islands, converged })
+        }
+    };
     let untouched = Articulated::new(isolated)?;
     let mut without = VectorField::<f64>::workspace(&untouched);
     let mut untouched_rate = vec![0.0; 2 * nv];
@@ -163,10 +211,14 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         total_mass,
         center_of_mass: [com.x, com.y, com.z],
         mass_matrix: dense.chunks(nv.max(1)).map(<[f64]>::to_vec).collect(),
-        qfrc_bias: untouched.generalized_force(&untouched_params, &without.bias),
-        qfrc_joint: robot.generalized_force(&params, &ws.tau),
+        qfrc_bias: untouched.generalized_force(&untouched_params, &sum(&without.bias, &carried)),
+        qfrc_passive: robot.generalized_force(&params, &sum(&ws.passive, &carried)),
+        qfrc_actuator: robot.generalized_force(&params, &ws.actuation),
+        actuator_force: robot.actuator_force(&ws, at),
+        qfrc_constraint: if convex { robot.constraint_force(&ws) } else { Vec::new() },
+        solver,
         qacc: rate[nv..].to_vec(),
-        qacc_without_contact: untouched_rate[nv..].to_vec(),
+        qacc_without_contact: if convex { ws.smooth.clone() } else { untouched_rate[nv..].to_vec() },
         contacts,
         potential_energy: ws.kinematics.potential_energy(model.options.gravity),
         kinetic_energy: ws.kinematics.kinetic_energy(&ws.sweep.velocities),
@@ -179,6 +231,10 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     }
     output.print(&summary, || text(&summary))?;
     Ok(true)
+}
+
+fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| a + b).collect()
 }
 
 /// Numbers separated by commas or spaces, or the default.
