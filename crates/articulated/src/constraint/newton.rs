@@ -143,6 +143,7 @@ impl<T: Real> Newton<T> {
         let mut fresh = false;
         let mut iterations = 0;
         let mut size;
+        let mut before = T::lit(f64::INFINITY);
         loop {
             // g = M (a − a₀) − Jᵀ f
             let mut terms = T::zero();
@@ -160,8 +161,12 @@ impl<T: Real> Newton<T> {
                 squared += gradient[k] * gradient[k];
             }
             size = scale * squared.sqrt();
+            // Below the tolerance, a gradient that no longer falls is round-off.
             let round_off = T::lit(ROUND_OFF * T::EPSILON) * terms * scale;
-            let small = size.le(round_off.max(T::lit(FINER * options.tolerance)));
+            let tolerance = T::lit(options.tolerance).max(round_off);
+            let stuck = size.le(tolerance) & size.ge(before * T::lit(0.5));
+            let small = size.le(round_off.max(T::lit(FINER * options.tolerance))) | stuck;
+            before = size;
             if small.all() || iterations == options.iterations {
                 self.info.converged &= small.all();
                 break;

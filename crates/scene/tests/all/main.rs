@@ -2,6 +2,7 @@
 //!
 //! One program, since linking takes longer than most tests.
 
+mod constraints;
 mod dynamics;
 mod hfield;
 mod hull;
