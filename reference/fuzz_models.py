@@ -42,7 +42,7 @@ class Maker:
         self.r = np.random.default_rng(seed)
         self.contact = contact
         self.count = {}
-        self.classes, self.joints, self.geoms, self.bodies = ["main"], [], [], []
+        self.classes, self.joints, self.geoms, self.bodies, self.sites = ["main"], [], [], [], []
         self.limited, self.coordinates = {}, []
         self.degrees, self.autolimits = True, True
         self.meshes = []
@@ -136,9 +136,12 @@ class Maker:
         if self.chance(0.2):
             a["cone"], a["impratio"] = "elliptic", 2
         if self.chance(0.2):
-            a["solver"], a["iterations"] = "Newton", 20
+            a["solver"], a["iterations"] = self.pick(["Newton", "CG", "PGS"]), 20
+        if self.chance(0.1):
+            a |= {"tolerance": 1e-9, "ls_iterations": 30, "o_solref": [0.03], "o_friction": self.positive(0.1, 1.0, 2)}
         flags = {} if self.contact else {"constraint": "disable"}
-        for flag in ["gravity", "spring", "damper", "clampctrl", "actuation", "filterparent", "eulerdamp", "warmstart"]:
+        for flag in ["gravity", "spring", "damper", "clampctrl", "actuation", "filterparent", "eulerdamp", "warmstart",
+                     "equality", "frictionloss", "limit", "island", "override", "multiccd"]:
             if self.chance(0.08):
                 flags[flag] = self.pick(["disable", "enable"])
         node.add(Node("flag", **flags))
@@ -164,8 +167,10 @@ class Maker:
         if self.chance(0.1):
             node.add(Node("mesh", scale=self.positive(0.5, 2.0, 3)))
         if self.chance(0.1):
-            node.add(Node("pair", friction=[0.7, 0.7], condim="4"))
-        for tag in ["camera", "light", "material", "tendon", "equality"]:
+            node.add(Node("pair", friction=[0.7, 0.8], condim="4", solref=self.positive(0.01, 0.1)))
+        if self.chance(0.15):
+            node.add(Node("equality", solref=self.positive(0.01, 0.1), active=self.pick(["true", "true", "false"])))
+        for tag in ["camera", "light", "material", "tendon"]:
             if self.chance(0.04):
                 node.add(Node(tag))
         if depth < 3:
@@ -217,8 +222,14 @@ class Maker:
                 a["limited"] = self.pick(["true", "false"])
         if self.chance(0.1):
             a |= {"margin": 0.01, "solreflimit": [0.03, 1], "solimplimit": [0.9, 0.95]}
+        if self.chance(0.1):
+            a |= {"frictionloss": self.positive(0, 0.5), "solreffriction": [0.01], "solimpfriction": self.positive(0.5, 0.9)}
+        if kind not in ("ball", "free") and self.chance(0.1):
+            a["actuatorfrcrange"] = [-self.positive(0.5, 5), self.positive(0.5, 5)]
+            if not self.autolimits or self.chance(0.2):
+                a["actuatorfrclimited"] = self.pick(["true", "false"])
         if self.chance(0.05):
-            a["frictionloss"] = 0
+            a["springdamper"] = self.positive(0.1, 1.0, 2)
         if self.chance(0.05):
             a["group"] = "2"
         return a
@@ -320,7 +331,10 @@ class Maker:
         for _ in range(int(self.r.integers(1, 4))):
             place().add(self.geom())
         for _ in range(int(self.r.integers(0, 3))):
-            place().add(Node("site", **self.name("site"), **self.pose(), **self.class_(0.2)))
+            named = self.name("site")
+            if named and not self.in_replicate:
+                self.sites.append(named["name"])
+            place().add(Node("site", **named, **self.pose(), **self.class_(0.2)))
         if self.chance(0.1):
             place().add(Node("camera", pos=self.vec()))
         if self.chance(0.1):
@@ -332,6 +346,8 @@ class Maker:
     def body(self, depth):
         named = self.name("body")
         node = Node("body", **named, **self.pose(), **self.childclass())
+        if self.chance(0.08):
+            node.attributes["gravcomp"] = self.pick([self.positive(0.1, 1.0), np.array(1.0)])
         if named and not self.in_replicate:
             self.bodies.append(named["name"])
         if depth == 0 and self.chance(0.3):
@@ -414,14 +430,47 @@ class Maker:
         node = Node("contact")
         if len(self.geoms) > 1 and self.chance(0.4):
             one, two = self.r.choice(self.geoms, 2, replace=False)
-            pair = Node("pair", geom1=str(one), geom2=str(two))
+            pair = Node("pair", geom1=str(one), geom2=str(two), **self.class_(0.2))
             if self.chance(0.4):
-                friction = np.repeat(self.positive(0.1, 1.0, 3), [2, 1, 2])
-                pair.attributes |= {"friction": friction[: int(self.r.integers(2, 6))], "condim": "3"}
+                friction = self.positive(0.1, 1.0, int(self.r.integers(1, 6)))
+                pair.attributes |= {"friction": friction, "condim": self.pick(["1", "3", "4", "6"])}
+            if self.chance(0.3):
+                pair.attributes |= {"margin": 0.01, "gap": 0.02, "solref": [0.03, 0.8], "solreffriction": [0.01]}
             node.add(pair)
         if len(self.bodies) > 1 and self.chance(0.4):
             one, two = self.r.choice(self.bodies, 2, replace=False)
             node.add(Node("exclude", body1=str(one), body2=str(two)))
+        return node
+
+    def equalities(self):
+        node = Node("equality")
+        scalar = [name for name, kind in self.joints if kind in ("hinge", "slide")]
+        for _ in range(int(self.r.integers(0, 4)) if self.chance(0.4) else 0):
+            a = self.name("equality") | self.class_(0.2)
+            if self.chance(0.2):
+                a |= {"solref": [0.03], "solimp": self.positive(0.5, 0.9)}
+            if self.chance(0.2):
+                a["active"] = self.pick(["true", "false"])
+            tag = self.pick(["connect", "weld", "joint"])
+            if tag == "joint" and scalar:
+                picked = self.r.permutation(scalar)[: int(self.r.integers(1, 3))]
+                a |= {f"joint{i + 1}": str(name) for i, name in enumerate(picked)}
+                if self.chance(0.5):
+                    a["polycoef"] = self.vec(int(self.r.integers(1, 6)), 1.0)
+            elif tag != "joint" and len(self.sites) > 1 and self.chance(0.3):
+                a |= {f"site{i + 1}": str(name) for i, name in enumerate(self.r.permutation(self.sites)[:2])}
+            elif tag != "joint" and self.bodies:
+                picked = self.r.permutation(self.bodies)[: int(self.r.integers(1, 3))]
+                a |= {f"body{i + 1}": str(name) for i, name in enumerate(picked)}
+                if tag == "connect" or self.chance(0.5):
+                    a["anchor"] = self.vec()
+                if tag == "weld" and self.chance(0.3):
+                    a["relpose"] = self.vec(7, 1.0)
+            else:
+                continue
+            if tag == "weld" and self.chance(0.3):
+                a["torquescale"] = self.positive(0.1, 2.0)
+            node.add(Node(tag, **a))
         return node
 
     def text(self):
@@ -436,6 +485,7 @@ class Maker:
         root.add(self.asset())
         root.add(self.world())
         root.add(self.contacts())
+        root.add(self.equalities())
         root.add(self.actuators())
         if self.chance(0.1):
             root.add(Node("keyframe")).add(Node("key", name="home"))

@@ -16,6 +16,8 @@ use super::coupling::Coupling;
 use super::dynamics::ArticulatedWorkspace;
 use super::implicit::{Implicit, ImplicitTerms};
 use super::kinematic_params;
+use super::kinematics::Kinematics;
+use super::mass_matrix::MassMatrix;
 use super::model::{ContactModel, Equality, EqualityKind, Model, Softness};
 use super::pairs::{candidate_pairs, check_tori};
 use super::params::{ParamIndex, layout};
@@ -72,7 +74,7 @@ impl Articulated {
         check_tori(&model, &pairs)?;
         let follows = |j: usize| model.mimics.iter().any(|m| m.joint == j);
         let coordinates = Coordinates::new(&model, |j| !follows(j));
-        Ok(Articulated {
+        let robot = Articulated {
             all_coordinates: Coordinates::new(&model, |_| true),
             coupling: Coupling::new(&model, &coordinates, &index.mimics)?,
             coordinates,
@@ -88,7 +90,33 @@ impl Articulated {
             pushed: Vec::new(),
             pairs,
             many: MANY_PAIRS,
-        })
+        };
+        robot.check_inertia()?;
+        Ok(robot)
+    }
+
+    /// Refuses a singular mass matrix in the reference configuration; joints that follow others may have one.
+    fn check_inertia(&self) -> Result<(), ConfigError> {
+        if self.coupling.is_some() {
+            return Ok(());
+        }
+        let (params, q) = (self.layout.params.defaults(), self.model.reference_configuration());
+        let mut kinematics = Kinematics::<f64>::new(&self.tree);
+        kinematics.update(&self.model, &self.tree, &self.index, &params, &q);
+        let mut mass = MassMatrix::new(&self.tree);
+        mass.update(&self.tree, &kinematics);
+        for (k, joint) in self.tree.dof_joint.iter().enumerate() {
+            mass.add_diagonal(&self.tree, k, self.model.joints[*joint].armature);
+        }
+        mass.factorize(&self.tree);
+        match mass.singular(&self.tree) {
+            None => Ok(()),
+            Some(k) => Err(ConfigError::new(format!(
+                "joint `{}`: the mass matrix is singular in the reference configuration; give what it moves \
+                 inertia that no joint after it takes up, or give it armature",
+                self.model.joints[self.tree.dof_joint[k]].name
+            ))),
+        }
     }
 
     /// Treats joint damping implicitly over Euler steps of `dt` seconds: (M + dt·C) v̇ = τ − bias. Stiff

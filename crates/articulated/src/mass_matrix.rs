@@ -10,6 +10,9 @@ use pullback_math::{Real, SpatialInertia};
 use super::kinematics::Kinematics;
 use super::tree::Tree;
 
+/// Pivots below this part of their entry of the diagonal are rounding errors of zero.
+const LEAST_PIVOT: f64 = 1e-14;
+
 /// Packed mass matrix, its factors, and scratch.
 #[derive(Clone, Debug, Workspace)]
 pub struct MassMatrix<T> {
@@ -129,5 +132,17 @@ impl<T: Real> MassMatrix<T> {
             }
         }
         dense
+    }
+}
+
+impl MassMatrix<f64> {
+    /// The last degree of freedom at which the factors show that M is singular: its pivot is not positive,
+    /// up to rounding of its entry of the diagonal.
+    pub(crate) fn singular(&self, tree: &Tree) -> Option<usize> {
+        let regular = |k: usize| {
+            let at = tree.row[k];
+            self.factors[at] > self.packed[at] * LEAST_PIVOT
+        };
+        (0..tree.dof_body.len()).rev().find(|k| !regular(*k))
     }
 }

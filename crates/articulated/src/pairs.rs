@@ -15,10 +15,8 @@ pub fn candidate_pairs(model: &Model) -> Vec<Pair> {
     // The moving body that each body belongs to, and the one above that.
     let mut fixed_to: Vec<usize> = (0..model.bodies.len()).collect();
     for i in 1..model.bodies.len() {
-        if model.joints_of(i).next().is_none() {
-            if !model.bodies[i].mocap {
-                fixed_to[i] = fixed_to[model.bodies[i].parent];
-            }
+        if model.joints_of(i).next().is_none() && !model.bodies[i].mocap {
+            fixed_to[i] = fixed_to[model.bodies[i].parent];
         }
     }
     let above = |body: usize| fixed_to[model.bodies[fixed_to[body]].parent];

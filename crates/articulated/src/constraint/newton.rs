@@ -154,7 +154,7 @@ impl<T: Real> Newton<T> {
             for &block in blocks {
                 let b = &constraints.blocks[block];
                 let force = &constraints.force[b.row..b.row + b.dim];
-                constraints.add_transposed(block, force, -T::one(), gradient);
+                terms = terms.max(constraints.add_transposed(block, force, -T::one(), gradient));
             }
             let mut squared = T::zero();
             for &k in dofs {

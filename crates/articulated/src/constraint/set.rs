@@ -174,17 +174,21 @@ impl<T: Real> ConstraintSet<T> {
         }
     }
 
-    /// out ← out + sign·Jᵀ f of a block.
+    /// out ← out + sign·Jᵀ f of a block. Returns the size of the largest term.
     #[inline(always)]
-    pub fn add_transposed(&self, block: usize, f: &[T], sign: T, out: &mut [T]) {
+    pub fn add_transposed(&self, block: usize, f: &[T], sign: T, out: &mut [T]) -> T {
         let b = &self.blocks[block];
         let (jacobian, dofs) = (self.jacobian(block), self.dofs(block));
+        let mut largest = T::zero();
         for (i, f) in f.iter().enumerate() {
             let f = sign * *f;
             for (entry, k) in jacobian[i * b.columns..(i + 1) * b.columns].iter().zip(dofs) {
-                out[*k] += *entry * f;
+                let term = *entry * f;
+                largest = largest.max(term.abs());
+                out[*k] += term;
             }
         }
+        largest
     }
 
     /// Sets residual, force and curvature of a block at acceleration `a`. Returns whether its curvature is

@@ -86,8 +86,11 @@ pub(super) fn read_orientation(
         let y = Vec3::new(d, e, f);
         let y = direction("xyaxes", y - x * x.dot(y))?;
         let quat = Quat::from_mat3(Mat3::from_cols(x, y, x.cross(y))).normalize();
-        // Of the two signs MuJoCo takes that with w ≥ 0, which shows in the coordinates of a free joint.
-        return Ok(Some(if quat.w < 0.0 { quat * -1.0 } else { quat }));
+        // Of the two signs MuJoCo takes that with a positive w, or where the trace of the matrix, 4 w² − 1, is
+        // negative that with a positive largest component. It shows in the coordinates of a free joint.
+        let larger = |a: f64, b: f64| if b.abs() > a.abs() { b } else { a };
+        let leading = if quat.w.abs() > 0.5 { quat.w } else { larger(larger(quat.x, quat.y), quat.z) };
+        return Ok(Some(if leading < 0.0 { quat * -1.0 } else { quat }));
     }
     if let Some(z) = element.vec3("zaxis")? {
         return Ok(Some(from_z_axis(direction("zaxis", z)?)));

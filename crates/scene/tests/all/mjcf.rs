@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pullback_articulated::{JointKind, Mesh, Model, ModelIntegrator, Shape};
+use pullback_articulated::{Articulated, JointKind, Mesh, Model, ModelIntegrator, Shape};
 use pullback_math::{SymMat3, Vec3};
 use pullback_scene::ImportError;
 use pullback_scene::mjcf::{
@@ -41,13 +41,14 @@ fn a_free_ball_starts_where_it_stands() {
     assert!((m.bodies[1].inertia.xx - 0.4 * mass * 0.01).abs() < 1e-15);
 }
 
-/// Of the two quaternions of an orientation by axes, the one with w ≥ 0, as in MuJoCo.
+/// Of the two quaternions of an orientation by axes, the one whose leading component is positive, as in
+/// MuJoCo.
 #[test]
-fn axes_give_the_quaternion_of_positive_w() {
+fn axes_give_the_quaternion_of_positive_lead() {
     let m =
         world("<body xyaxes='-0.9 0.1 0.2 0.2 0.8 0.5'><freejoint/><geom size='1'/></body>").expect("reads");
     let q = m.reference_configuration();
-    assert!(q[3] >= 0.0, "{q:?}");
+    assert!(q[3] < 0.0 && q[5] > 0.9, "{q:?}");
     let x = m.bodies[1].orientation.rotate(Vec3::new(1.0, 0.0, 0.0));
     let given = Vec3::new(-0.9, 0.1, 0.2);
     assert!((x - given * (1.0 / given.norm())).norm() < 1e-15);
@@ -231,6 +232,25 @@ fn mistakes_are_named() {
     ] {
         complaint(read(text), part);
     }
+}
+
+/// Joints whose motions another takes up leave the mass matrix singular, unless armature adds to it.
+#[test]
+fn a_singular_mass_matrix_names_its_joint() {
+    let robot = |joints: &str| {
+        let body = format!("<body>{joints}<geom size='0.1' pos='0.2 0 0'/></body>");
+        Articulated::new(world(&body).unwrap_or_else(|e| panic!("{e}")))
+    };
+    for joints in [
+        "<joint name='first' axis='0 1 0'/><joint axis='0 1 0'/>",
+        "<joint name='first' type='slide'/><joint type='slide'/>",
+        "<joint name='first' axis='1 0 0'/><joint axis='0 1 0'/><joint axis='1 0 0'/>",
+    ] {
+        let message = robot(joints).expect_err(joints).to_string();
+        assert!(message.contains("joint `first`: the mass matrix is singular"), "{message}");
+        assert!(robot(&joints.replace("'first'", "'first' armature='0.1'")).is_ok(), "{joints}");
+    }
+    assert!(robot("<joint axis='0 1 0'/><joint axis='0 1 0' pos='0 0 1'/>").is_ok());
 }
 
 #[test]
