@@ -93,6 +93,7 @@ def at(model: mujoco.MjModel, data: mujoco.MjData) -> dict:
         "qpos": data.qpos.tolist(),
         "qvel": data.qvel.tolist(),
         "ctrl": data.ctrl.tolist(),
+        "mocap": np.concatenate([data.mocap_pos, data.mocap_quat], axis=1).ravel().tolist(),
         "contacts": contacts,
         "rows": rows(data, jacobian, products, others),
         "qacc": data.qacc.tolist(),

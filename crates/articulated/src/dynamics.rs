@@ -7,7 +7,7 @@
 //! h Q)⁻ᵀ v̇_bar, ā = M μ, and the two mass matrices add μ·dM (a − v̇).
 
 use pullback_core::{Bars, Point, Workspace};
-use pullback_math::{Flat, Force, Motion, Real, SpatialInertia, Transform, Vec3};
+use pullback_math::{Flat, Force, Motion, Quat, Real, SpatialInertia, Transform, Vec3};
 
 use super::contact::{
     ConstraintBars, ContactSet, ContactSolverWorkspace, GeomView, MotionBars, Resolve, Smooth,
@@ -16,7 +16,7 @@ use super::coupling::CoupledWorkspace;
 use super::field::Articulated;
 use super::implicit::{ImplicitInputs, ImplicitMatrix};
 use super::joint_forces::{actuator_forces, actuator_forces_vjp, passive_forces, passive_forces_vjp};
-use super::kinematic_params::KinematicInputs;
+use super::kinematic_params::{KinematicInputs, turn_to_quat};
 use super::kinematics::Kinematics;
 use super::mass_matrix::MassMatrix;
 use super::params::JointParams;
@@ -150,7 +150,7 @@ impl Articulated {
                 &coupled.state
             }
         };
-        kinematics.update(&self.model, &self.tree, &self.index, params, &q[..self.model.nq]);
+        kinematics.update(&self.model, &self.tree, &self.index, params, (&q[..self.model.nq], &[]));
     }
 
     /// The mass matrix last computed, row by row.
@@ -203,10 +203,10 @@ impl Articulated {
             resolve,
             ..
         } = ws;
-        kinematics.update(&self.model, &self.tree, &self.index, params, q);
+        let (control, mocap, pushing) = self.split_control(control);
+        kinematics.update(&self.model, &self.tree, &self.index, params, (q, mocap));
 
         // bias = RNEA(q, v, 0), pushes from outside included
-        let (control, pushing) = control.split_at(self.model.actuators.len());
         pushes.fill(Push::default());
         for (i, body) in self.pushed.iter().enumerate() {
             pushes[*body] = Push::read(&pushing[6 * i..]);
@@ -273,6 +273,13 @@ impl Articulated {
         } else {
             acceleration.copy_from_slice(constrained);
         }
+    }
+
+    /// Controls of the actuators, poses that are inputs, and pushes on bodies.
+    fn split_control<'a, T>(&self, control: &'a [T]) -> (&'a [T], &'a [T], &'a [T]) {
+        let (actuators, rest) = control.split_at(self.model.actuators.len());
+        let (mocap, pushing) = rest.split_at(7 * self.tree.mocap.iter().flatten().count());
+        (actuators, mocap, pushing)
     }
 
     /// What a model of constraints sees.
@@ -454,8 +461,9 @@ impl Articulated {
         }
 
         // τ̄ = λ
-        let (control, _) = control.split_at(self.model.actuators.len());
-        let (control_bar, pushing_bar) = control_bar.split_at_mut(self.model.actuators.len());
+        let (control, mocap, _) = self.split_control(control);
+        let (control_bar, rest) = control_bar.split_at_mut(control.len());
+        let (mocap_bar, pushing_bar) = rest.split_at_mut(mocap.len());
         let bars = (&mut *q_bar, &mut *v_bar);
         passive_forces_vjp(&self.model, &self.index, params, (q, v), &ws.lambda, bars, params_bar);
         ws.tau_bar.copy_from_slice(&ws.lambda);
@@ -597,6 +605,14 @@ impl Articulated {
         self.all_coordinates.add_tangent(q, tangent_bar, q_bar);
         let touch = |b: usize| wrenches.get(b).copied().unwrap_or(Force::zero());
         let wrench = |b: usize| carried[b] + touch(b);
+        for (b, number) in self.tree.mocap.iter().enumerate() {
+            let Some(first) = number.map(|n| 7 * n) else { continue };
+            let Force { moment, force } = wrench(b);
+            let arm = kinematics.arm(b);
+            force.add_to(&mut mocap_bar[first..]);
+            let turn = turn_to_quat(moment - arm.cross(force), Quat::read(&mocap[first + 3..]));
+            turn.add_to(&mut mocap_bar[first + 3..]);
+        }
         self.kinematic_params_vjp(kinematics, params, q, axis_bars, wrench, params_bar);
         self.body_params_vjp(ws, params, params_bar);
     }

@@ -102,7 +102,7 @@ impl Articulated {
         }
         let (params, q) = (self.layout.params.defaults(), self.model.reference_configuration());
         let mut kinematics = Kinematics::<f64>::new(&self.tree);
-        kinematics.update(&self.model, &self.tree, &self.index, &params, &q);
+        kinematics.update(&self.model, &self.tree, &self.index, &params, (&q, &[]));
         let mut mass = MassMatrix::new(&self.tree);
         mass.update(&self.tree, &kinematics);
         for (k, joint) in self.tree.dof_joint.iter().enumerate() {

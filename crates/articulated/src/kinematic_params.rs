@@ -181,8 +181,8 @@ impl<T: Real> KinematicInputs<'_, T> {
                 }
                 after = pose;
             }
-            // A free joint places its body in the world, whatever the pose in the parent.
-            if groups.first().is_some_and(|g| g.kind == GroupKind::Translation) {
+            // A free joint places its body in the world, whatever the pose in the parent; so does an input.
+            if groups.first().is_some_and(|g| g.kind == GroupKind::Translation) || self.model.bodies[b].mocap {
                 continue;
             }
             let arm = start.translation - self.kinematics.origins[b];
@@ -269,7 +269,7 @@ impl<T: Real> KinematicInputs<'_, T> {
 }
 
 /// The cotangent of a quaternion, normalized where it is used, from that of small turns on its left.
-fn turn_to_quat<T: Real>(turn_bar: Vec3<T>, q: Quat<T>) -> Quat<T> {
+pub(super) fn turn_to_quat<T: Real>(turn_bar: Vec3<T>, q: Quat<T>) -> Quat<T> {
     // δq = ½ δφ ⊗ q for units
     let turned = Quat::from_parts(T::zero(), turn_bar) * q.normalize();
     turned * (T::lit(2.0) * q.norm_squared().sqrt().recip())

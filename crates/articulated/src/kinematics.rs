@@ -37,10 +37,24 @@ impl<T: Real> Kinematics<T> {
         }
     }
 
-    /// Poses, axes and inertias at coordinates `q`.
-    pub fn update(&mut self, model: &Model, tree: &Tree, index: &ParamIndex, params: &[T], q: &[T]) {
+    /// Poses, axes and inertias at coordinates `q`. `mocap` holds position and quaternion of every body whose
+    /// pose is an input; where it is empty they stand as described.
+    pub fn update(
+        &mut self,
+        model: &Model,
+        tree: &Tree,
+        index: &ParamIndex,
+        params: &[T],
+        (q, mocap): (&[T], &[T]),
+    ) {
         for b in 1..tree.bodies() {
-            let offset = parent_from_body(model, index, params, b);
+            let offset = match tree.mocap[b].filter(|_| !mocap.is_empty()) {
+                Some(number) => {
+                    let pose = &mocap[7 * number..];
+                    Transform::from_quat(Quat::read(&pose[3..]).normalize(), Vec3::read(pose))
+                }
+                None => parent_from_body(model, index, params, b),
+            };
             let mut pose = self.world_from_body[tree.parent[b]] * offset;
             let is_root = tree.root[b] == b;
             // The root's point is where its first joint leaves it: a free body's own position.

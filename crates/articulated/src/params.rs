@@ -251,6 +251,13 @@ fn state_and_control(model: &Model) -> Result<LayoutBuilder, ConfigError> {
         let (low, high) = actuator.control_range.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         builder = builder.control(Slice::new(actuator.name.clone(), 1, "1").bounds(low, high));
     }
+    for body in model.bodies.iter().filter(|b| b.mocap) {
+        let (p, o) = (body.position, body.orientation);
+        let name = |what: &str| format!("{}.{what}", body.name);
+        builder = builder
+            .control(Slice::new(name("mocap_pos"), 3, "m").default(&[p.x, p.y, p.z]))
+            .control(Slice::new(name("mocap_quat"), 4, "1").default(&[o.w, o.x, o.y, o.z]));
+    }
     Ok(builder)
 }
 

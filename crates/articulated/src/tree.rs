@@ -52,6 +52,8 @@ pub struct Tree {
     pub row: Vec<usize>,
     /// Length of the packed mass matrix.
     pub packed: usize,
+    /// Number of each body among those whose pose is an input.
+    pub mocap: Vec<Option<usize>>,
 }
 
 impl Tree {
@@ -88,7 +90,13 @@ impl Tree {
             row.push(packed);
             packed += above.len();
         }
-        Tree { parent, root, groups, dof_body, dof_joint, ancestors, row, packed }
+        let mut inputs = 0;
+        let number = |moved: bool| {
+            inputs += usize::from(moved);
+            moved.then(|| inputs - 1)
+        };
+        let mocap = model.bodies.iter().map(|b| b.mocap).map(number).collect();
+        Tree { parent, root, groups, dof_body, dof_joint, ancestors, row, packed, mocap }
     }
 
     /// Number of bodies, the world included.

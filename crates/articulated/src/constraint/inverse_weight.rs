@@ -23,7 +23,7 @@ impl InverseWeights {
     /// Those of a compiled model whose parameters begin with `params`.
     pub fn new(model: &Model, tree: &Tree, index: &ParamIndex, params: &[f64]) -> Self {
         let mut kinematics = Kinematics::new(tree);
-        kinematics.update(model, tree, index, params, &model.reference_configuration());
+        kinematics.update(model, tree, index, params, (&model.reference_configuration(), &[]));
         let mut mass = MassMatrix::new(tree);
         mass.update(tree, &kinematics);
         for joint in &model.joints {

@@ -21,7 +21,9 @@ use crate::tree::Tree;
 
 /// Part of the file's tolerance that the solver goes to.
 const FINER: f64 = 1e-4;
-/// Round-off of a gradient, in units of the round-off of its terms.
+/// Newton steps that are allowed in any case: limits of files count on a warm start, which there is none of.
+const LEAST_ITERATIONS: usize = 100;
+/// Round-off of a gradient or a step, in units of the round-off of its terms.
 const ROUND_OFF: f64 = 32.0;
 
 /// What a solve took.
@@ -143,7 +145,6 @@ impl<T: Real> Newton<T> {
         let mut fresh = false;
         let mut iterations = 0;
         let mut size;
-        let mut before = T::lit(f64::INFINITY);
         loop {
             // g = M (a − a₀) − Jᵀ f
             let mut terms = T::zero();
@@ -161,13 +162,9 @@ impl<T: Real> Newton<T> {
                 squared += gradient[k] * gradient[k];
             }
             size = scale * squared.sqrt();
-            // Below the tolerance, a gradient that no longer falls is round-off.
             let round_off = T::lit(ROUND_OFF * T::EPSILON) * terms * scale;
-            let tolerance = T::lit(options.tolerance).max(round_off);
-            let stuck = size.le(tolerance) & size.ge(before * T::lit(0.5));
-            let small = size.le(round_off.max(T::lit(FINER * options.tolerance))) | stuck;
-            before = size;
-            if small.all() || iterations == options.iterations {
+            let small = size.le(round_off.max(T::lit(FINER * options.tolerance)));
+            if small.all() || iterations == options.iterations.max(LEAST_ITERATIONS) {
                 self.info.converged &= small.all();
                 break;
             }
@@ -182,6 +179,14 @@ impl<T: Real> Newton<T> {
                 step[k] = select(small, T::zero(), -gradient[k]);
             }
             hessian.solve(dofs, step);
+            let (mut longest, mut largest) = (T::zero(), T::zero());
+            for &k in dofs {
+                longest = longest.max(step[k].abs());
+                largest = largest.max(acceleration[k].abs());
+            }
+            if (small | longest.le(largest * T::lit(ROUND_OFF * T::EPSILON))).all() {
+                break;
+            }
 
             // a ← a + α p
             mass.multiply_rows(tree, dofs, step, step_momentum);

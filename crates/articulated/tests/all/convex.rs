@@ -9,8 +9,8 @@ use pullback_articulated::{
 use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::step_check::check_step;
-use pullback_core::{Described, Point, VectorField};
-use pullback_math::{Quat, Vec3};
+use pullback_core::{Bars, Described, Point, VectorField};
+use pullback_math::{Quat, Real, Vec3, f64x8};
 
 /// The touching robot under the convex model, with every kind of row.
 fn constrained(seed: u64, cone: FrictionCone, condim: u32) -> Model {
@@ -135,4 +135,50 @@ fn a_robot_without_constraints_accelerates_as_under_the_penalty_model() {
     let penalty = rate(model.clone());
     model.options.contact_model = ContactModel::Convex;
     assert_eq!(penalty, rate(model));
+}
+
+/// A state of each lane, as lanes.
+fn lanes<T: Real>(states: &[Vec<f64>]) -> Vec<T> {
+    (0..states[0].len()).map(|i| T::from_lanes(|lane| states[lane][i])).collect()
+}
+
+#[test]
+fn lanes_are_solved_as_alone() {
+    for (cone, condim) in [(FrictionCone::Pyramidal, 3), (FrictionCone::Elliptic, 4)] {
+        let model = constrained(5, cone, condim);
+        let states: Vec<Vec<f64>> = (0..8).map(|i| random_state(&model, 30 + i)).collect();
+        let robot = Articulated::new(model).unwrap().with_implicit(ImplicitTerms::Fast, 2e-3);
+        let params = robot.layout().params.defaults();
+        let control = [0.1, 0.2, -0.3];
+        let (n, nv) = (states[0].len(), robot.model().nv);
+        let bar: Vec<f64> = (0..2 * nv).map(|i| (1.0 + i as f64).sin()).collect();
+
+        let alone = |state: &[f64]| {
+            let at = Point { params: &params, state, control: &control };
+            let mut ws = VectorField::<f64>::workspace(&robot);
+            let mut rate = vec![0.0; 2 * nv];
+            robot.eval(&mut ws, at, 0.0, &mut rate);
+            let (mut p, mut s, mut c) = (vec![0.0; params.len()], vec![0.0; n], vec![0.0; 3]);
+            robot.eval_vjp(&mut ws, at, 0.0, &bar, Bars { params: &mut p, state: &mut s, control: &mut c });
+            [rate, p, s, c].concat()
+        };
+        let wide = |x: &[f64]| x.iter().map(|x| f64x8::lit(*x)).collect::<Vec<_>>();
+        let (params8, control8, bar8) = (wide(&params), wide(&control), wide(&bar));
+        let state8: Vec<f64x8> = lanes(&states);
+        let at = Point { params: &params8, state: &state8, control: &control8 };
+        let zero = f64x8::lit(0.0);
+        let mut ws = VectorField::<f64x8>::workspace(&robot);
+        let mut rate = vec![zero; 2 * nv];
+        robot.eval(&mut ws, at, zero, &mut rate);
+        let (mut p, mut s, mut c) = (vec![zero; params.len()], vec![zero; n], vec![zero; 3]);
+        robot.eval_vjp(&mut ws, at, zero, &bar8, Bars { params: &mut p, state: &mut s, control: &mut c });
+        let together = [rate, p, s, c].concat();
+        for (lane, state) in states.iter().enumerate() {
+            let alone = alone(state);
+            let scale = alone.iter().fold(1.0f64, |m, x| m.max(x.abs()));
+            for (a, b) in alone.iter().zip(&together) {
+                assert!((a - b.lane(lane)).abs() < 1e-9 * scale, "{cone:?}: {a} against {}", b.lane(lane));
+            }
+        }
+    }
 }

@@ -149,7 +149,7 @@ fn point_jacobians_are_the_derivatives_of_points() {
     let mut ws = workspace(robot);
     let local = Vec3::new(0.1, -0.2, 0.3);
     let mut point_at = |q: &[f64]| {
-        ws.kinematics.update(model, robot.tree(), robot.index(), &params, q);
+        ws.kinematics.update(model, robot.tree(), robot.index(), &params, (q, &[]));
         (ws.kinematics.world_from_body[3].point(local), ws.kinematics.clone())
     };
     let (point, kinematics) = point_at(&state[..model.nq]);

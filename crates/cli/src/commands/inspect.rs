@@ -123,7 +123,8 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     let mut ws = VectorField::<f64>::workspace(&robot);
     let state = [&qpos[..], &qvel].concat();
     let mut rate = vec![0.0; 2 * nv];
-    let at = Point { params: &params, state: &state, control: &ctrl };
+    let inputs = [&ctrl[..], &start.mocap].concat();
+    let at = Point { params: &params, state: &state, control: &inputs };
     robot.eval(&mut ws, at, 0.0, &mut rate);
 
     let mut contacts = Vec::new();
@@ -163,7 +164,7 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     let untouched_params = untouched.layout().params.defaults();
     untouched.eval(
         &mut without,
-        Point { params: &untouched_params, state: &state, control: &ctrl },
+        Point { params: &untouched_params, state: &state, control: &inputs },
         0.0,
         &mut untouched_rate,
     );

@@ -154,7 +154,7 @@ fn inputs(scene: &dyn Scene, steps: usize, options: &SimulateOptions) -> Result<
     if let Some(wanted) = &options.keyframe {
         let key = find_keyframe(scene.keyframes(), wanted)?;
         state = [&key.q[..], &key.v].concat();
-        control = Some(key.control.clone());
+        control = Some([&key.control[..], &key.mocap].concat());
     }
     for setting in &options.set {
         let (name, value) = setting.split_once('=').ok_or_else(|| {

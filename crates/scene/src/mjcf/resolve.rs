@@ -20,7 +20,7 @@ pub(super) fn resolve_ratios(model: &mut Model, springs: &[SpringDamper]) -> Res
     let robot = Articulated::new(untouched)?;
     let state = [model.reference_configuration(), vec![0.0; model.nv]].concat();
     let mut ws = VectorField::<f64>::workspace(&robot);
-    let controls = vec![0.0; model.actuators.len()];
+    let controls = [vec![0.0; model.actuators.len()], model.mocap_poses()].concat();
     robot.accelerations(
         &mut ws,
         Point { params: &robot.layout().params.defaults(), state: &state, control: &controls },

@@ -84,7 +84,7 @@ fn compare_rows(ours: &[Row], theirs: &[Value], either: bool) -> f64 {
 /// Largest relative error at a state: contacts, rows, acceleration and force.
 fn compare_state(robot: &Articulated, ws: &mut ArticulatedWorkspace<f64>, params: &[f64], g: &Value) -> [f64; 4] {
     let state = [numbers(&g["qpos"]), numbers(&g["qvel"])].concat();
-    let control = numbers(&g["ctrl"]);
+    let control = [numbers(&g["ctrl"]), numbers(&g["mocap"])].concat();
     robot.accelerations(ws, Point { params, state: &state, control: &control });
     let ContactSolverWorkspace::Convex(convex) = &ws.resolve else { panic!("the model is not convex") };
     assert!(convex.newton.info.converged, "{:?}", convex.newton.info);
@@ -180,7 +180,7 @@ fn motion(model: Model, integrator: &str) -> Vec<f64> {
     let (mut state, mut control) = (robot.layout().state.defaults(), robot.layout().control.defaults());
     if let Some(key) = key {
         state = [key.q, key.v].concat();
-        control = key.control;
+        control = [key.control, key.mocap].concat();
     }
     let params = robot.layout().params.defaults();
     let system = Integrated::new(robot, dt, Integrator::fixed(method)).expect("a system");

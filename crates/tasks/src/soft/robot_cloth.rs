@@ -84,7 +84,7 @@ pub(super) fn robot_cloth(size: Size) -> Result<Driven<World, Knots>, ConfigErro
 fn grip_at_start(model: &Model) -> Result<Vec3<f64>, ConfigError> {
     let arm = Articulated::new(model.clone())?;
     let mut ws = VectorField::<f64>::workspace(&arm);
-    ws.kinematics.update(model, arm.tree(), arm.index(), &arm.layout().params.defaults(), &START);
+    ws.kinematics.update(model, arm.tree(), arm.index(), &arm.layout().params.defaults(), (&START, &[]));
     let hand = model.bodies.iter().position(|b| b.name == "link_7");
     let hand = hand.ok_or_else(|| ConfigError::new("the arm has no body `link_7`"))?;
     Ok(ws.kinematics.world_from_body[hand].point(GRIP))

@@ -225,7 +225,7 @@ mod tests {
             robot.tree(),
             robot.index(),
             &robot.layout().params.defaults(),
-            &state,
+            (&state, &[]),
         );
         let tip = ws.kinematics.world_from_body[4].point(Vec3::new(0.0, 0.0, -LENGTH));
         let (x, z, _) = TipAt::<3> { target: [0.0, 0.0] }.error(&state);
