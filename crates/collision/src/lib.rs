@@ -55,6 +55,7 @@ pub mod manifold;
 mod overlap;
 pub mod penalty;
 pub mod plane;
+mod plane_mesh;
 pub mod rounded;
 pub mod shape;
 pub mod sphere_solid;

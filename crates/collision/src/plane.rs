@@ -10,7 +10,7 @@
 //! | box | 4 | the corners not above its center, first to last as their signs (x, y, z) count in binary |
 //! | cylinder | 4 | lowest rim point, its partner on the far rim, two more 120° along the near rim |
 //! | ellipsoid | 1 | the lowest, −A²n/|A n| in the body |
-//! | mesh | 8 | the lowest hull vertices, chosen on primal values and held fixed in the body |
+//! | mesh | 4 | the lowest vertex and corners of its face: see `plane_mesh` |
 //!
 //! The cylinder's points turn with the direction in which the axis leans; where it leans less than 10⁻¹⁵ there
 //! is none, and the body's x axis takes its place. Up to 10⁻⁶ the points are held fixed in the body, so that
@@ -24,9 +24,6 @@ use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
 use super::contact::{Contact, between, between_vjp, from_center, from_center_vjp};
 use super::lanes::pack;
-
-/// Hull vertices that may touch a plane at once.
-pub(crate) const MESH_SLOTS: usize = 8;
 
 /// Squared sine of the lean up to which a cylinder stands on rim points held fixed in it.
 const STANDING: f64 = 1e-12;
@@ -202,50 +199,6 @@ pub fn plane_ellipsoid<T: Real>(plane: Transform<T>, ellipsoid: Transform<T>, ra
     let u = Vec3::new(radii.x * n.x, radii.y * n.y, radii.z * n.z).normalize();
     let lowest = Vec3::new(radii.x * u.x, radii.y * u.y, radii.z * u.z);
     plane_point(plane, ellipsoid.point(-lowest))
-}
-
-/// The hull vertices nearest to the plane, lowest first, lane by lane; the second value is how many there
-/// are.
-pub(super) fn lowest_vertices<T: Real>(
-    plane: Transform<T>,
-    mesh: Transform<T>,
-    vertices: &[Vec3<f64>],
-    hull: &[usize],
-) -> ([Vec3<T>; MESH_SLOTS], usize) {
-    let down = mesh.inverse_direction(plane.rotation.c2);
-    let slots = hull.len().min(MESH_SLOTS);
-    let mut chosen = [Vec3::zero(); MESH_SLOTS];
-    let mut order = [[0usize; MESH_SLOTS]; 16];
-    for lane in 0..T::LANES {
-        let n = down.map(|x| x.lane(lane));
-        let (mut filled, mut heights) = (0, [f64::INFINITY; MESH_SLOTS]);
-        for &vertex in hull {
-            let height = n.dot(vertices[vertex]);
-            // Insertion into the sorted few; equal heights keep the order of the hull.
-            let mut at = filled;
-            while at > 0 && height < heights[at - 1] {
-                if at < slots {
-                    heights[at] = heights[at - 1];
-                    order[lane][at] = order[lane][at - 1];
-                }
-                at -= 1;
-            }
-            if at < slots {
-                heights[at] = height;
-                order[lane][at] = vertex;
-                filled = (filled + 1).min(slots);
-            }
-        }
-    }
-    for (slot, chosen) in chosen.iter_mut().enumerate().take(slots) {
-        let at = |lane: usize| vertices[order[lane][slot]];
-        *chosen = Vec3::new(
-            T::from_lanes(|lane| at(lane).x),
-            T::from_lanes(|lane| at(lane).y),
-            T::from_lanes(|lane| at(lane).z),
-        );
-    }
-    (chosen, slots)
 }
 
 /// Plane against one vertex of a mesh, at `vertex` in the body.
