@@ -89,7 +89,7 @@ fn nearest_feature(c: Vec3<f64>, u: Vec3<f64>, length: f64, half: Vec3<f64>) -> 
     for end in [-1.0, 1.0] {
         let x = c + u * (end * length);
         let beyond = x.zip(half, |x, h| (x.abs() - h).max(0.0));
-        let axis = (0..3).filter(|&i| beyond[i] > 0.0).last();
+        let axis = (0..3).rfind(|&i| beyond[i] > 0.0);
         let distance = beyond.norm_squared();
         if (0..3).filter(|&i| beyond[i] > 0.0).count() <= 1 && distance < nearest {
             (best, nearest) = ((Feature::Face { end, axis }, end * length, end), distance);

@@ -71,20 +71,29 @@ pub fn plane_capsule<T: Real>(
 fn lower_corners<T: Real>(plane: Transform<T>, solid: Transform<T>, half: Vec3<T>) -> [Vec3<T>; 4] {
     let n = solid.inverse_direction(plane.rotation.c2);
     let rise = Vec3::new(n.x * half.x, n.y * half.y, n.z * half.z);
-    let mut corners = [[Vec3::zero(); 4]; 16];
-    for (lane, corners) in corners.iter_mut().enumerate().take(T::LANES) {
+    let sign = |bits: u8, bit: u8| if bits >> bit & 1 == 1 { 1.0 } else { -1.0 };
+    let mut chosen = [[0; 4]; 16];
+    for (lane, chosen) in chosen.iter_mut().enumerate().take(T::LANES) {
         let rise = rise.map(|x| x.lane(lane));
+        let height: [f64; 8] = std::array::from_fn(|i| {
+            let bits = i as u8;
+            rise.x * sign(bits, 0) + rise.y * sign(bits, 1) + rise.z * sign(bits, 2)
+        });
+        // Those level with the center fill what is left.
+        let mut level = 4usize.saturating_sub(height.iter().filter(|h| **h < 0.0).count());
         let mut found = 0;
-        for bits in 0..8 {
-            let sign = |bit: usize| if bits >> bit & 1 == 1 { 1.0 } else { -1.0 };
-            let corner = Vec3::new(sign(0), sign(1), sign(2));
-            if found < 4 && corner.dot(rise) <= 0.0 {
-                corners[found] = corner;
+        for (bits, &height) in (0..).zip(&height) {
+            if height < 0.0 || (height == 0.0 && level > 0) {
+                level -= usize::from(height == 0.0);
+                chosen[found] = bits;
                 found += 1;
             }
         }
     }
-    std::array::from_fn(|slot| pack(|lane| corners[lane][slot]))
+    std::array::from_fn(|slot| {
+        let axis = |bit: u8| T::from_lanes(|lane| sign(chosen[lane][slot], bit));
+        Vec3::new(axis(0), axis(1), axis(2))
+    })
 }
 
 /// Plane against the corners of a box with these signs.

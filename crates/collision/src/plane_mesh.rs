@@ -17,7 +17,7 @@
 
 use pullback_math::{Real, Transform, Vec3};
 
-use super::contact::{INACTIVE, tangent_frame};
+use super::contact::INACTIVE;
 use super::lanes::pack;
 
 /// Hull vertices that touch a plane at once.
@@ -37,33 +37,34 @@ struct Limit {
 }
 
 impl Limit {
-    fn level(&self) -> f64 {
-        (self.x * self.x + self.y * self.y).sqrt()
-    }
     fn room(&self, g: [f64; 2]) -> f64 {
         self.fall - self.x * g[0] - self.y * g[1]
     }
 }
 
 /// The tilt of the face that is most parallel to the plane: the nearest corner of the polygon that `limits`
-/// leave.
-fn least_tilt(limits: &[Limit], tiny: f64) -> Option<[f64; 2]> {
+/// leave, found along each of its lines.
+fn least_tilt(limits: &[Limit]) -> Option<[f64; 2]> {
     let mut best: Option<([f64; 2], f64)> = None;
-    for (i, a) in limits.iter().enumerate() {
-        for b in &limits[..i] {
-            let det = a.x * b.y - a.y * b.x;
-            if det.abs() <= 1e-9 * a.level() * b.level() {
-                continue;
-            }
-            let g = [(a.fall * b.y - b.fall * a.y) / det, (a.x * b.fall - b.x * a.fall) / det];
-            let tilt = g[0] * g[0] + g[1] * g[1];
-            let slack = -tiny * (1.0 + tilt.sqrt());
-            if best.is_none_or(|(_, least)| tilt < least) && limits.iter().all(|l| l.room(g) >= slack) {
-                best = Some((g, tilt));
+    for line in limits {
+        let level = (line.x * line.x + line.y * line.y).sqrt();
+        let (nx, ny, off) = (line.x / level, line.y / level, line.fall / level);
+        // The stretch of the line that the others leave, from its point nearest to zero.
+        let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+        for other in limits {
+            let (rate, room) = (other.y * nx - other.x * ny, other.room([off * nx, off * ny]));
+            if rate.abs() > 1e-9 * (other.x.abs() + other.y.abs()) {
+                let bound = room / rate;
+                (low, high) = if rate > 0.0 { (low, high.min(bound)) } else { (low.max(bound), high) };
             }
         }
+        let along = if low.abs() < high.abs() { low } else { high };
+        let tilt = off * off + along * along;
+        if low <= high + 1e-9 && best.is_none_or(|(_, least)| tilt < least) {
+            best = Some(([off * nx - along * ny, off * ny + along * nx], tilt));
+        }
     }
-    best.map(|(g, _)| g)
+    best.filter(|(_, tilt)| tilt.is_finite()).map(|(g, _)| g)
 }
 
 /// Doubled area of the quadrilateral of four corners.
@@ -80,59 +81,56 @@ fn touching(vertices: &[Vec3<f64>], hull: &[usize], down: Vec3<f64>) -> ([usize;
     let (low, depth) = lowest;
     let mut chosen = [low; MESH_SLOTS];
     let o = vertices[low];
-    let (t1, t2) = tangent_frame(down);
-    let limit = |vertex: usize| {
+    // The line nearest to zero, which holds corners: the least slope, fall over horizontal distance.
+    let part = |vertex: usize| {
         let d = vertices[vertex] - o;
-        Limit { x: t1.dot(d), y: t2.dot(d), fall: depth - down.dot(vertices[vertex]), vertex }
+        let fall = depth - down.dot(vertices[vertex]);
+        (d, fall, (d.norm_squared() - fall * fall).max(0.0))
     };
-    // The line nearest to zero holds corners; the lines that are nearer than its nearest corner are the few.
-    let slope = |l: &Limit| {
-        let level = l.level();
-        if level > 0.0 { l.fall / level } else { f64::INFINITY }
-    };
-    let mut size = 0.0f64;
-    let (mut first, mut least) = (Limit::default(), f64::INFINITY);
+    let (mut first, mut least, mut level) = (low, f64::INFINITY, 1.0);
+    let mut size_squared = 0.0f64;
     for &i in hull {
-        let l = limit(i);
-        size = size.max(l.x.abs() + l.y.abs() + l.fall);
-        if i != low && slope(&l) < least {
-            (first, least) = (l, slope(&l));
+        let (d, fall, level_squared) = part(i);
+        size_squared = size_squared.max(d.norm_squared());
+        if i != low && level_squared > 0.0 && fall * fall * level < least * level_squared {
+            (first, least, level) = (i, fall * fall, level_squared);
         }
     }
-    if !least.is_finite() {
+    if first == low {
         return (chosen, 1);
     }
-    let tiny = FLATNESS * size;
-    let level = first.level();
-    let foot = [first.x * least / level, first.y * least / level];
-    let along = [-first.y / level, first.x / level];
-    let (mut ahead, mut behind) = (f64::INFINITY, f64::INFINITY);
+    let size = size_squared.sqrt();
+    // Its corner nearest to the foot of zero bounds how far the sought one is.
+    let (d, fall, _) = part(first);
+    let outwards = (d + down * fall).normalize();
+    let along = down.cross(outwards);
+    let foot = down + outwards * (least / level).sqrt();
+    let mut reach = f64::INFINITY;
     for &i in hull {
-        let l = limit(i);
-        let (rate, room) = (l.x * along[0] + l.y * along[1], l.room(foot).max(0.0));
-        if rate.abs() > 1e-9 * l.level() {
-            let reach = room / rate.abs();
-            let side = if rate > 0.0 { &mut ahead } else { &mut behind };
-            *side = side.min(reach);
+        let d = vertices[i] - o;
+        let (rate, room) = (along.dot(d).abs(), (-foot.dot(d)).max(0.0));
+        if rate > 1e-9 * size && room < reach * rate {
+            reach = room / rate;
         }
     }
-    let reach = ahead.min(behind);
-    if !reach.is_finite() {
+    let farthest = (least / level + reach * reach) * (1.0 + 1e-6) + 1e-18;
+    if !farthest.is_finite() {
         return (chosen, 1);
     }
-    let farthest = least.hypot(reach) * (1.0 + 1e-6) + 1e-9;
+    // The lines no farther than that.
+    let (t1, t2) = (outwards, along);
     let (mut near, mut count) = ([Limit::default(); CORNERS], 0);
     for &i in hull {
-        let l = limit(i);
-        if i != low && count < CORNERS && slope(&l) <= farthest {
-            near[count] = l;
+        let (d, fall, level_squared) = part(i);
+        if i != low && count < CORNERS && fall * fall <= farthest * level_squared {
+            near[count] = Limit { x: t1.dot(d), y: t2.dot(d), fall, vertex: i };
             count += 1;
         }
     }
-    let Some(g) = least_tilt(&near[..count], 1e-9 * size) else { return (chosen, 1) };
+    let Some(g) = least_tilt(&near[..count]) else { return (chosen, 1) };
     // Corners of the face, counter-clockwise from o seen from outside.
     let normal = down + t1 * g[0] + t2 * g[1];
-    let flat = tiny * normal.norm();
+    let flat = FLATNESS * size * normal.norm();
     let (mut face, mut corners) = ([low; CORNERS], 1);
     for l in &near[..count] {
         if l.room(g) > flat || corners == CORNERS {
