@@ -8,7 +8,7 @@
 //! |---|---|
 //! | face | from the end along the segment to where it leaves the face |
 //! | edge | into the face with which the segment has the smaller angle, to where it leaves that |
-//! | corner | along the edge with which it has less than 45°, by the length of that; else over a face, by its sides |
+//! | corner | along an edge, by its length, if the angle is below 45°; else over a face, by its sides |
 //!
 //! There is none where the end is inside the box, where the segment points into a corner or away from it, and
 //! where it leans against an edge like the bar of a T.

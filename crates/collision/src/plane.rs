@@ -12,13 +12,14 @@
 //! | ellipsoid | 1 | the lowest, −A²n/|A n| in the body |
 //! | mesh | 4 | the lowest vertex and corners of its face: see `plane_mesh` |
 //!
-//! The cylinder's points turn with the direction in which the axis leans; where it leans less than 10⁻¹⁵ there
-//! is none, and the body's x axis takes its place. Up to 10⁻⁶ the points are held fixed in the body, so that
+//! The cylinder's points turn with the direction in which the axis leans; where it leans less than 10⁻¹⁵
+//! there is none, and the body's x axis takes its place. Up to 10⁻⁶ the points are held fixed in the body, so that
 //! derivatives stay finite.
 //!
-//! These are MuJoCo's contacts in MuJoCo's order, those left out that are farther than a limit. One rule needs
-//! that limit: slots 2 and 3 of a cylinder count only where both are within it and slot 0 is; as both have the
-//! same distance and slot 0 the smallest, dropping each slot by its own distance does the same.
+//! These are MuJoCo's contacts in MuJoCo's order; it leaves out those farther than a limit. Its rule for
+//! cylinders, that slots 2 and 3 count together and only beside slot 0, holds by itself: they have the same
+//! distance and slot 0 has the smallest. Of a box with corners exactly level with its center, those below
+//! come first to a slot.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
