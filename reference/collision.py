@@ -1,10 +1,12 @@
 """Golden file of contacts, by MuJoCo.
 
-Every pair of geom types, eight random shallow overlaps each: sizes, world poses of the geoms, and all contacts MuJoCo
-reports (distance, normal from the first to the second geom, position). The convex solver runs at a tolerance of 1e-12 so
-that its answers can be compared to 1e-6. Meshes are one random polytope; its vertices are written as MuJoCo compiled them.
-Terrain is one field of hills under every solid type, in a file of its own: its grid as MuJoCo compiled it, and contacts of
-shapes that overlap it by less than a fifth of a cell.
+Every pair of geom types: sizes, world poses of the geoms, the margin, and all contacts MuJoCo reports (distance,
+normal from the first to the second geom, position). Pairs that MuJoCo computes in closed form have three dozen cases
+each, half of them with a margin, in which shapes may be apart: random poses, axes along those of the world, one axis
+in common, and nearly so. Pairs of the convex solver have shallow overlaps, and shapes apart within a margin; the
+solver runs at a tolerance of 1e-12 so that its answers can be compared to 1e-6. Meshes are one random polytope; its
+vertices are written as MuJoCo compiled them. Terrain is one field of hills under every solid type, in a file of its
+own: its grid as MuJoCo compiled it, and contacts of shapes that overlap it by less than a fifth of a cell.
 """
 
 import json
@@ -20,24 +22,35 @@ SIZES = {"sphere": 1, "capsule": 2, "ellipsoid": 3, "cylinder": 2, "box": 3}
 TERRAIN = GOLDEN.with_name("heightfield.json")
 ROWS, COLUMNS, FIELD = 7, 8, [1.4, 1.2, 0.3, 0.4]
 CASES = 8
+CLOSED = {  # pairs in closed form
+    "plane": TYPES[1:],
+    "sphere": ["sphere", "capsule", "cylinder", "box"],
+    "capsule": ["capsule", "box"],
+    "box": ["box"],
+}
+CLOSED_CASES = 36
 DEEPEST = 0.12  # m
+MARGIN = 0.1  # m
+UNSURE = 1e-7  # m
 
 
 def numbers(values):
     return " ".join(repr(float(v)) for v in values)
 
 
-def geom(kind, size):
+def geom(kind, size, margin):
     if kind == "plane":
-        return '<geom type="plane" size="1 1 1"/>'
-    if kind == "mesh":
-        return '<geom type="mesh" mesh="rock"/>'
-    return f'<geom type="{kind}" size="{numbers(size)}"/>'
+        shape = 'size="1 1 1"'
+    elif kind == "mesh":
+        shape = 'mesh="rock"'
+    else:
+        shape = f'size="{numbers(size)}"'
+    return f'<geom type="{kind}" margin="{margin}" {shape}/>'
 
 
-def body(kind, size, position, orientation):
+def body(kind, size, position, orientation, margin=0.0):
     joint = "" if kind == "plane" else "<freejoint/>"
-    return f'<body pos="{numbers(position)}" quat="{numbers(orientation)}">{joint}{geom(kind, size)}</body>'
+    return f'<body pos="{numbers(position)}" quat="{numbers(orientation)}">{joint}{geom(kind, size, margin)}</body>'
 
 
 def build(rock, bodies):
@@ -60,28 +73,76 @@ def draw(random, kinds):
     return sizes, positions, orientations
 
 
-def case(random, rock, kinds):
-    """The first draw that overlaps, but not deeply."""
-    while True:
-        sizes, positions, orientations = draw(random, kinds)
-        model = build(rock, [body(*each) for each in zip(kinds, sizes, positions, orientations)])
-        data = mujoco.MjData(model)
-        mujoco.mj_kinematics(model, data)
-        mujoco.mj_collision(model, data)
-        depths = [c.dist for c in data.contact]
-        if depths and -DEEPEST < min(depths) < -1e-3:
-            break
-    first, second = (0, 1)
-    assert all((c.geom1, c.geom2) == (first, second) for c in data.contact)
+def collide(rock, kinds, sizes, positions, orientations, margin):
+    # Margins of the two geoms add up.
+    bodies = [body(*each, margin / 2) for each in zip(kinds, sizes, positions, orientations)]
+    model = build(rock, bodies)
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    mujoco.mj_collision(model, data)
+    assert all((c.geom1, c.geom2) == (0, 1) for c in data.contact)
+    return model, data
+
+
+def record(kinds, sizes, data, margin):
     return {
         "kinds": kinds,
         "sizes": [size.tolist() for size in sizes],
         "positions": data.geom_xpos.tolist(),
         "rotations": data.geom_xmat.tolist(),
+        "margin": margin,
         "contacts": [
             {"distance": c.dist, "normal": c.frame[:3].tolist(), "position": c.pos.tolist()} for c in data.contact
         ],
-    }, model
+    }
+
+
+def case(random, rock, kinds, low, high, margin):
+    """The first draw whose smallest distance is between low and high."""
+    while True:
+        drawn = draw(random, kinds)
+        model, data = collide(rock, kinds, *drawn, margin)
+        distances = [c.dist for c in data.contact]
+        if distances and low < min(distances) < high:
+            return record(kinds, drawn[0], data, margin), model
+
+
+def product(p, q):
+    result = np.zeros(4)
+    mujoco.mju_mulQuat(result, p, q)
+    return result
+
+
+def pose(random, how, kinds):
+    """Sizes, positions and orientations: random, along the axes, with one axis in common, and nearly so."""
+    sizes, positions, orientations = draw(random, kinds)
+    if how == 1:
+        # Turns of the cube without round-off.
+        turns = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0.5, 0.5, 0.5, 0.5], [0.5, -0.5, 0.5, 0.5]]
+        orientations = [np.array(turns[i], float) for i in random.integers(len(turns), size=2)]
+    if how >= 2:
+        angle = random.uniform(0.0, 3.0) if how == 2 else 10.0 ** random.uniform(-6.0, -2.0)
+        axis = np.eye(3)[2 if how == 2 else random.integers(3)]
+        turn = np.concatenate([[np.cos(angle / 2)], np.sin(angle / 2) * axis])
+        orientations[1] = product(orientations[0], turn)
+    if kinds[0] == "plane":
+        up = np.zeros(3)
+        mujoco.mju_rotVecQuat(up, np.array([0.0, 0.0, 1.0]), orientations[0])
+        positions[1] = positions[0] + random.uniform(0.0, 0.7) * up + random.uniform(-0.3, 0.3, 3)
+    return sizes, positions, orientations
+
+
+def closed_case(random, rock, kinds, index):
+    """The first draw with contacts that a slightly different margin would not change."""
+    margin = MARGIN * (index // 4 % 2)
+    while True:
+        drawn = pose(random, index % 4, kinds)
+        model, data = collide(rock, kinds, *drawn, margin)
+        others = [margin - UNSURE, margin + UNSURE] if margin else [UNSURE]
+        counts = [collide(rock, kinds, *drawn, other)[1].ncon for other in others]
+        distances = [c.dist for c in data.contact]
+        if distances and min(distances) > -3 * DEEPEST and all(count == data.ncon for count in counts):
+            return record(kinds, drawn[0], data, margin), model
 
 
 def hills_model(rock, hills, solid):
@@ -156,10 +217,14 @@ def main():
     cases, vertices = [], None
     for i, first in enumerate(TYPES):
         for second in TYPES[max(i, 1) :]:
-            for _ in range(CASES):
-                made, model = case(random, rock, [first, second])
-                vertices = model.mesh_vert.tolist() if model.nmesh else vertices
-                cases.append(made)
+            kinds = [first, second]
+            if second in CLOSED.get(first, []):
+                made = [closed_case(random, rock, kinds, k) for k in range(CLOSED_CASES)]
+            else:
+                made = [case(random, rock, kinds, -DEEPEST, -1e-3, 0.0) for _ in range(CASES)]
+                made += [case(random, rock, kinds, 1e-3, 0.9 * MARGIN, MARGIN) for _ in range(CASES // 2)]
+            cases += [each for each, _ in made]
+            vertices = made[0][1].mesh_vert.tolist()
     golden = {
         "source": f"mujoco {mujoco.__version__}",
         "script": "reference/collision.py",

@@ -1,17 +1,20 @@
 //! Box against box: the separating axis of least overlap, then a clipped face or a pair of edges.
 //!
 //! 1. Of the 15 axes (Gottschalk, Lin, Manocha 1996), six face normals and nine cross products of edges, the
-//!    one with the largest gap is the normal. An edge pair must beat the best face by `FACE_PREFERENCE`, so
-//!    that aligned boxes have faces.
+//!    one with the largest gap is the normal; of faces with the same gap, that of the first box. An edge pair
+//!    must beat the best face by `EDGE_PREFERENCE`, and by `FACE_PREFERENCE` where it is nearly parallel to
+//!    that, so that aligned boxes have faces.
 //! 2. Face: the face of the other box that looks most against it is clipped to its sides (Sutherland and
-//!    Hodgman 1974); each corner of the result is a slot, eight at most. Edges: one slot, at the closest
-//!    points of the two lines.
+//!    Hodgman 1974); each corner of the result is a slot, eight at most, midway between the two faces.
+//!    Edges: one slot, midway between the closest points.
+//!
+//! Choices and their order are MuJoCo's.
 //!
 //! Both steps run on primal values, lane by lane, and give features: which box, which axes, which lines meet
 //! at a corner. At fixed features, the geometry is evaluated differentiably: a corner of the clipped face
 //! solves a linear system in the face's coordinates (α, β), and one Newton step with the inverse matrix held
-//! constant gives its exact derivative. Where features switch, the depth is continuous and has a kink; slots
-//! may exchange places.
+//! constant gives its exact derivative. Where features switch, the depth has a kink, or jumps by up to
+//! `FACE_PREFERENCE` of itself; slots may exchange places.
 //!
 //! Limits: apart, the distance is the gap along the best of the 15 axes, at most the Euclidean distance,
 //! which it equals where faces or edges are nearest. If no part of the face is above the other, all slots

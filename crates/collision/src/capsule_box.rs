@@ -8,7 +8,7 @@
 //! |---|---|
 //! | face | from the end along the segment to where it leaves the face |
 //! | edge | into the face with which the segment has the smaller angle, to where it leaves that |
-//! | corner | along the edge with which it has less than 45°, by the length of that; else over a face, by its sides |
+//! | corner | along an edge, by its length, if the angle is below 45°; else over a face, by its sides |
 //!
 //! There is none where the end is inside the box, where the segment points into a corner or away from it, and
 //! where it leans against an edge like the bar of a T.
@@ -89,7 +89,7 @@ fn nearest_feature(c: Vec3<f64>, u: Vec3<f64>, length: f64, half: Vec3<f64>) -> 
     for end in [-1.0, 1.0] {
         let x = c + u * (end * length);
         let beyond = x.zip(half, |x, h| (x.abs() - h).max(0.0));
-        let axis = (0..3).filter(|&i| beyond[i] > 0.0).last();
+        let axis = (0..3).rfind(|&i| beyond[i] > 0.0);
         let distance = beyond.norm_squared();
         if (0..3).filter(|&i| beyond[i] > 0.0).count() <= 1 && distance < nearest {
             (best, nearest) = ((Feature::Face { end, axis }, end * length, end), distance);

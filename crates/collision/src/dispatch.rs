@@ -16,6 +16,7 @@ use super::convex::{convex_convex, convex_convex_vjp};
 use super::heightfield::{heightfield_contacts, heightfield_contacts_vjp, heightfield_slots};
 use super::manifold::{manifold, manifold_slots, manifold_vjp};
 use super::plane::*;
+use super::plane_mesh::{MESH_SLOTS, touching_vertices};
 use super::rounded::*;
 use super::sphere_solid::*;
 use super::torus::{sphere_torus, sphere_torus_vjp};
@@ -131,10 +132,10 @@ fn sorted<T: Real>(
         (Kind::Plane, Kind::Cylinder) => out.copy_from_slice(&plane_cylinder(p, q, t.x, t.y)),
         (Kind::Plane, Kind::Box) => out.copy_from_slice(&plane_box(p, q, t)),
         (Kind::Plane, Kind::Mesh) => {
-            let (chosen, count) = lowest_vertices(p, q, b.vertices, b.hull);
-            out.fill(Contact::inactive());
-            for (out, vertex) in out.iter_mut().zip(&chosen[..count]) {
-                *out = plane_vertex(p, q, *vertex);
+            let (chosen, off) = touching_vertices(p, q, b.vertices, b.hull);
+            for ((out, vertex), off) in out.iter_mut().zip(chosen).zip(off) {
+                *out = plane_vertex(p, q, vertex);
+                out.distance += off;
             }
         }
         (Kind::Sphere, Kind::Sphere) => out[0] = sphere_sphere(p, s.x, q, t.x),
@@ -196,9 +197,9 @@ fn sorted_vjp<T: Real>(
             (p, z, q, t)
         }
         (Kind::Plane, Kind::Mesh) => {
-            let (chosen, count) = lowest_vertices(p, q, b.vertices, b.hull);
-            for (bar, vertex) in bar.iter().zip(&chosen[..count]) {
-                let (p_bar, q_bar, ()) = plane_vertex_vjp(p, q, *vertex, *bar);
+            let (chosen, _) = touching_vertices(p, q, b.vertices, b.hull);
+            for (bar, vertex) in bar.iter().zip(chosen) {
+                let (p_bar, q_bar, ()) = plane_vertex_vjp(p, q, vertex, *bar);
                 a_bar.add(p_bar, z);
                 b_bar.add(q_bar, z);
             }

@@ -10,7 +10,7 @@
 //! | [`shape`] | shapes, meshes and terrain as described |
 //! | [`contact`] | the contact, its tangent frame |
 //! | [`collider`] | a shape with differentiable sizes |
-//! | [`plane`] | plane against everything |
+//! | [`plane`], `plane_mesh` | plane against everything |
 //! | [`rounded`] | spheres and capsules among themselves |
 //! | [`sphere_solid`] | sphere against box and cylinder |
 //! | [`torus`] | sphere against torus |
@@ -31,11 +31,39 @@
 //! matrix held constant, gives the exact first derivative by the implicit function theorem; second
 //! derivatives through such steps are not exact.
 //!
+//! # Agreement with MuJoCo
+//!
+//! Slots with a distance up to a limit are MuJoCo's contacts for that margin, in its order. Compared with
+//! version 3.17 over 10,000 poses each without margin and with one of 0.1 m: random, along the axes of the
+//! world, with one axis in common, nearly parallel; `tests/all/oracle.rs` keeps 36 of every pair.
+//!
+//! | pair | slots | count | worst error |
+//! |---|---|---|---|
+//! | plane with sphere, capsule, ellipsoid, box | 1, 2, 1, 4 | same | 10⁻¹⁵ |
+//! | plane with cylinder | 4 | same | 10⁻¹⁶ / lean, MuJoCo's round-off, else 10⁻¹⁵ |
+//! | plane with mesh, faces of three or four corners | 4 | same | 10⁻¹⁵ |
+//! | plane with mesh, larger faces | 4 | same | other corners in up to one case in ten: see `plane_mesh` |
+//! | sphere with sphere, capsule, box, cylinder | 1 | same | 2·10⁻¹⁴ |
+//! | capsule with capsule | 2 | same | 3·10⁻¹¹ |
+//! | capsule with box | 2 | same | 6·10⁻¹² |
+//! | box with box | 8 | same | 2·10⁻¹⁰ |
+//! | all other | 1, 2 or 8 | ours | deepest contact only: 10⁻⁶ in distance, 10⁻⁵ in the normal |
+//!
+//! Of the other pairs, the deepest contact is another one in up to a fifth of 400 random overlaps where
+//! cylinders, or meshes with more than a point, touch, and in at most three of a hundred elsewhere. In those
+//! that the tests keep, parallel planes along both normals show that MuJoCo's does not separate the shapes.
+//!
+//! Where a comparison of numbers that are equal but for round-off decides, contacts may differ: an axis or a
+//! center exactly in the plane of a face, boxes of equal size that lie flush after a rotation (four poses in
+//! a hundred), a distance equal to the limit. A box balanced on an edge with that exactly level keeps its
+//! lower corners, where MuJoCo takes the first four within the limit. Tangent frames are our own.
+//!
 //! # Limits
 //!
 //! Planes and heightfields do not collide with each other, and tori only with spheres. Switching features
-//! keeps distances continuous, except that a capsule whose axis pierces a box is measured by its deepest
-//! point; normals and positions may jump.
+//! keeps distances continuous, except that a capsule whose axis pierces a box is measured at its ends or near
+//! an edge, that nearly parallel capsules and boxes gain and lose contacts at once, and that boxes prefer a
+//! face to edges that separate them by up to a twentieth more; normals and positions may jump.
 
 pub mod box_box;
 pub mod broad_phase;
@@ -55,6 +83,7 @@ pub mod manifold;
 mod overlap;
 pub mod penalty;
 pub mod plane;
+mod plane_mesh;
 pub mod rounded;
 pub mod shape;
 pub mod sphere_solid;

@@ -10,23 +10,21 @@
 //! | box | 4 | the corners not above its center, first to last as their signs (x, y, z) count in binary |
 //! | cylinder | 4 | lowest rim point, its partner on the far rim, two more 120° along the near rim |
 //! | ellipsoid | 1 | the lowest, −A²n/|A n| in the body |
-//! | mesh | 8 | the lowest hull vertices, chosen on primal values and held fixed in the body |
+//! | mesh | 4 | the lowest vertex and corners of its face: see `plane_mesh` |
 //!
-//! The cylinder's points turn with the direction in which the axis leans; where it leans less than 10⁻¹⁵ there
-//! is none, and the body's x axis takes its place. Up to 10⁻⁶ the points are held fixed in the body, so that
+//! The cylinder's points turn with the direction in which the axis leans; where it leans less than 10⁻¹⁵
+//! there is none, and the body's x axis takes its place. Up to 10⁻⁶ the points are held fixed in the body, so that
 //! derivatives stay finite.
 //!
-//! These are MuJoCo's contacts in MuJoCo's order, those left out that are farther than a limit. One rule needs
-//! that limit: slots 2 and 3 of a cylinder count only where both are within it and slot 0 is; as both have the
-//! same distance and slot 0 the smallest, dropping each slot by its own distance does the same.
+//! These are MuJoCo's contacts in MuJoCo's order; it leaves out those farther than a limit. Its rule for
+//! cylinders, that slots 2 and 3 count together and only beside slot 0, holds by itself: they have the same
+//! distance and slot 0 has the smallest. Of a box with corners exactly level with its center, those below
+//! come first to a slot.
 
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
 use super::contact::{Contact, between, between_vjp, from_center, from_center_vjp};
 use super::lanes::pack;
-
-/// Hull vertices that may touch a plane at once.
-pub(crate) const MESH_SLOTS: usize = 8;
 
 /// Squared sine of the lean up to which a cylinder stands on rim points held fixed in it.
 const STANDING: f64 = 1e-12;
@@ -74,20 +72,29 @@ pub fn plane_capsule<T: Real>(
 fn lower_corners<T: Real>(plane: Transform<T>, solid: Transform<T>, half: Vec3<T>) -> [Vec3<T>; 4] {
     let n = solid.inverse_direction(plane.rotation.c2);
     let rise = Vec3::new(n.x * half.x, n.y * half.y, n.z * half.z);
-    let mut corners = [[Vec3::zero(); 4]; 16];
-    for (lane, corners) in corners.iter_mut().enumerate().take(T::LANES) {
+    let sign = |bits: u8, bit: u8| if bits >> bit & 1 == 1 { 1.0 } else { -1.0 };
+    let mut chosen = [[0; 4]; 16];
+    for (lane, chosen) in chosen.iter_mut().enumerate().take(T::LANES) {
         let rise = rise.map(|x| x.lane(lane));
+        let height: [f64; 8] = std::array::from_fn(|i| {
+            let bits = i as u8;
+            rise.x * sign(bits, 0) + rise.y * sign(bits, 1) + rise.z * sign(bits, 2)
+        });
+        // Those level with the center fill what is left.
+        let mut level = 4usize.saturating_sub(height.iter().filter(|h| **h < 0.0).count());
         let mut found = 0;
-        for bits in 0..8 {
-            let sign = |bit: usize| if bits >> bit & 1 == 1 { 1.0 } else { -1.0 };
-            let corner = Vec3::new(sign(0), sign(1), sign(2));
-            if found < 4 && corner.dot(rise) <= 0.0 {
-                corners[found] = corner;
+        for (bits, &height) in (0..).zip(&height) {
+            if height < 0.0 || (height == 0.0 && level > 0) {
+                level -= usize::from(height == 0.0);
+                chosen[found] = bits;
                 found += 1;
             }
         }
     }
-    std::array::from_fn(|slot| pack(|lane| corners[lane][slot]))
+    std::array::from_fn(|slot| {
+        let axis = |bit: u8| T::from_lanes(|lane| sign(chosen[lane][slot], bit));
+        Vec3::new(axis(0), axis(1), axis(2))
+    })
 }
 
 /// Plane against the corners of a box with these signs.
@@ -202,50 +209,6 @@ pub fn plane_ellipsoid<T: Real>(plane: Transform<T>, ellipsoid: Transform<T>, ra
     let u = Vec3::new(radii.x * n.x, radii.y * n.y, radii.z * n.z).normalize();
     let lowest = Vec3::new(radii.x * u.x, radii.y * u.y, radii.z * u.z);
     plane_point(plane, ellipsoid.point(-lowest))
-}
-
-/// The hull vertices nearest to the plane, lowest first, lane by lane; the second value is how many there
-/// are.
-pub(super) fn lowest_vertices<T: Real>(
-    plane: Transform<T>,
-    mesh: Transform<T>,
-    vertices: &[Vec3<f64>],
-    hull: &[usize],
-) -> ([Vec3<T>; MESH_SLOTS], usize) {
-    let down = mesh.inverse_direction(plane.rotation.c2);
-    let slots = hull.len().min(MESH_SLOTS);
-    let mut chosen = [Vec3::zero(); MESH_SLOTS];
-    let mut order = [[0usize; MESH_SLOTS]; 16];
-    for lane in 0..T::LANES {
-        let n = down.map(|x| x.lane(lane));
-        let (mut filled, mut heights) = (0, [f64::INFINITY; MESH_SLOTS]);
-        for &vertex in hull {
-            let height = n.dot(vertices[vertex]);
-            // Insertion into the sorted few; equal heights keep the order of the hull.
-            let mut at = filled;
-            while at > 0 && height < heights[at - 1] {
-                if at < slots {
-                    heights[at] = heights[at - 1];
-                    order[lane][at] = order[lane][at - 1];
-                }
-                at -= 1;
-            }
-            if at < slots {
-                heights[at] = height;
-                order[lane][at] = vertex;
-                filled = (filled + 1).min(slots);
-            }
-        }
-    }
-    for (slot, chosen) in chosen.iter_mut().enumerate().take(slots) {
-        let at = |lane: usize| vertices[order[lane][slot]];
-        *chosen = Vec3::new(
-            T::from_lanes(|lane| at(lane).x),
-            T::from_lanes(|lane| at(lane).y),
-            T::from_lanes(|lane| at(lane).z),
-        );
-    }
-    (chosen, slots)
 }
 
 /// Plane against one vertex of a mesh, at `vertex` in the body.

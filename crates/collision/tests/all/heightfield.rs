@@ -157,7 +157,8 @@ pair_is_differentiable!(cylinder_on_terrain, Kind::Cylinder);
 pair_is_differentiable!(box_on_terrain, Kind::Box);
 pair_is_differentiable!(mesh_on_terrain, Kind::Mesh);
 
-/// On a flat field contacts are those with a plane, wherever the grid lines run: the same total overlap.
+/// On a flat field contacts are those with a plane, wherever the grid lines run: the same total overlap. A
+/// mesh has more slots on a field, so only its deepest contact is compared.
 #[test]
 fn flat_ground_is_a_plane() {
     let (values, rock, mut random) = ([0.0; ROWS * COLUMNS], rock(), Random::new(2));
@@ -176,7 +177,8 @@ fn flat_ground_is_a_plane() {
             let at = pose(x, q);
             let overlap = |c: [Contact<f64>; MAX_CONTACTS]| -> f64 {
                 assert!(c.iter().all(|c| c.distance > 0.0 || (c.normal.z - 1.0).abs() < 1e-12), "{kind:?}");
-                c.iter().map(|c| (-c.distance).max(0.0)).sum()
+                let overlaps = c.iter().map(|c| (-c.distance).max(0.0));
+                if kind == Kind::Mesh { overlaps.fold(0.0, f64::max) } else { overlaps.sum() }
             };
             let flat = overlap(slots(&a, Transform::identity(), &b, at));
             let plane = overlap(slots(&Collider::plane(), Transform::identity(), &b, at));

@@ -1,7 +1,7 @@
 //! Contacts against MuJoCo; `reference/collision.py` made the golden file.
 //!
-//! Where MuJoCo's contacts are unique (planes, spheres, capsules) each of them must be among our slots.
-//! Boxes, meshes and what goes through MuJoCo's convex solver are compared by the deepest contact: its
+//! Where MuJoCo computes a pair in closed form, our slots within the margin must be its contacts: as many, in
+//! the same order, to 10⁻⁹. What goes through MuJoCo's convex solver is compared by the deepest contact: its
 //! distance and normal. In a few of these, MuJoCo stops at a normal that is not the best; the test then
 //! proves that ours separates the shapes with less.
 
@@ -31,13 +31,14 @@ fn kind(name: &str) -> Kind {
     }
 }
 
-/// Whether MuJoCo computes the pair in closed form with unique contacts.
-fn unique(a: Kind, b: Kind) -> bool {
+/// Whether MuJoCo computes the pair in closed form.
+fn closed(a: Kind, b: Kind) -> bool {
     use Kind::*;
     match a {
-        Plane => !matches!(b, Box | Mesh),
+        Plane => true,
         Sphere => matches!(b, Sphere | Capsule | Cylinder | Box),
-        Capsule => b == Capsule,
+        Capsule => matches!(b, Capsule | Box),
+        Box => b == Box,
         _ => false,
     }
 }
@@ -58,8 +59,8 @@ fn contacts_are_those_of_mujoco() {
     let mesh: Vec<Vec3<f64>> = golden["mesh"].as_array().unwrap().iter().map(vector).collect();
     let hull: Vec<usize> = (0..mesh.len()).collect();
     let cases = golden["cases"].as_array().unwrap();
-    assert!(cases.len() > 200);
-    let mut disputed = 0;
+    assert!(cases.len() > 600);
+    let (mut convex, mut disputed) = (0, 0);
     let mut worst = std::collections::BTreeMap::<_, [f64; 3]>::new();
     for case in cases {
         let side = |i: usize| {
@@ -77,6 +78,7 @@ fn contacts_are_those_of_mujoco() {
         let mut ours = [Contact::inactive(); MAX_CONTACTS];
         let slots = collide(&a, pose_a, &b, pose_b, &mut ours);
         let ours = &ours[..slots];
+        let margin = case["margin"].as_f64().unwrap();
         let mut theirs: Vec<Contact<f64>> = case["contacts"]
             .as_array()
             .unwrap()
@@ -87,23 +89,23 @@ fn contacts_are_those_of_mujoco() {
                 position: vector(&c["position"]),
             })
             .collect();
-        theirs.sort_by(|x, y| x.distance.total_cmp(&y.distance));
         let entry = worst.entry((a.kind, b.kind)).or_default();
-        if unique(a.kind, b.kind) {
-            for their in &theirs {
-                let errors = ours.iter().map(|our| {
-                    [
-                        (our.distance - their.distance).abs(),
-                        (our.normal - their.normal).norm(),
-                        (our.position - their.position).norm(),
-                    ]
-                });
-                let nearest = errors.min_by(|x, y| x.iter().sum::<f64>().total_cmp(&y.iter().sum())).unwrap();
-                for (worst, error) in entry.iter_mut().zip(nearest) {
+        if closed(a.kind, b.kind) {
+            let ours: Vec<_> = ours.iter().filter(|c| c.distance <= margin).collect();
+            assert_eq!(ours.len(), theirs.len(), "{:?}-{:?}: {ours:?} {theirs:?}", a.kind, b.kind);
+            for (our, their) in ours.iter().zip(&theirs) {
+                let errors = [
+                    (our.distance - their.distance).abs(),
+                    (our.normal - their.normal).norm(),
+                    (our.position - their.position).norm(),
+                ];
+                for (worst, error) in entry.iter_mut().zip(errors) {
                     *worst = worst.max(error);
                 }
             }
         } else {
+            convex += 1;
+            theirs.sort_by(|x, y| x.distance.total_cmp(&y.distance));
             let deepest = ours.iter().min_by(|x, y| x.distance.total_cmp(&y.distance)).unwrap();
             // Where we disagree, parallel planes along both normals show who is right: theirs lie farther
             // inside.
@@ -124,12 +126,12 @@ fn contacts_are_those_of_mujoco() {
             }
         }
     }
-    println!("in {disputed} of {} overlaps MuJoCo's normal is not the best", cases.len());
-    assert!(disputed <= 10);
+    println!("in {disputed} of {convex} pairs of the convex solver MuJoCo's normal is not the best");
+    assert!(convex > 160 && disputed <= 13);
     let mut failures = Vec::new();
     for ((a, b), errors) in &worst {
         // A distance found to ε leaves a curved normal to √ε.
-        let tolerance = if unique(*a, *b) { [1e-10; 3] } else { [1e-6, 1e-5, 0.0] };
+        let tolerance = if closed(*a, *b) { [1e-9; 3] } else { [1e-6, 1e-5, 0.0] };
         println!(
             "{a:?}-{b:?}: distance {:.1e}, normal {:.1e}, position {:.1e}",
             errors[0], errors[1], errors[2]
