@@ -182,7 +182,8 @@ impl<T: Real> KinematicInputs<'_, T> {
                 after = pose;
             }
             // A free joint places its body in the world, whatever the pose in the parent; so does an input.
-            if groups.first().is_some_and(|g| g.kind == GroupKind::Translation) || self.model.bodies[b].mocap {
+            if groups.first().is_some_and(|g| g.kind == GroupKind::Translation) || self.model.bodies[b].mocap
+            {
                 continue;
             }
             let arm = start.translation - self.kinematics.origins[b];
