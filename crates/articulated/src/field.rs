@@ -4,13 +4,13 @@
 //! [`VectorField`]. Joints that follow others are left out of the state; see [`super::coupling`].
 
 use pullback_core::layout::{Layout, LayoutBuilder, Slice};
-use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, VectorField};
+use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, SolverInfo, VectorField};
 use pullback_math::{Flat, Real, Vec3, rotation_vector_rate, rotation_vector_rate_vjp};
 
 use super::constraint::inverse_weight::InverseWeights;
 use super::constraint::{self, Convex};
 use super::contact::find::MANY_PAIRS;
-use super::contact::{ContactSolver, Penalty};
+use super::contact::{ContactSolver, ContactSolverWorkspace, Penalty};
 use super::coordinates::Coordinates;
 use super::coupling::Coupling;
 use super::dynamics::ArticulatedWorkspace;
@@ -254,6 +254,13 @@ impl<T: Real> VectorField<T> for Articulated {
         match &self.coupling {
             None => acceleration.copy_from_slice(&ws.acceleration),
             Some(coupling) => coupling.independent(&ws.acceleration, acceleration),
+        }
+    }
+
+    fn solver_info(&self, ws: &Self::Workspace) -> SolverInfo {
+        match &ws.resolve {
+            ContactSolverWorkspace::Penalty(_) => SolverInfo::default(),
+            ContactSolverWorkspace::Convex(convex) => convex.newton.info,
         }
     }
 

@@ -30,9 +30,10 @@ pub use dynamics::ArticulatedWorkspace;
 pub use field::Articulated;
 pub use implicit::ImplicitTerms;
 pub use model::{
-    Actuator, ActuatorTarget, Body, ContactMaterials, ContactModel, ContactOverride, ContactPair,
-    ContactSoftness, Equality, EqualityKind, FrictionCone, Geom, Heightfield, Joint, JointKind, Keyframe,
-    MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Shape, Site, Softness, SolverOptions,
+    Actuator, ActuatorTarget, Body, CONTACT_MODELS, ContactMaterials, ContactModel, ContactOverride,
+    ContactPair, ContactSoftness, Equality, EqualityKind, FrictionCone, Geom, Heightfield, Joint, JointKind,
+    Keyframe, MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Shape, Site, Softness,
+    SolverOptions,
 };
 pub use pairs::candidate_pairs;
 pub use pullback_collision::ContactDamping;

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use pullback_core::integrator::{Adjoint, Integrator, METHODS, Method, PidController, StepControl};
 use pullback_core::registry::Entry;
 use pullback_optim::methods::{self, BuildMethod};
+use pullback_physics::articulated::{CONTACT_MODELS, ContactModel};
 use pullback_tasks::bo_leap::{self, Claim};
 use pullback_tasks::objectives::TASKS;
 use pullback_tasks::scenes::SCENES;
@@ -94,6 +95,9 @@ pub struct SimulateOptions {
     /// Let the root link of a URDF file float on a free joint [default: it is fixed to the world]
     #[arg(long)]
     pub floating_base: bool,
+    /// Contact model of a model file [default: convex]
+    #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
+    pub contact: Option<&'static Entry<ContactModel>>,
     /// Set an initial state, a constant control or a parameter, such as state.rate=0.5 or params.*.mass=2
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
@@ -121,6 +125,9 @@ pub struct InspectOptions {
     /// Let the root link of a URDF file float on a free joint [default: it is fixed to the world]
     #[arg(long)]
     pub floating_base: bool,
+    /// Contact model of a model file [default: convex]
+    #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
+    pub contact: Option<&'static Entry<ContactModel>>,
 }
 
 #[derive(Debug, Args)]
@@ -131,9 +138,15 @@ pub struct GradcheckOptions {
     /// Largest accepted error against forward mode
     #[arg(long, default_value_t = 1e-8, allow_negative_numbers = true)]
     pub tolerance: f64,
+    /// Steps of the rollout that is checked [default: 8, and 2 for large scenes]
+    #[arg(long)]
+    pub steps: Option<usize>,
     /// Let the root link of a URDF file float on a free joint [default: it is fixed to the world]
     #[arg(long)]
     pub floating_base: bool,
+    /// Contact model of a model file [default: convex]
+    #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
+    pub contact: Option<&'static Entry<ContactModel>>,
 }
 
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use pullback_math::Real;
 
 use crate::Workspace;
 use crate::point::{Bars, Point};
-use crate::system::Described;
+use crate::system::{Described, SolverInfo};
 
 /// What an integrator must know of a field beside its values; nothing here depends on the scalar type.
 pub trait FieldShape: Described {
@@ -71,6 +71,11 @@ pub trait VectorField<T: Real>: FieldShape + Send + Sync {
 
     /// rate = f(x, u, θ, t).
     fn eval(&self, ws: &mut Self::Workspace, at: Point<'_, T>, time: T, rate: &mut [T]);
+
+    /// What a solver of constraints took in the last evaluation.
+    fn solver_info(&self, _ws: &Self::Workspace) -> SolverInfo {
+        SolverInfo::default()
+    }
 
     /// The pullback of [`eval`](VectorField::eval): *adds* to `bars` and returns the cotangent of the time.
     ///

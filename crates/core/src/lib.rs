@@ -43,5 +43,5 @@ pub use pullback_macros::Workspace;
 #[doc(hidden)]
 pub use pullback_math as math;
 pub use rollout::{Inputs, Rollout};
-pub use system::{Described, Info, System};
+pub use system::{Described, Info, SolverInfo, System};
 pub use workspace::Workspace;

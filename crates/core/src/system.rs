@@ -13,23 +13,75 @@ pub trait Described {
     fn layout(&self) -> &Layout;
 }
 
+/// What a solver of constraints took; of several solves, the most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SolverInfo {
+    /// Iterations.
+    pub iterations: usize,
+    /// What is left of the equations at the end, in units of the solver.
+    pub residual: f64,
+    /// Blocks of rows.
+    pub constraints: usize,
+    /// Rows.
+    pub rows: usize,
+    /// Rows with a force in some lane.
+    pub active: usize,
+    /// Sets of rows that share no degree of freedom.
+    pub islands: usize,
+    /// Whether every solve converged.
+    pub converged: bool,
+}
+
+impl Default for SolverInfo {
+    /// Nothing was solved.
+    fn default() -> Self {
+        SolverInfo {
+            iterations: 0,
+            residual: 0.0,
+            constraints: 0,
+            rows: 0,
+            active: 0,
+            islands: 0,
+            converged: true,
+        }
+    }
+}
+
+impl SolverInfo {
+    /// Takes the larger of every number.
+    pub fn add(&mut self, other: SolverInfo) {
+        self.iterations = self.iterations.max(other.iterations);
+        self.residual = self.residual.max(other.residual);
+        self.constraints = self.constraints.max(other.constraints);
+        self.rows = self.rows.max(other.rows);
+        self.active = self.active.max(other.active);
+        self.islands = self.islands.max(other.islands);
+        self.converged &= other.converged;
+    }
+}
+
 /// What a step did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Info {
     /// Inner steps taken.
     pub accepted: usize,
     /// Inner steps tried and thrown away.
     pub rejected: usize,
+    /// What solvers of constraints took, in the last evaluation of every step.
+    pub solver: SolverInfo,
 }
 
 impl Info {
     /// One inner step, nothing rejected.
-    pub const ONE: Info = Info { accepted: 1, rejected: 0 };
+    pub fn one() -> Info {
+        Info { accepted: 1, ..Info::default() }
+    }
 
     /// Adds another step's work.
     pub fn add(&mut self, other: Info) {
         self.accepted += other.accepted;
         self.rejected += other.rejected;
+        self.solver.add(other.solver);
     }
 }
 

@@ -310,7 +310,7 @@ impl<T: Scalar> System<T> for Mpm {
         self.forward(ws, params, &at, control, Some(out.f));
         self.g2p(ws, &at, &mut out);
         self.advance_colliders(ws, params, control, &mut out);
-        Ok(Info::ONE)
+        Ok(Info::one())
     }
 
     fn step_vjp(

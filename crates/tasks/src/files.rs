@@ -17,6 +17,9 @@ use crate::recording;
 use crate::scene::{About, BuiltIn};
 use crate::scenes::{BuiltScene, HORIZON, SceneOptions};
 
+/// Seconds that a robot falls and settles before gradients of its motion are checked.
+const SETTLING: f64 = 0.5;
+
 /// Whether a scene name is the path of a model file.
 pub(crate) fn is_file_name(name: &str) -> bool {
     [".xml", ".mjcf", ".urdf"].iter().any(|ending| name.ends_with(ending))
@@ -29,6 +32,8 @@ pub struct FileOptions {
     pub allow_ignored: Vec<String>,
     /// Whether the root link of a URDF file floats on a free joint.
     pub floating_base: bool,
+    /// The contact model, in place of that of files of this kind.
+    pub contact: Option<ContactModel>,
 }
 
 /// Reads a model file by its ending.
@@ -48,15 +53,18 @@ pub(crate) fn check_floating_base(name: &str, floating_base: bool) -> Result<(),
 /// Reads a model file by its ending.
 pub fn read_model_with(file: &str, options: FileOptions) -> Result<Model, ConfigError> {
     let path = Path::new(file);
-    let FileOptions { allow_ignored: allow, floating_base } = options;
+    let FileOptions { allow_ignored: allow, floating_base, contact } = options;
     check_floating_base(file, floating_base)?;
-    if file.ends_with(".urdf") {
+    let read = if file.ends_with(".urdf") {
         let options = UrdfOptions { allow, floating_base, ..UrdfOptions::default() };
-        urdf::load(path, &options).map_err(|e| ConfigError::new(e.to_string()))
+        urdf::load(path, &options)
     } else {
         let options = ImportOptions { allow_ignored: allow, mesh_loader: Some(Arc::new(MeshFiles)) };
-        read_mjcf(path, &options).map_err(|e| ConfigError::new(e.to_string()))
-    }
+        read_mjcf(path, &options)
+    };
+    let mut model = read.map_err(|e| ConfigError::new(e.to_string()))?;
+    model.options.contact_model = contact.unwrap_or(model.options.contact_model);
+    Ok(model)
 }
 
 /// A robot in motion, stepped as its model asks unless `options` say otherwise.
@@ -85,7 +93,8 @@ pub fn system(robot: Articulated, options: SceneOptions) -> Result<Integrated<Ar
 
 /// The robot of a file as a scene, with every parameter.
 pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
-    let reading = FileOptions { floating_base: options.floating_base, ..FileOptions::default() };
+    let SceneOptions { floating_base, contact, .. } = options;
+    let reading = FileOptions { floating_base, contact, ..FileOptions::default() };
     let robot = Articulated::new(read_model_with(file, reading)?)?;
     let system = system(robot.with_kinematic_params()?, options)?;
     let (robot, dt) = (system.field().clone(), system.dt());
@@ -94,13 +103,22 @@ pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
         format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.coordinates().nv);
     let name = Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy().into_owned());
     let shown = robot.clone();
+    // Not from the pose in the file itself: a robot that just touches the ground at rest stands on a kink.
+    let (rollout_from, settle) = if robot.model().options.contact_model == ContactModel::Convex {
+        let start = match robot.model().keyframes.first() {
+            Some(key) => [&key.q[..], &key.v].concat(),
+            None => robot.layout().state.defaults(),
+        };
+        (("the ground".to_owned(), start), (SETTLING / dt) as usize)
+    } else {
+        (("random state 2".to_owned(), random_state(&robot, 2)), 0)
+    };
     Ok(Box::new(BuiltIn {
         about: About { name, summary, horizon: HORIZON },
-        // Not from the pose in the file: a robot that just touches the ground at rest stands on a kink.
-        rollout_from: ("random state 2".to_owned(), random_state(&robot, 2)),
+        rollout_from,
         keyframes: robot.model().keyframes.clone(),
         recorder: Some(Box::new(move |rows| recording::replay(&shown, rows))),
-        settle: 0,
+        settle,
         small: None,
         system,
         dt,

@@ -13,4 +13,4 @@ pub mod soft;
 pub mod suite;
 
 pub use results::{Goal, Results, Row};
-pub use scene::Scene;
+pub use scene::{Checking, Scene};

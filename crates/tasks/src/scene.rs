@@ -10,6 +10,17 @@ use pullback_math::Dual;
 use pullback_physics::articulated::Keyframe;
 use pullback_replay::Replay;
 
+/// How gradients of a scene are checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Checking {
+    /// Seed of states and directions.
+    pub seed: u64,
+    /// Largest accepted error against forward mode.
+    pub tolerance: f64,
+    /// Steps of the rollout, in place of the scene's own choice.
+    pub steps: Option<usize>,
+}
+
 /// A system with a name, a time step and states worth looking at.
 pub trait Scene: Sync {
     /// Name on the command line.
@@ -41,7 +52,7 @@ pub trait Scene: Sync {
     /// and states.
     fn replay(&self, rows: &[(f64, Vec<f64>)]) -> Option<Replay>;
     /// Checks the gradients of one step at each state worth looking at, and of a rollout.
-    fn gradcheck(&self, seed: u64, tolerance: f64) -> Result<Vec<(String, Report)>, ConfigError>;
+    fn gradcheck(&self, checking: Checking) -> Result<Vec<(String, Report)>, ConfigError>;
 }
 
 /// Makes a page of recorded times and states.
@@ -148,7 +159,8 @@ impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
         self.recorder.as_ref().map(|record| record(rows))
     }
 
-    fn gradcheck(&self, seed: u64, tolerance: f64) -> Result<Vec<(String, Report)>, ConfigError> {
+    fn gradcheck(&self, checking: Checking) -> Result<Vec<(String, Report)>, ConfigError> {
+        let Checking { seed, tolerance, steps } = checking;
         let mut random = Random::new(seed);
         let options = Options {
             forward_tolerance: tolerance,
@@ -156,12 +168,13 @@ impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
             seed,
             ..Options::default()
         };
+        let longer = |how: Thoroughness| Thoroughness { steps: steps.unwrap_or(how.steps), ..how };
         let Some(small) = &self.small else {
-            return self.check(&mut random, &options, EVERY_ENTRY);
+            return self.check(&mut random, &options, longer(EVERY_ENTRY));
         };
-        let mut reports = small.gradcheck(seed, tolerance)?;
+        let mut reports = small.gradcheck(checking)?;
         reports.iter_mut().for_each(|(what, _)| *what = format!("small version: {what}"));
-        reports.extend(self.check(&mut random, &options, ALONG)?);
+        reports.extend(self.check(&mut random, &options, longer(ALONG))?);
         Ok(reports)
     }
 }

@@ -8,6 +8,7 @@ use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::{DIFFMJX, GRADSIM};
 use pullback_core::{ConfigError, Described, FieldShape, System, VectorField};
 use pullback_math::Dual;
+use pullback_physics::articulated::ContactModel;
 use pullback_physics::pendulum::{DoublePendulum, DoublePendulumByHand, SimplePendulum};
 use pullback_physics::point_mass::{ContactDamping, ElasticPointMass, PenaltyPointMass};
 
@@ -25,6 +26,8 @@ pub struct SceneOptions {
     pub integrator: Option<Integrator>,
     /// Whether the root link of a URDF file floats on a free joint.
     pub floating_base: bool,
+    /// The contact model of a model file, in place of its own.
+    pub contact: Option<ContactModel>,
 }
 
 /// What a builder of a scene returns.
@@ -74,6 +77,10 @@ pub fn build(name: &str, options: SceneOptions) -> BuiltScene {
     }
     files::check_floating_base(name, options.floating_base)?;
     let entry = SCENES.find(name)?;
+    if options.contact.is_some() {
+        let why = "the contact model of a built-in scene is its own; that of a model file can be chosen";
+        return Err(ConfigError::new(format!("{name}: {why}")));
+    }
     match entry.value {
         SceneSpec::Plain(build) => build(about(entry), options),
         SceneSpec::Soft(spec) => spec.build(about(entry), options),

@@ -36,7 +36,7 @@ use newton::{Newton, Problem};
 use params::ConstraintIndex;
 use set::{ConstraintSet, Source};
 
-pub use newton::SolverInfo;
+pub use pullback_core::SolverInfo;
 
 /// The convex model of constraints.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@
 //! A file's `tolerance` bounds MuJoCo's measure of the gradient, |g| / tr M. Gradients by the implicit
 //! function theorem hold at the optimum, so the solver goes on to [`FINER`] of it, or to round-off.
 
-use pullback_core::Workspace;
+use pullback_core::{SolverInfo, Workspace};
 use pullback_math::{Mask, Real, select};
 
 use super::hessian::Hessian;
@@ -25,25 +25,6 @@ const FINER: f64 = 1e-4;
 const LEAST_ITERATIONS: usize = 100;
 /// Round-off of a gradient or a step, in units of the round-off of its terms.
 const ROUND_OFF: f64 = 32.0;
-
-/// What a solve took.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SolverInfo {
-    /// Newton steps, the most of all islands.
-    pub iterations: usize,
-    /// |g| / tr M at the end, the largest of all islands and lanes.
-    pub residual: f64,
-    /// Blocks of rows.
-    pub constraints: usize,
-    /// Rows.
-    pub rows: usize,
-    /// Rows that push or hold in some lane.
-    pub active: usize,
-    /// Islands.
-    pub islands: usize,
-    /// Whether every island converged.
-    pub converged: bool,
-}
 
 /// Memory of the solver.
 #[derive(Clone, Debug, Workspace)]

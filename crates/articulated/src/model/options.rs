@@ -1,6 +1,7 @@
 //! Settings of a whole model.
 
 use pullback_collision::ContactDamping;
+use pullback_core::registry::{Entry, Registry};
 use pullback_math::Vec3;
 
 use super::constraint::Softness;
@@ -39,6 +40,19 @@ pub enum ContactModel {
     /// Soft constraints by convex optimization over accelerations (MuJoCo).
     Convex,
 }
+
+/// Every contact model by name.
+pub const CONTACT_MODELS: Registry<ContactModel> = Registry::new(
+    "contact model",
+    &[&[
+        Entry::new(
+            "convex",
+            "soft constraints by convex optimization, as MuJoCo has them; the default of model files",
+            ContactModel::Convex,
+        ),
+        Entry::new("penalty", "compliant forces; joint limits are springs", ContactModel::Penalty),
+    ]],
+);
 
 /// When the solver of the convex model stops.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -10,7 +10,7 @@ use pullback_core::sources::{BO_LEAP, DIFFMJX, GRADSIM};
 use pullback_optim::{BfgsConfig, Landscape, LandscapeConfig, bfgs};
 use pullback_plot::{Figure, LinePanel, Report, Section, Series, Stat, Table, Tone};
 use pullback_tasks::scenes::{self, SCENES, SceneOptions};
-use pullback_tasks::{diffmjx_toy, objectives};
+use pullback_tasks::{Checking, diffmjx_toy, objectives};
 use serde::Serialize;
 
 use crate::args::DemoOptions;
@@ -112,7 +112,8 @@ pub fn run(options: &DemoOptions, seed: u64, output: &Output) -> Result<bool, Cl
 /// Every scene through the validator.
 fn gradients(seed: u64) -> Result<Chapter, CliError> {
     let names: Vec<&str> = SCENES.names().collect();
-    let checks = gradcheck::check(&names, SceneOptions::default(), seed, 1e-8)?;
+    let checks =
+        gradcheck::check(&names, SceneOptions::default(), Checking { seed, tolerance: 1e-8, steps: None })?;
     let row = |c: &gradcheck::Checked| {
         vec![
             c.scene.clone(),

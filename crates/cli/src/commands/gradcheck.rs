@@ -1,6 +1,7 @@
 //! `pullback gradcheck`: the validator on built-in scenes.
 
 use pullback_core::gradcheck::Report;
+use pullback_tasks::Checking;
 use pullback_tasks::scenes::{self, SCENES, SceneOptions};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -31,12 +32,7 @@ struct Summary {
 }
 
 /// The gradients of these scenes, one after the other on every core; results in the order of the names.
-pub fn check(
-    names: &[&str],
-    built: SceneOptions,
-    seed: u64,
-    tolerance: f64,
-) -> Result<Vec<Checked>, CliError> {
+pub fn check(names: &[&str], built: SceneOptions, checking: Checking) -> Result<Vec<Checked>, CliError> {
     let bar = progress::bar(names.len(), "gradients");
     let of_scene = |name: &&str| -> Result<Vec<Checked>, CliError> {
         let scene = scenes::build(name, built)?;
@@ -49,7 +45,7 @@ pub fn check(
             wrong: report.failures().map(|e| e.name.clone()).collect(),
             report,
         };
-        let checks = scene.gradcheck(seed, tolerance)?.into_iter().map(checked).collect();
+        let checks = scene.gradcheck(checking)?.into_iter().map(checked).collect();
         bar.inc(1);
         Ok(checks)
     };
@@ -62,8 +58,10 @@ pub fn check(
 pub fn run(options: &GradcheckOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let names: Vec<&str> =
         if options.scene == "all" { SCENES.names().collect() } else { vec![options.scene.as_str()] };
-    let built = SceneOptions { floating_base: options.floating_base, ..SceneOptions::default() };
-    let checks = check(&names, built, seed, options.tolerance)?;
+    let (floating_base, contact) = (options.floating_base, options.contact.map(|entry| entry.value));
+    let built = SceneOptions { floating_base, contact, ..SceneOptions::default() };
+    let thorough = Checking { seed, tolerance: options.tolerance, steps: options.steps };
+    let checks = check(&names, built, thorough)?;
     let passed = checks.iter().all(|c| c.passed);
     let summary = Summary { tolerance: options.tolerance, seed, passed, checks };
     output.print(&summary, || {

@@ -1,10 +1,8 @@
 //! `pullback inspect`: what was loaded, and the dynamics at a state.
 
-use pullback_core::{ConfigError, Described, Point, VectorField};
+use pullback_core::{ConfigError, Described, Point, SolverInfo, VectorField};
 use pullback_math::{Quat, Vec3};
-use pullback_physics::articulated::constraint::SolverInfo;
 use pullback_physics::articulated::constraint::contact::contact_frame;
-use pullback_physics::articulated::contact::ContactSolverWorkspace;
 use pullback_physics::articulated::{Articulated, ContactModel, JointKind, Keyframe};
 use pullback_tasks::files::{FileOptions, find_keyframe, read_model_with};
 use serde::Serialize;
@@ -32,8 +30,9 @@ struct ContactReport {
     distance: f64,
 }
 
+/// What the constraint solver took.
 #[derive(Serialize)]
-struct SolverReport {
+pub struct SolverReport {
     iterations: usize,
     /// Gradient over the trace of the mass matrix.
     residual: f64,
@@ -42,6 +41,13 @@ struct SolverReport {
     active: usize,
     islands: usize,
     converged: bool,
+}
+
+impl SolverReport {
+    pub fn new(info: SolverInfo) -> Self {
+        let SolverInfo { iterations, residual, constraints, rows, active, islands, converged } = info;
+        SolverReport { iterations, residual, constraints, rows, active, islands, converged }
+    }
 }
 
 #[derive(Serialize)]
@@ -100,7 +106,8 @@ struct Summary {
 
 pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> {
     let (allow_ignored, floating_base) = (options.allow_ignored.clone(), options.floating_base);
-    let loaded = read_model_with(&options.file, FileOptions { allow_ignored, floating_base })?;
+    let contact = options.contact.map(|entry| entry.value);
+    let loaded = read_model_with(&options.file, FileOptions { allow_ignored, floating_base, contact })?;
     let mut isolated = loaded.clone();
     isolated.options.contact = false;
     let robot = Articulated::new(loaded)?;
@@ -150,14 +157,7 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         }
     }
     let carried = robot.gravity_compensation(&ws, &params);
-    let solver = match &ws.resolve {
-        ContactSolverWorkspace::Penalty(_) => None,
-        ContactSolverWorkspace::Convex(convex) => {
-            let SolverInfo { iterations, residual, constraints, rows, active, islands, converged } =
-                convex.newton.info;
-            Some(SolverReport { iterations, residual, constraints, rows, active, islands, converged })
-        }
-    };
+    let solver = convex.then(|| SolverReport::new(VectorField::<f64>::solver_info(&robot, &ws)));
     let untouched = Articulated::new(isolated)?;
     let mut without = VectorField::<f64>::workspace(&untouched);
     let mut untouched_rate = vec![0.0; 2 * nv];

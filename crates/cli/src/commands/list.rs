@@ -7,6 +7,7 @@ use pullback_core::layout::{Section, Slice};
 use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::{Citation, SOURCES};
 use pullback_optim::methods;
+use pullback_physics::articulated::CONTACT_MODELS;
 use pullback_tasks::objectives::TASKS;
 use pullback_tasks::scenes::{SCENES, SceneEntry, SceneOptions, build};
 use serde::{Serialize, Serializer};
@@ -86,6 +87,7 @@ fn everything(all_scenes: Vec<Named>) -> Listing {
         kind("tasks", "landscape, doctor, optimize", TASKS),
         kind("methods", "optimize --method", methods::METHODS),
         kind("integrators", "simulate --method", integrator::METHODS),
+        kind("contact models", "simulate, inspect, gradcheck --contact", CONTACT_MODELS),
         kind("reproductions", "reproduce", EXPERIMENTS),
         kind("benchmarks", "bench", BENCHMARKS),
         kind("parts", "demo", PARTS),

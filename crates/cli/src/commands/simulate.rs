@@ -13,6 +13,7 @@ use pullback_tasks::scenes::{self, SceneOptions};
 use serde::Serialize;
 
 use crate::args::SimulateOptions;
+use crate::commands::inspect::SolverReport;
 use crate::npz::Npz;
 use crate::output::{CliError, Output, note_keyframes};
 use crate::progress;
@@ -27,6 +28,9 @@ struct Summary {
     dt: f64,
     accepted_inner_steps: usize,
     rejected_inner_steps: usize,
+    /// What the constraint solver took at most, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    solver: Option<SolverReport>,
     names: Vec<String>,
     final_state: Vec<f64>,
     files: Vec<PathBuf>,
@@ -34,7 +38,8 @@ struct Summary {
 
 pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError> {
     let SimulateOptions { dt, floating_base, .. } = *options;
-    let built = SceneOptions { dt, integrator: options.integrator(), floating_base };
+    let contact = options.contact.map(|entry| entry.value);
+    let built = SceneOptions { dt, integrator: options.integrator(), floating_base, contact };
     let scene = scenes::build(&options.scene, built)?;
     let steps = steps(options.time.unwrap_or(scene.horizon()), scene.dt())?;
     let inputs = inputs(scene.as_ref(), steps, options)?;
@@ -94,6 +99,7 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
         dt: scene.dt(),
         accepted_inner_steps: info.accepted,
         rejected_inner_steps: info.rejected,
+        solver: (info.solver.rows > 0).then(|| SolverReport::new(info.solver)),
         names,
         final_state: rows.pop().map(|(_, state)| state).unwrap_or_default(),
         files,

@@ -207,10 +207,10 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
         let n = self.field.layout().state.len();
         let outer = self.outer_step(at);
         let IntegratedWorkspace { field, stepper, current, next: scratch, events, .. } = ws;
-        let info = match &self.integrator.control {
+        let mut info = match &self.integrator.control {
             StepControl::Fixed => {
                 stepper.step(&mut outer.bound(field), outer.whole(), &mut next[..n]);
-                Info::ONE
+                Info::one()
             }
             StepControl::Adaptive(controller) => {
                 current.copy_from_slice(outer.at.state);
@@ -221,6 +221,7 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
                 info
             }
         };
+        info.solver = self.field.solver_info(field);
         if self.field.time_dependent() {
             next[n] = outer.time + T::lit(self.dt);
         }

@@ -90,7 +90,7 @@ impl<T: Real> System<T> for ElasticPointMass {
         let Point { params, state, .. } = at;
         let params = self.params.read(params);
         (next[0], next[1]) = elastic_step(state[0], state[1], params, T::lit(self.dt), self.time_of_impact);
-        Ok(Info::ONE)
+        Ok(Info::one())
     }
 
     #[inline(always)]

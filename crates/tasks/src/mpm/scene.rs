@@ -12,7 +12,7 @@ use pullback_replay::Replay;
 use super::MpmSpec;
 use super::blueprint::{Blueprint, Size};
 use crate::recording;
-use crate::scene::{About, BuiltIn, Scene};
+use crate::scene::{About, BuiltIn, Checking, Scene};
 use crate::scenes::{BuiltScene, SceneOptions};
 
 /// A scene, and the version of it whose gradients are checked.
@@ -127,7 +127,7 @@ impl Scene for MpmScene {
     fn replay(&self, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
         self.shown.replay(rows)
     }
-    fn gradcheck(&self, seed: u64, tolerance: f64) -> Result<Vec<(String, Report)>, ConfigError> {
-        self.checked.gradcheck(seed, tolerance)
+    fn gradcheck(&self, checking: Checking) -> Result<Vec<(String, Report)>, ConfigError> {
+        self.checked.gradcheck(checking)
     }
 }

@@ -282,7 +282,7 @@ impl<T: Real> System<T> for Board {
             }
         };
         next.copy_from_slice(&[p.x, p.z, v.x, v.z]);
-        Ok(Info::ONE)
+        Ok(Info::one())
     }
 
     fn step_vjp(

@@ -77,7 +77,7 @@ impl<T: Real> System<T> for Ball {
         let (x, v) = bounce_step(Vec3::read(state), Vec3::read(&state[3..]));
         x.write(next);
         v.write(&mut next[3..]);
-        Ok(Info::ONE)
+        Ok(Info::one())
     }
 
     fn step_vjp(

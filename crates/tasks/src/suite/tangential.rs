@@ -174,7 +174,7 @@ impl<T: Real, C: Surface> System<T> for Tangential<C> {
             v.write(&mut v_next[at..]);
             (x + v * T::lit(self.dt)).write(&mut x_next[at..]);
         }
-        Ok(Info::ONE)
+        Ok(Info::one())
     }
 
     fn step_vjp(

@@ -2,6 +2,7 @@
 //! enough to check all of it.
 
 use pullback_core::rollout::Inputs;
+use pullback_tasks::Checking;
 use pullback_tasks::mpm::objectives::sized;
 use pullback_tasks::mpm::{self, Size};
 use pullback_tasks::objectives;
@@ -48,7 +49,11 @@ fn demonstrations_keep_to_their_bounds() {
 #[test]
 fn small_versions_have_exact_gradients() {
     for name in ["plb-torus", "plb-rollingpin", "plb-chopsticks", "fluid-tank", "hand-flip"] {
-        for (what, report) in mpm::sized(name, Size::Small).unwrap().gradcheck(3, 1e-9).unwrap() {
+        for (what, report) in mpm::sized(name, Size::Small)
+            .unwrap()
+            .gradcheck(Checking { seed: 3, tolerance: 1e-9, steps: None })
+            .unwrap()
+        {
             assert!(report.passed(), "{name}, {what}:\n{report}");
         }
     }

@@ -5,6 +5,7 @@ use pullback_core::drive::{Drive, Knots, SineNetwork};
 use pullback_core::gradcheck::{Differentiable, Options, gradcheck};
 use pullback_core::rollout::Inputs;
 use pullback_math::{Dual, Real};
+use pullback_tasks::Checking;
 use pullback_tasks::Scene;
 use pullback_tasks::scenes::{self, SceneOptions};
 
@@ -87,7 +88,7 @@ fn an_arm_lifts_a_cloth_off_its_table() {
 #[test]
 fn small_versions_and_directions_pass_the_validator() {
     for name in ["cloth-64", "walker"] {
-        let reports = scene(name).gradcheck(3, 1e-9).unwrap();
+        let reports = scene(name).gradcheck(Checking { seed: 3, tolerance: 1e-9, steps: None }).unwrap();
         assert_eq!(reports.len(), 4);
         reports.iter().for_each(|(_, report)| report.assert_passed());
     }
