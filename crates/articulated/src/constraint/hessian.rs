@@ -19,6 +19,9 @@ pub struct Hessian<T> {
     /// Lower triangle, row-major in a square; then D on the diagonal and L below.
     values: Vec<T>,
     inverse_diagonal: Vec<T>,
+    /// C J of a block, and a row of Jᵀ C J.
+    weighted: Vec<T>,
+    product: Vec<T>,
     /// Bits of the columns of each row, below the diagonal.
     bits: Vec<u64>,
     #[workspace(plain)]
@@ -36,6 +39,8 @@ impl<T: Real> Hessian<T> {
         Hessian {
             values: vec![T::zero(); n * n],
             inverse_diagonal: vec![T::zero(); n],
+            weighted: vec![T::zero(); super::cost::MOST_ROWS * n],
+            product: vec![T::zero(); n],
             bits: vec![0; n * words],
             words,
             columns: Vec::with_capacity(n * n / 2),
@@ -118,24 +123,30 @@ impl<T: Real> Hessian<T> {
                 continue;
             }
             let (jacobian, curvature) = (constraints.jacobian(block), constraints.curvature(block));
-            let columns = constraints.dofs(block);
-            for (i, &row) in columns.iter().enumerate() {
-                // Column i of C J.
-                let mut weighted = [T::zero(); super::cost::MOST_ROWS];
-                for r in 0..b.dim {
-                    let mut sum = T::zero();
-                    for s in 0..b.dim {
-                        sum += curvature[r * b.dim + s] * jacobian[s * b.columns + i];
+            let (columns, width) = (constraints.dofs(block), b.columns);
+            let weighted = &mut self.weighted[..b.dim * width];
+            for r in 0..b.dim {
+                let row = &mut weighted[r * width..(r + 1) * width];
+                row.fill(T::zero());
+                for s in 0..b.dim {
+                    let c = curvature[r * b.dim + s];
+                    for (entry, x) in row.iter_mut().zip(&jacobian[s * width..(s + 1) * width]) {
+                        *entry += c * *x;
                     }
-                    weighted[r] = sum;
+                }
+            }
+            for (i, &row) in columns.iter().enumerate() {
+                let product = &mut self.product[i..width];
+                product.fill(T::zero());
+                for r in 0..b.dim {
+                    let x = jacobian[r * width + i];
+                    for (entry, y) in product.iter_mut().zip(&weighted[r * width + i..(r + 1) * width]) {
+                        *entry += x * *y;
+                    }
                 }
                 let into = &mut self.values[row * n..row * n + row + 1];
-                for (j, &column) in columns.iter().enumerate().skip(i) {
-                    let mut sum = T::zero();
-                    for r in 0..b.dim {
-                        sum += weighted[r] * jacobian[r * b.columns + j];
-                    }
-                    into[column] += sum;
+                for (&column, x) in columns[i..].iter().zip(product.iter()) {
+                    into[column] += *x;
                 }
             }
         }

@@ -31,6 +31,8 @@ const ROUND_OFF: f64 = 32.0;
 pub struct Newton<T> {
     /// The islands of the last solve.
     pub islands: Islands,
+    /// Columns for which islands and sparsity were found last.
+    columns: Vec<usize>,
     hessian: Hessian<T>,
     /// M (a − a₀), gradient, step, M·step.
     momentum: Vec<T>,
@@ -62,6 +64,7 @@ impl<T: Real> Newton<T> {
         let zeros = || vec![T::zero(); tree.dof_body.len()];
         Newton {
             islands: Islands::new(tree),
+            columns: Vec::new(),
             hessian: Hessian::new(tree),
             momentum: zeros(),
             gradient: zeros(),
@@ -81,7 +84,10 @@ impl<T: Real> Newton<T> {
         constraints: &mut ConstraintSet<T>,
         acceleration: &mut [T],
     ) {
-        self.islands.update(constraints);
+        if !constraints.same_columns(&mut self.columns) {
+            self.islands.update(constraints);
+            self.hessian.analyze(problem.tree, constraints);
+        }
         self.info = SolverInfo {
             constraints: constraints.blocks.len(),
             rows: constraints.rows(),
@@ -92,7 +98,6 @@ impl<T: Real> Newton<T> {
         if constraints.blocks.is_empty() {
             return;
         }
-        self.hessian.analyze(problem.tree, constraints);
         self.row_step.clear();
         self.row_step.resize(constraints.rows(), T::zero());
         self.fresh.clear();
@@ -136,7 +141,7 @@ impl<T: Real> Newton<T> {
             for &block in blocks {
                 let b = &constraints.blocks[block];
                 let force = &constraints.force[b.row..b.row + b.dim];
-                terms = terms.max(constraints.add_transposed(block, force, -T::one(), gradient));
+                constraints.add_transposed(block, force, -T::one(), gradient);
             }
             let mut squared = T::zero();
             for &k in dofs {

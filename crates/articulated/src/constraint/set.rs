@@ -127,6 +127,18 @@ impl<T: Real> ConstraintSet<T> {
         self.blocks.len() - 1
     }
 
+    /// Keeps which columns the blocks have; says whether they are those kept before.
+    pub(super) fn same_columns(&self, kept: &mut Vec<usize>) -> bool {
+        let lengths = || self.blocks.iter().map(|b| b.columns);
+        let columns = || self.dofs.iter().copied().chain(lengths());
+        let same = kept.len() == self.dofs.len() + self.blocks.len() && columns().eq(kept.iter().copied());
+        if !same {
+            kept.clear();
+            kept.extend(columns());
+        }
+        same
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.reference.len()
@@ -174,21 +186,17 @@ impl<T: Real> ConstraintSet<T> {
         }
     }
 
-    /// out ← out + sign·Jᵀ f of a block. Returns the size of the largest term.
+    /// out ← out + sign·Jᵀ f of a block.
     #[inline(always)]
-    pub fn add_transposed(&self, block: usize, f: &[T], sign: T, out: &mut [T]) -> T {
+    pub fn add_transposed(&self, block: usize, f: &[T], sign: T, out: &mut [T]) {
         let b = &self.blocks[block];
         let (jacobian, dofs) = (self.jacobian(block), self.dofs(block));
-        let mut largest = T::zero();
         for (i, f) in f.iter().enumerate() {
             let f = sign * *f;
             for (entry, k) in jacobian[i * b.columns..(i + 1) * b.columns].iter().zip(dofs) {
-                let term = *entry * f;
-                largest = largest.max(term.abs());
-                out[*k] += term;
+                out[*k] += *entry * f;
             }
         }
-        largest
     }
 
     /// Sets residual, force and curvature of a block at acceleration `a`. Returns whether its curvature is

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use pullback_collision::{BroadPhase, Contact, ShapeBar, collide, collide_vjp, max_contacts};
+use pullback_collision::{BroadPhase, Contact, Kind, ShapeBar, collide, collide_vjp, max_contacts};
 use pullback_core::Workspace;
 use pullback_math::{Force, Real, Transform, Vec3};
 
@@ -63,7 +63,7 @@ impl<T: Real> ContactSet<T> {
         let contacts = pairs.iter().map(|(a, b)| max_contacts(kind(*a), kind(*b))).sum();
         ContactSet {
             poses: vec![Transform::identity(); geoms],
-            radii: vec![0.0; geoms],
+            radii: model.geoms[..geoms].iter().map(|g| model.collider::<f64>(g).bounding_radius()).collect(),
             pairs: Vec::with_capacity(pairs.len()),
             near: vec![false; geoms],
             contacts: Vec::with_capacity(contacts),
@@ -111,7 +111,11 @@ impl<T: Real> ContactSet<T> {
         let ContactSet { poses, radii, pairs: found, near, contacts, broad_phase, .. } = self;
         for geom in 0..poses.len() {
             poses[geom] = geoms.pose(geom);
-            radii[geom] = geoms.collider(geom).bounding_radius();
+            let collider = geoms.collider(geom);
+            // That of a mesh does not change.
+            if collider.kind != Kind::Mesh {
+                radii[geom] = collider.bounding_radius();
+            }
         }
         let candidates = match broad_phase {
             None => pairs,
