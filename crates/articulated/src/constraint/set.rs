@@ -1,8 +1,8 @@
 //! [`ConstraintSet`]: the constraints of one evaluation, as blocks of rows with a sparse Jacobian.
 //!
 //! A block is an equality, the dry friction of one degree of freedom, a joint limit, or a contact. Its rows
-//! share their columns, which are the degrees of freedom that move one side against the other; those that
-//! carry both sides are left out. On lanes a block exists where any lane has it; in other lanes its weights
+//! share their columns, which are the degrees of freedom that move one side against the other; in a contact
+//! those that carry both sides are left out. On lanes a block exists where any lane has it; in other lanes its weights
 //! are zero.
 
 use pullback_core::Workspace;

@@ -2,6 +2,7 @@
 
 use pullback_articulated::constraint::SolverInfo;
 use pullback_articulated::constraint::contact::contact_frame;
+use pullback_articulated::constraint::cost::Cost;
 use pullback_articulated::constraint::set::{ConstraintSet, Source};
 use pullback_articulated::contact::ContactSolverWorkspace;
 use pullback_articulated::{Articulated, ArticulatedWorkspace, ImplicitTerms, Model, ModelIntegrator};
@@ -156,6 +157,27 @@ impl Moving {
             .filter(|(pair, distance)| *distance <= found.reach(pair))
             .map(|(pair, distance)| (pair.geoms.0, pair.geoms.1, distance))
             .collect()
+    }
+
+    /// Reference acceleration and regularization of every row as MuJoCo counts them, and whether it is one of a
+    /// contact.
+    pub fn rows(&self) -> Vec<(bool, f64, f64)> {
+        let (set, _) = self.convex();
+        let mut rows = Vec::new();
+        for (block, weights) in set.blocks.iter().zip(&set.weights) {
+            let reference = &set.reference[block.row..block.row + block.dim];
+            let contact = matches!(block.source, Source::Contact { .. });
+            if block.cost == Cost::Pyramid {
+                for k in 1..block.dim {
+                    for mu in [weights.friction[k - 1], -weights.friction[k - 1]] {
+                        rows.push((contact, reference[0] + mu * reference[k], 1.0 / weights.rows[0]));
+                    }
+                }
+            } else {
+                rows.extend((0..block.dim).map(|i| (contact, reference[i], 1.0 / weights.rows[i])));
+            }
+        }
+        rows
     }
 
     /// Kinetic and potential energy of bodies, after [`Moving::evaluate`].
