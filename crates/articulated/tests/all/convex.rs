@@ -137,9 +137,9 @@ fn rows_of_equalities_are_the_rate_of_what_they_hold() {
     let params = robot.layout().params.defaults();
     let mut ws = VectorField::<f64>::workspace(&robot);
     let mut held = |h: f64| {
-        let tangent: Vec<f64> = state[nq..].iter().map(|v| v * h).chain(vec![0.0; state.len() - nq]).collect();
+        let rate = [&state[nq..], &vec![0.0; state.len() - nq]].concat();
         let mut moved = state.clone();
-        robot.layout().state.retract(&state, &tangent, &mut moved);
+        robot.advance(&state, &rate, h, &mut moved);
         robot.accelerations(&mut ws, Point { params: &params, state: &moved, control: &[0.1, 0.2, -0.3] });
         let ContactSolverWorkspace::Convex(convex) = &ws.resolve else { panic!("not convex") };
         let set = &convex.set;

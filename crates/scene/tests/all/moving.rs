@@ -180,6 +180,23 @@ impl Moving {
         rows
     }
 
+    /// How much stiffer the stiffest row is than the inertia it moves: D J M⁻¹ Jᵀ, with M by its diagonal.
+    pub fn stiffness(&self) -> f64 {
+        let (set, _) = self.convex();
+        let nv = self.robot().model().nv;
+        let mass = self.robot().mass_matrix(&self.ws, &self.params);
+        let mut most = 0.0_f64;
+        for (block, b) in set.blocks.iter().enumerate() {
+            let (jacobian, dofs) = (set.jacobian(block), set.dofs(block));
+            for (i, row) in jacobian.chunks(dofs.len()).enumerate() {
+                let weight = set.weights[block].rows[if b.cost == Cost::Pyramid { 0 } else { i }];
+                let seen: f64 = row.iter().zip(dofs).map(|(j, k)| j * j / mass[k * nv + k]).sum();
+                most = most.max(weight * seen);
+            }
+        }
+        most
+    }
+
     /// Kinetic and potential energy of bodies, after [`Moving::evaluate`].
     pub fn energy(&self) -> f64 {
         let kinematics = &self.ws.kinematics;
