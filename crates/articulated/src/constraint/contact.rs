@@ -13,7 +13,7 @@ use super::softness::{
     LEAST, Response, SoftnessParams, friction_damping, friction_damping_vjp, response, response_vjp, weight,
     weight_vjp,
 };
-use super::{Constrained, ConstraintBars, Fields};
+use super::{Columns, Constrained, ConstraintBars, Fields};
 use crate::contact::{ContactSet, FoundPair, GeomView};
 use crate::model::FrictionCone;
 
@@ -353,6 +353,7 @@ pub(super) fn push_contacts<T: Real>(
                 set,
                 Source::Contact { pair: number, slot },
                 (pair.cost, pair.dim),
+                Columns::Apart,
                 (first, second),
             );
             let Some(block) = block else { continue };
@@ -363,6 +364,7 @@ pub(super) fn push_contacts<T: Real>(
             at.fill_between(
                 set,
                 block,
+                Columns::Apart,
                 (second, first),
                 (contact.position, contact.position),
                 |motion, rows| {

@@ -14,7 +14,7 @@ use super::cost::{Cost, MOST_ROWS};
 use super::params::{ConnectParams, EqualityBlocks, WeldParams};
 use super::set::{ConstraintSet, Source};
 use super::softness::{Response, response, response_vjp, weight, weight_vjp};
-use super::{Constrained, ConstraintBars, Fields, joints};
+use super::{Columns, Constrained, ConstraintBars, Fields, joints};
 use crate::model::EqualityKind;
 
 /// Row of a rotation that goes with relative angular velocity `omega`.
@@ -165,9 +165,11 @@ pub(super) fn push_equalities<T: Real>(at: &Constrained<'_, T>, set: &mut Constr
 fn push_held<T: Real>(at: &Constrained<'_, T>, number: usize, held: &Held<T>, set: &mut ConstraintSet<T>) {
     let (first, second) = held.bodies;
     let dim = held.dim();
-    let block = at.push_between(set, Source::Equality(number), (Cost::Quadratic, dim), (first, second));
-    let Some(block) = block else { return };
-    at.fill_between(set, block, (first, second), (held.points[0], held.points[1]), |motion, rows| {
+    // The points are apart, so what carries both bodies turns one about the other.
+    let (source, kind, columns) = (Source::Equality(number), (Cost::Quadratic, dim), Columns::All);
+    let Some(block) = at.push_between(set, source, kind, columns, (first, second)) else { return };
+    let points = (held.points[0], held.points[1]);
+    at.fill_between(set, block, columns, (first, second), points, |motion, rows| {
         rows.copy_from_slice(&held.rows(motion.linear, motion.angular)[..dim]);
     });
     let Response { impedance, pull, damping } =

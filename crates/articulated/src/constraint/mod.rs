@@ -112,16 +112,24 @@ fn apart<'a>(mut a: &'a [usize], mut b: &'a [usize]) -> (&'a [usize], &'a [usize
     (a, b)
 }
 
-/// Two falling lists as one.
+/// Two falling lists as one; what both have comes once.
 fn merged<'a>(a: &'a [usize], b: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
     let (mut i, mut j) = (0, 0);
     std::iter::from_fn(move || {
-        let first = a.get(i).is_some_and(|x| b.get(j).is_none_or(|y| x > y));
-        let next = if first { &mut i } else { &mut j };
-        let found = if first { a.get(*next) } else { b.get(*next) };
-        *next += 1;
-        found.copied()
+        let (x, y) = (a.get(i), b.get(j));
+        i += usize::from(x.is_some() && x >= y);
+        j += usize::from(y.is_some() && y >= x);
+        x.max(y).copied()
     })
+}
+
+/// Which degrees of freedom the rows between two bodies have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Columns {
+    /// Those that move one body and not the other: enough where both are seen at the same point.
+    Apart,
+    /// Those that move either body.
+    All,
 }
 
 impl<'a, T: Real> Constrained<'a, T> {
@@ -151,15 +159,22 @@ impl<'a, T: Real> Constrained<'a, T> {
         self.geoms.kinematics.origins[body]
     }
 
+    /// Degrees of freedom that move each of two bodies.
+    fn columns(&self, columns: Columns, (first, second): (usize, usize)) -> (&'a [usize], &'a [usize]) {
+        let (a, b) = (&self.chains[first], &self.chains[second]);
+        if columns == Columns::All { (a, b) } else { apart(a, b) }
+    }
+
     /// Appends a block over the degrees of freedom that move one body against another; none if nothing does.
     fn push_between(
         &self,
         set: &mut ConstraintSet<T>,
         source: Source,
         (cost, dim): (Cost, usize),
-        (first, second): (usize, usize),
+        columns: Columns,
+        bodies: (usize, usize),
     ) -> Option<usize> {
-        let (a, b) = apart(&self.chains[first], &self.chains[second]);
+        let (a, b) = self.columns(columns, bodies);
         (!a.is_empty() || !b.is_empty()).then(|| set.push(source, cost, dim, merged(a, b)))
     }
 
@@ -169,25 +184,30 @@ impl<'a, T: Real> Constrained<'a, T> {
         &self,
         set: &mut ConstraintSet<T>,
         block: usize,
+        columns: Columns,
         (plus, minus): (usize, usize),
         points: (Vec3<T>, Vec3<T>),
         rows: impl Fn(Motion<T>, &mut [T]),
     ) {
         let dim = set.blocks[block].dim;
-        let (positive, _) = apart(&self.chains[plus], &self.chains[minus]);
+        let (positive, negative) = self.columns(columns, (plus, minus));
         let (jacobian, dofs) = set.jacobian_mut(block);
-        let mut at = 0;
+        let (mut i, mut j) = (0, 0);
         let mut column = [T::zero(); MOST_ROWS];
-        for (j, &k) in dofs.iter().enumerate() {
-            let ours = positive.get(at) == Some(&k);
-            at += usize::from(ours);
-            let (sign, point, body) =
-                if ours { (T::one(), points.0, plus) } else { (-T::one(), points.1, minus) };
+        for (number, &k) in dofs.iter().enumerate() {
             let axis = self.geoms.kinematics.axes[k];
-            let motion = Motion::new(axis.angular, axis.velocity_at(point - self.origin(body)));
+            let mut motion = Motion::zero();
+            if positive.get(i) == Some(&k) {
+                motion += Motion::new(axis.angular, axis.velocity_at(points.0 - self.origin(plus)));
+                i += 1;
+            }
+            if negative.get(j) == Some(&k) {
+                motion -= Motion::new(axis.angular, axis.velocity_at(points.1 - self.origin(minus)));
+                j += 1;
+            }
             rows(motion, &mut column[..dim]);
-            for (i, entry) in column[..dim].iter().enumerate() {
-                jacobian[i * dofs.len() + j] = sign * *entry;
+            for (row, entry) in column[..dim].iter().enumerate() {
+                jacobian[row * dofs.len() + number] = *entry;
             }
         }
     }

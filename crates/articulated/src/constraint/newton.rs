@@ -131,6 +131,7 @@ impl<T: Real> Newton<T> {
         let mut fresh = false;
         let mut iterations = 0;
         let mut size;
+        let mut before = T::lit(f64::INFINITY);
         loop {
             // g = M (a − a₀) − Jᵀ f
             let mut terms = T::zero();
@@ -149,7 +150,15 @@ impl<T: Real> Newton<T> {
             }
             size = scale * squared.sqrt();
             let round_off = T::lit(ROUND_OFF * T::EPSILON) * terms * scale;
-            let small = size.le(round_off.max(T::lit(FINER * options.tolerance)));
+            let mut small = size.le(round_off.max(T::lit(FINER * options.tolerance)));
+            // A step that does not halve the gradient may have met the round-off of residuals times stiffness.
+            let stalled = !size.le(before * T::lit(0.5));
+            if (stalled & !small).any() {
+                let relative = T::lit(ROUND_OFF * T::EPSILON);
+                let noise = constraints.force_round_off(dofs, blocks, acceleration, relative, step);
+                small = small | (stalled & size.le(noise * scale));
+            }
+            before = size;
             if small.all() || iterations == options.iterations.max(LEAST_ITERATIONS) {
                 self.info.converged &= small.all();
                 break;
@@ -170,7 +179,9 @@ impl<T: Real> Newton<T> {
                 longest = longest.max(step[k].abs());
                 largest = largest.max(acceleration[k].abs());
             }
-            if (small | longest.le(largest * T::lit(ROUND_OFF * T::EPSILON))).all() {
+            // No better direction is known once the Hessian itself is rounded.
+            let least = select(stalled, T::lit(T::EPSILON.sqrt()), T::lit(ROUND_OFF * T::EPSILON));
+            if (small | longest.le(largest * least)).all() {
                 break;
             }
 

@@ -1,14 +1,14 @@
 //! [`ConstraintSet`]: the constraints of one evaluation, as blocks of rows with a sparse Jacobian.
 //!
 //! A block is an equality, the dry friction of one degree of freedom, a joint limit, or a contact. Its rows
-//! share their columns, which are the degrees of freedom that move one side against the other; those that
-//! carry both sides are left out. On lanes a block exists where any lane has it; in other lanes its weights
+//! share their columns, which are the degrees of freedom that move one side against the other; in a contact
+//! those that carry both sides are left out. On lanes a block exists where any lane has it; in other lanes its weights
 //! are zero.
 
 use pullback_core::Workspace;
-use pullback_math::Real;
+use pullback_math::{Mask, Real, select};
 
-use super::cost::{Cost, Weights};
+use super::cost::{Cost, MOST_ROWS, Weights};
 
 /// Where a block comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,6 +197,52 @@ impl<T: Real> ConstraintSet<T> {
                 out[*k] += *entry * f;
             }
         }
+    }
+
+    /// How far Jᵀ f of some blocks may be off because residuals u = J a − a_ref are rounded by a `relative` part
+    /// of their terms: | |J|ᵀ |C| δu |, with C on the stiffer side of a kink that is that near. `scratch` is per
+    /// degree of freedom.
+    pub fn force_round_off(
+        &self,
+        dofs: &[usize],
+        blocks: &[usize],
+        a: &[T],
+        relative: T,
+        scratch: &mut [T],
+    ) -> T {
+        for &k in dofs {
+            scratch[k] = T::zero();
+        }
+        for &block in blocks {
+            let b = &self.blocks[block];
+            let (jacobian, columns) = (self.jacobian(block), self.dofs(block));
+            let (mut u, mut error) = ([T::zero(); MOST_ROWS], [T::zero(); MOST_ROWS]);
+            for (i, row) in jacobian.chunks(b.columns).enumerate() {
+                let mut sum = self.reference[b.row + i].abs();
+                for (entry, k) in row.iter().zip(columns) {
+                    sum += (*entry * a[*k]).abs();
+                }
+                (u[i], error[i]) = (self.residual[b.row + i], relative * sum);
+            }
+            u[0] -= select(u[0].lt(T::zero()) & T::Mask::splat(b.cost == Cost::Huber), -error[0], error[0]);
+            let (mut force, mut curvature) = ([T::zero(); MOST_ROWS], [T::zero(); MOST_ROWS * MOST_ROWS]);
+            let curvature = &mut curvature[..b.dim * b.dim];
+            b.cost.evaluate(&u[..b.dim], &self.weights[block], &mut force[..b.dim], curvature);
+            for (row, curvature) in jacobian.chunks(b.columns).zip(curvature.chunks(b.dim)) {
+                let mut force = T::zero();
+                for (c, error) in curvature.iter().zip(&error) {
+                    force += c.abs() * *error;
+                }
+                for (entry, k) in row.iter().zip(columns) {
+                    scratch[*k] += entry.abs() * force;
+                }
+            }
+        }
+        let mut squared = T::zero();
+        for &k in dofs {
+            squared += scratch[k] * scratch[k];
+        }
+        squared.sqrt()
     }
 
     /// Sets residual, force and curvature of a block at acceleration `a`. Returns whether its curvature is

@@ -59,6 +59,15 @@ fn constrained(seed: u64, cone: FrictionCone, condim: u32) -> Model {
             },
             softness: Softness { solref: [-300.0, -20.0], ..wide },
         },
+        // A hand held to the base that carries it, a long way off.
+        Equality {
+            name: "belt".into(),
+            kind: EqualityKind::Connect {
+                bodies: [3, 1],
+                anchors: [Vec3::new(0.1, 0.0, 0.05), Vec3::new(0.2, -0.3, 0.1)],
+            },
+            softness: wide,
+        },
     ];
     model.compile().unwrap()
 }
@@ -118,6 +127,37 @@ fn every_kind_of_row_has_the_exact_pullback() {
         }
     }
     assert!(found.iter().all(|n| *n > 20), "{found:?}");
+}
+
+#[test]
+fn rows_of_equalities_are_the_rate_of_what_they_hold() {
+    let model = constrained(6, FrictionCone::Pyramidal, 3);
+    let (nq, state) = (model.nq, random_state(&model, 16));
+    let robot = Articulated::new(model).unwrap();
+    let params = robot.layout().params.defaults();
+    let mut ws = VectorField::<f64>::workspace(&robot);
+    let mut held = |h: f64| {
+        let rate = [&state[nq..], &vec![0.0; state.len() - nq]].concat();
+        let mut moved = state.clone();
+        robot.advance(&state, &rate, h, &mut moved);
+        robot.accelerations(&mut ws, Point { params: &params, state: &moved, control: &[0.1, 0.2, -0.3] });
+        let ContactSolverWorkspace::Convex(convex) = &ws.resolve else { panic!("not convex") };
+        let set = &convex.set;
+        let rows = set.blocks.iter().enumerate().filter(|(_, b)| matches!(b.source, Source::Equality(_)));
+        rows.flat_map(|(i, b)| {
+            let mut rate = vec![0.0; b.dim];
+            set.multiply(i, &moved[nq..], &mut rate);
+            (0..b.dim).map(|k| (set.position[b.row + k], rate[k])).collect::<Vec<_>>()
+        })
+        .collect::<Vec<_>>()
+    };
+    let h = 1e-6;
+    let (before, here, after) = (held(-h), held(0.0), held(h));
+    assert_eq!(here.len(), 1 + 3 + 6 + 3);
+    for ((before, here), after) in before.iter().zip(&here).zip(&after) {
+        let difference = (after.0 - before.0) / (2.0 * h);
+        assert!((difference - here.1).abs() < 1e-8, "{difference} against {}", here.1);
+    }
 }
 
 #[test]

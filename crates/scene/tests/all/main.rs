@@ -3,6 +3,7 @@
 //! One program, since linking takes longer than most tests.
 
 mod constraints;
+mod convex_piles;
 mod dynamics;
 mod hfield;
 mod hull;
@@ -12,6 +13,7 @@ mod mimic;
 mod mjcf;
 mod mjcf_fuzz;
 mod mjcf_golden;
+mod moving;
 mod soft_mesh;
 mod soft_mesh_text;
 mod urdf;
