@@ -135,8 +135,29 @@ pub(super) fn read(
             }
         }
     }
+    add_empty_keys(root, &mut model)?;
     names.fill("key", model.keyframes.iter_mut().map(|k| &mut k.name));
     model.compile().map_err(complaint)
+}
+
+/// Adds keyframes at the reference configuration until there are as many as `<size nkey>` says.
+fn add_empty_keys(root: &Element, model: &mut Model) -> Result<(), ImportError> {
+    for e in root.children.iter().filter(|c| c.tag == "size") {
+        let wanted = e.integer("nkey")?.unwrap_or(0).max(0) as usize;
+        if wanted.saturating_mul(model.nq + model.nv + model.actuators.len()) > MAX_KEY_NUMBERS {
+            return Err(e.error_in("nkey", format!("asks for more than {MAX_KEY_NUMBERS} numbers")));
+        }
+        while model.keyframes.len() < wanted {
+            model.keyframes.push(Keyframe {
+                name: String::new(),
+                q: model.reference_configuration(),
+                v: vec![0.0; model.nv],
+                control: vec![0.0; model.actuators.len()],
+                mocap: model.mocap_poses(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Refuses sections that are neither read nor harmless; those without content are harmless.
