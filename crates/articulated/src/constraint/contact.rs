@@ -401,6 +401,44 @@ pub(super) fn push_contacts<T: Real>(
     }
 }
 
+/// A pair on the way back: what its contacts share, and the cotangents of that.
+pub(super) struct PairBars<T> {
+    number: usize,
+    pair: Pair<T>,
+    law: ContactLaw<T>,
+    inverse_inertia: T,
+    impratio: T,
+}
+
+impl<T: Real> PairBars<T> {
+    /// Begins with the pair of this number.
+    pub fn begin(at: &Constrained<'_, T>, contacts: &ContactSet<T>, number: usize) -> Self {
+        PairBars {
+            number,
+            pair: pair_at(at, &contacts.pairs()[number]),
+            law: ContactLaw::default(),
+            inverse_inertia: T::zero(),
+            impratio: T::zero(),
+        }
+    }
+
+    /// Whether it is the pair of this number.
+    pub fn is(&self, number: usize) -> bool {
+        self.number == number
+    }
+
+    /// Hands the cotangents on to the parameters.
+    pub fn end(self, at: &Constrained<'_, T>, contacts: &mut ContactSet<T>, params_bar: &mut [T]) {
+        let geoms = contacts.pairs()[self.number].geoms;
+        contact_law_vjp(at, geoms, self.law, &mut contacts.friction_bars, params_bar);
+        at.index.impratio.add([self.impratio], params_bar);
+        let (first, second) = self.pair.bodies;
+        for block in [first, second].into_iter().filter_map(|body| at.index.bodies[body]) {
+            block.add([self.inverse_inertia, T::zero()], params_bar);
+        }
+    }
+}
+
 /// The pullback of a contact's rows, with y = J λ and z = C y.
 pub(super) fn contact_vjp<T: Real>(
     at: &Constrained<'_, T>,
@@ -408,13 +446,12 @@ pub(super) fn contact_vjp<T: Real>(
     set: &ConstraintSet<T>,
     block: usize,
     (y, z): (&[T], &[T]),
-    fields: &mut Fields<'_, T>,
-    bars: &mut ConstraintBars<'_, T>,
+    shared: &mut PairBars<T>,
+    (fields, bars): (&mut Fields<'_, T>, &mut ConstraintBars<'_, T>),
 ) {
     let b = set.blocks[block];
-    let Source::Contact { pair: number, slot } = b.source else { return };
-    let found = contacts.pairs()[number];
-    let pair = pair_at(at, &found);
+    let Source::Contact { slot, .. } = b.source else { return };
+    let pair = &shared.pair;
     let contact = contacts.contacts()[slot];
     let mask = acts(&contact, pair.law.margin);
     let rows = b.row..b.row + b.dim;
@@ -465,14 +502,10 @@ pub(super) fn contact_vjp<T: Real>(
     pullback_math::Cotangent::accumulate(&mut law_bar.softness, softness);
     let r_bar = r_bar + size_bar;
     law_bar.margin -= r_bar;
-    contact_law_vjp(at, found.geoms, law_bar, &mut contacts.friction_bars, bars.params);
-    at.index.impratio.add([impratio_bar], bars.params);
+    pullback_math::Cotangent::accumulate(&mut shared.law, law_bar);
+    shared.impratio += impratio_bar;
+    shared.inverse_inertia += inertia_bar;
     let (first, second) = pair.bodies;
-    for body in [first, second] {
-        if let Some(block) = at.index.bodies[body] {
-            block.add([inertia_bar, T::zero()], bars.params);
-        }
-    }
 
     // J x for x of λ, a and v, with cotangents f, −z and that of the velocity.
     let hint = pair.hint.map_or(Vec3::zero(), |geom| contacts.pose(geom).rotation.c2);

@@ -31,6 +31,7 @@ use crate::contact::{ConstraintBars, Resolve, Smooth};
 use crate::contact::{ContactSet, GeomView, MotionBars};
 use crate::rnea::Push;
 use crate::tree::Tree;
+use contact::PairBars;
 use cost::{Cost, MOST_ROWS};
 use newton::{Newton, Problem};
 use params::ConstraintIndex;
@@ -309,8 +310,12 @@ impl<T: Real> Resolve<T> for Convex {
         motions(smooth, acceleration, accelerations);
         let at = Constrained::new(self, index, smooth, (lambda, acceleration));
         let mut fields = Fields { virtuals, accelerations };
+        let mut pair: Option<PairBars<T>> = None;
         for block in 0..set.blocks.len() {
             let b = set.blocks[block];
+            if set.is_idle(block) {
+                continue;
+            }
             // y = J λ, z = C y
             let (mut y, mut z) = ([T::zero(); MOST_ROWS], [T::zero(); MOST_ROWS]);
             set.multiply(block, lambda, &mut y);
@@ -324,10 +329,17 @@ impl<T: Real> Resolve<T> for Convex {
                 Source::Equality(_) => equality::equality_vjp(&at, set, block, seen, &mut fields, bars),
                 Source::Friction(_) => joints::friction_vjp(&at, set, block, seen, bars),
                 Source::Limit { .. } => joints::limit_vjp(&at, set, block, seen, bars),
-                Source::Contact { .. } => {
-                    contact::contact_vjp(&at, contacts, set, block, seen, &mut fields, bars);
+                Source::Contact { pair: number, .. } => {
+                    if let Some(other) = pair.take_if(|p| !p.is(number)) {
+                        other.end(&at, contacts, bars.params);
+                    }
+                    let pair = pair.get_or_insert_with(|| PairBars::begin(&at, contacts, number));
+                    contact::contact_vjp(&at, contacts, set, block, seen, pair, (&mut fields, bars));
                 }
             }
+        }
+        if let Some(last) = pair {
+            last.end(&at, contacts, bars.params);
         }
     }
 }

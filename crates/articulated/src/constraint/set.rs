@@ -172,6 +172,13 @@ impl<T: Real> ConstraintSet<T> {
         &self.curvature[b.curve..b.curve + b.dim * b.dim]
     }
 
+    /// Whether a block exerts no force and would not if it moved a little, in any lane.
+    pub(super) fn is_idle(&self, block: usize) -> bool {
+        let b = &self.blocks[block];
+        let zero = |f: &T| pullback_math::Mask::all(f.le(T::zero()) & f.ge(T::zero()));
+        !b.stiff && self.force[b.row..b.row + b.dim].iter().all(zero)
+    }
+
     /// J x of a block, into its rows of `out`.
     #[inline(always)]
     pub fn multiply(&self, block: usize, x: &[T], out: &mut [T]) {

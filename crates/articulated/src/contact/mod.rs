@@ -147,6 +147,7 @@ pub enum ContactSolver {
 }
 
 /// Memory of [`ContactSolver`].
+#[expect(clippy::large_enum_variant, reason = "there is one in a workspace, which is itself large")]
 #[derive(Clone, Debug, Workspace)]
 pub enum ContactSolverWorkspace<T> {
     /// Of compliant forces.
