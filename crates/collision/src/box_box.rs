@@ -80,12 +80,15 @@ struct Line {
     side: Option<(usize, f64)>,
 }
 
-/// A polygon corner and the line to the next.
+/// The lines that may bound a polygon: four edges of the incident face, then four sides of the reference face.
+type Lines = [Line; 8];
+
+/// A polygon corner, and the numbers of the lines from the last one and to the next.
 #[derive(Clone, Copy, Default)]
 struct Vertex {
     at: [f64; 2],
-    before: Line,
-    after: Line,
+    before: u8,
+    after: u8,
 }
 
 fn axis(i: usize, sign: f64) -> Vec3<f64> {
@@ -99,8 +102,8 @@ fn sign(x: f64) -> f64 {
 }
 
 /// Cuts away what lies beyond the line; lines keep their names through the cut.
-fn clip(polygon: &mut [Vertex; 12], count: usize, line: Line) -> usize {
-    let source = *polygon;
+fn clip(polygon: &mut [Vertex; 12], count: usize, lines: &Lines, number: u8) -> usize {
+    let (source, line) = (*polygon, lines[number as usize]);
     let beyond = |v: &Vertex| line.a * v.at[0] + line.b * v.at[1] - line.c;
     let mut kept = 0;
     for i in 0..count {
@@ -113,7 +116,7 @@ fn clip(polygon: &mut [Vertex; 12], count: usize, line: Line) -> usize {
         if (here <= 0.0) != (there <= 0.0) {
             let t = here / (here - there);
             let at = [v.at[0] + t * (next.at[0] - v.at[0]), v.at[1] + t * (next.at[1] - v.at[1])];
-            let (before, after) = if here <= 0.0 { (v.after, line) } else { (line, v.after) };
+            let (before, after) = if here <= 0.0 { (v.after, number) } else { (number, v.after) };
             polygon[kept] = Vertex { at, before, after };
             kept += 1;
         }
@@ -123,8 +126,8 @@ fn clip(polygon: &mut [Vertex; 12], count: usize, line: Line) -> usize {
 
 /// The corner with the derivative of its coordinates: the inverse of the two lines through it, as far as they
 /// move.
-fn corner(v: &Vertex) -> Corner<f64> {
-    let (p, q) = (v.before, v.after);
+fn corner(v: &Vertex, lines: &Lines) -> Corner<f64> {
+    let (p, q) = (lines[v.before as usize], lines[v.after as usize]);
     let det = p.a * q.b - p.b * q.a;
     let mut corner = Corner { at: v.at, ..Corner::default() };
     if det.abs() < 1e-12 {
@@ -205,9 +208,11 @@ fn features_of_lane(
     // The incident face as a square in (α, β), counter-clockwise, clipped by the four sides.
     let edge_line = |a: f64, b: f64| Line { a, b, c: 1.0, side: None };
     let around = [edge_line(0.0, 1.0), edge_line(-1.0, 0.0), edge_line(0.0, -1.0), edge_line(1.0, 0.0)];
+    let mut lines = [Line::default(); 8];
+    lines[..4].copy_from_slice(&around);
     let mut polygon = [Vertex::default(); 12];
     for (m, at) in [[1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]].into_iter().enumerate() {
-        polygon[m] = Vertex { at, before: around[(m + 3) % 4], after: around[m] };
+        polygon[m] = Vertex { at, before: (m as u8 + 3) % 4, after: m as u8 };
     }
     let mut count = 4;
     for j in 0..2 {
@@ -216,8 +221,10 @@ fn features_of_lane(
             // side (y·center + α y·e₁ + β y·e₂) ≤ half size
             let (a, b) = (side * y.dot(e1), side * y.dot(e2));
             let c = half_r[(i + 1 + j) % 3] - side * y.dot(center);
+            let number = 4 + 2 * j + usize::from(side < 0.0);
+            lines[number] = Line { a, b, c, side: Some((j, side)) };
             if count > 0 {
-                count = clip(&mut polygon, count, Line { a, b, c, side: Some((j, side)) });
+                count = clip(&mut polygon, count, &lines, number as u8);
             }
         }
     }
@@ -232,7 +239,7 @@ fn features_of_lane(
             moved(0).hypot(moved(1)) > close
         };
         if kept < BOX_SLOTS && corners[..kept].iter().all(apart) {
-            corners[kept] = Corner { off, ..corner(vertex) };
+            corners[kept] = Corner { off, ..corner(vertex, &lines) };
             kept += 1;
         }
     }
@@ -263,21 +270,31 @@ fn features_of_lane(
 }
 
 /// Chooses the features, lane by lane, on primal values.
+#[inline]
 fn box_box_features<T: Real>(
     a: Transform<T>,
     half_a: Vec3<T>,
     b: Transform<T>,
     half_b: Vec3<T>,
 ) -> BoxFeatures<T> {
-    let lanes: [Option<BoxFeatures<f64>>; 16] = std::array::from_fn(|lane| {
-        (lane < T::LANES).then(|| {
-            let half = |h: Vec3<T>| h.map(|x| x.lane(lane));
-            features_of_lane(lane_of(a, lane), half(half_a), lane_of(b, lane), half(half_b))
-        })
-    });
-    let scalar = |f: &dyn Fn(&BoxFeatures<f64>) -> f64| T::from_lanes(|i| lanes[i].as_ref().map_or(0.0, f));
-    let vector =
-        |f: &dyn Fn(&BoxFeatures<f64>) -> Vec3<f64>| pack(|i| lanes[i].as_ref().map_or(Vec3::zero(), f));
+    let of_lane = |lane: usize| {
+        let half = |h: Vec3<T>| h.map(|x| x.lane(lane));
+        features_of_lane(lane_of(a, lane), half(half_a), lane_of(b, lane), half(half_b))
+    };
+    // No more memory than there are lanes.
+    match T::LANES {
+        1 => packed_features(&[of_lane(0)]),
+        2..=4 => packed_features::<T, 4>(&std::array::from_fn(|lane| of_lane(lane.min(T::LANES - 1)))),
+        5..=8 => packed_features::<T, 8>(&std::array::from_fn(|lane| of_lane(lane.min(T::LANES - 1)))),
+        _ => packed_features::<T, 16>(&std::array::from_fn(|lane| of_lane(lane.min(T::LANES - 1)))),
+    }
+}
+
+/// The features of all lanes as one.
+#[inline]
+fn packed_features<T: Real, const LANES: usize>(lanes: &[BoxFeatures<f64>; LANES]) -> BoxFeatures<T> {
+    let scalar = |f: &dyn Fn(&BoxFeatures<f64>) -> f64| T::from_lanes(|i| f(&lanes[i]));
+    let vector = |f: &dyn Fn(&BoxFeatures<f64>) -> Vec3<f64>| pack(|i| f(&lanes[i]));
     BoxFeatures {
         reference: scalar(&|f| f.reference),
         edges: scalar(&|f| f.edges),
