@@ -3,6 +3,7 @@
 //! One program, since linking takes longer than most tests.
 
 mod constraints;
+mod convex_batches;
 mod convex_laws;
 mod convex_piles;
 mod dynamics;
