@@ -155,11 +155,15 @@ impl Moving {
     }
 
     /// Reference acceleration and regularization of every row as MuJoCo counts them, and whether it is one of a
-    /// contact.
+    /// contact. Equalities that move nothing are left out.
     pub fn rows(&self) -> Vec<(bool, f64, f64)> {
         let (set, _) = self.convex();
         let mut rows = Vec::new();
-        for (block, weights) in set.blocks.iter().zip(&set.weights) {
+        for (i, (block, weights)) in set.blocks.iter().zip(&set.weights).enumerate() {
+            let equality = matches!(block.source, Source::Equality(_));
+            if equality && set.jacobian(i).iter().all(|j| j.abs() <= 1e-12) {
+                continue;
+            }
             let reference = &set.reference[block.row..block.row + block.dim];
             let contact = matches!(block.source, Source::Contact { .. });
             if block.cost == Cost::Pyramid {
