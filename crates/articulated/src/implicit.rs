@@ -130,15 +130,15 @@ impl Articulated {
         }
     }
 
-    /// Whether each body has a free joint and carries no body with mass.
+    /// Whether each body has a free joint and carries no other joint; bodies fixed to it are part of it.
     pub(super) fn floating_bodies(model: &super::model::Model) -> Vec<bool> {
         let mut alone: Vec<bool> =
             (0..model.bodies.len()).map(|b| model.joints_of(b).any(|j| j.kind == JointKind::Free)).collect();
         for (b, body) in model.bodies.iter().enumerate().skip(1) {
-            let heavy = body.mass > 0.0 || model.joints_of(b).next().is_some();
+            let jointed = model.joints_of(b).next().is_some();
             let mut above = body.parent;
             while above != 0 {
-                alone[above] &= !heavy;
+                alone[above] &= !jointed;
                 above = model.bodies[above].parent;
             }
         }

@@ -12,6 +12,7 @@ use std::io::BufRead;
 use std::path::Path;
 
 use moving::Moving;
+use pullback_articulated::Articulated;
 use pullback_scene::mesh::MeshFiles;
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use serde_json::{Value, json};
@@ -34,6 +35,9 @@ fn answer(case: &Value) -> Value {
         Err(error) => return json!({ "refused": error.to_string() }),
     };
     model.options.solver.tolerance = 1e-12;
+    if let Err(error) = Articulated::new(model.clone()) {
+        return json!({ "refused": error.to_string() });
+    }
     let nq = model.nq;
     let mut moving = Moving::from_model(model);
     let mut states = Vec::new();

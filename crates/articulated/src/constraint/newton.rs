@@ -196,6 +196,23 @@ impl<T: Real> Newton<T> {
                 slope += step[k] * momentum[k];
                 curve += step[k] * step_momentum[k];
             }
+            // A descent that drowns in the round-off of its terms has no step length.
+            if (stalled & !small).any() {
+                let (mut descent, mut terms) = (T::zero(), T::zero());
+                let moved = dofs.iter().map(|k| step[*k] * momentum[*k]);
+                let rows = blocks.iter().flat_map(|block| {
+                    let b = &constraints.blocks[*block];
+                    b.row..b.row + b.dim
+                });
+                for term in moved.chain(rows.map(|i| -(constraints.force[i] * row_step[i]))) {
+                    descent += term;
+                    terms += term.abs();
+                }
+                let lost = stalled & descent.abs().le(terms * T::lit(ROUND_OFF * T::EPSILON));
+                if (small | lost).all() {
+                    break;
+                }
+            }
             let alpha = line_search(constraints, blocks, row_step, (slope, curve), &options);
             for &k in dofs {
                 acceleration[k] += alpha * step[k];

@@ -295,7 +295,7 @@ impl Maker {
 const FLOWN: f64 = 1e10;
 
 /// Ratio of stiffness to inertia up to which the solver always arrives.
-const STIFFEST: f64 = 1e10;
+const STIFFEST: f64 = 1e9;
 
 /// What came of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -401,7 +401,7 @@ fn run_all(seeds: std::ops::Range<u64>) {
     println!("{} too stiff: {stiff:?}", stiff.len());
     assert!(failed.is_empty(), "{failed:?}");
     assert!(
-        refused * 20 <= many && stiff.len() as u64 * 50 <= many,
+        refused * 20 <= many && stiff.len() as u64 * 50 <= many.max(50),
         "{refused} refused, {stiff:?} too stiff"
     );
 }
@@ -414,5 +414,7 @@ fn random_piles_and_robots_stay_finite_and_converge() {
 #[test]
 #[ignore = "minutes; run with --release"]
 fn ten_thousand_random_piles_and_robots_stay_finite_and_converge() {
-    run_all(0..10_000);
+    // `CONVEX_PILES=17` runs one seed.
+    let only = std::env::var("CONVEX_PILES").ok().and_then(|seed| seed.parse().ok());
+    run_all(only.map_or(0..10_000, |seed: u64| seed..seed + 1));
 }

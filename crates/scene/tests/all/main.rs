@@ -3,6 +3,8 @@
 //! One program, since linking takes longer than most tests.
 
 mod constraints;
+mod convex_batches;
+mod convex_laws;
 mod convex_piles;
 mod dynamics;
 mod hfield;
@@ -13,6 +15,7 @@ mod mimic;
 mod mjcf;
 mod mjcf_fuzz;
 mod mjcf_golden;
+#[allow(dead_code)]
 mod moving;
 mod soft_mesh;
 mod soft_mesh_text;

@@ -28,12 +28,10 @@ pub struct Moving {
 /// A contact that acts, as the constraint rows have it.
 #[derive(Clone, Debug)]
 pub struct Acting {
-    pub bodies: (usize, usize),
-    pub position: Vec3<f64>,
-    /// Normal from the first body to the second, then two tangents.
+    /// Normal from the first geom to the second, then two tangents.
     pub frame: [Vec3<f64>; 3],
     pub distance: f64,
-    /// Along the frame, then about it; on the second body.
+    /// Along the frame, then about it; on the body of the second geom.
     pub force: Vec<f64>,
     pub friction: [f64; 5],
 }
@@ -135,10 +133,7 @@ impl Moving {
             let Source::Contact { pair, slot } = block.source else { return None };
             let found = self.ws.contacts.pairs()[pair];
             let contact = self.ws.contacts.contacts()[slot];
-            let body = |geom: usize| self.robot().model().geoms[geom].body;
             Some(Acting {
-                bodies: (body(found.geoms.0), body(found.geoms.1)),
-                position: contact.position,
                 frame: contact_frame(&geoms, &self.ws.contacts, &found, slot),
                 distance: contact.distance,
                 force: set.force[block.row..block.row + block.dim].to_vec(),
@@ -160,11 +155,15 @@ impl Moving {
     }
 
     /// Reference acceleration and regularization of every row as MuJoCo counts them, and whether it is one of a
-    /// contact.
+    /// contact. Equalities that move nothing are left out.
     pub fn rows(&self) -> Vec<(bool, f64, f64)> {
         let (set, _) = self.convex();
         let mut rows = Vec::new();
-        for (block, weights) in set.blocks.iter().zip(&set.weights) {
+        for (i, (block, weights)) in set.blocks.iter().zip(&set.weights).enumerate() {
+            let equality = matches!(block.source, Source::Equality(_));
+            if equality && set.jacobian(i).iter().all(|j| j.abs() <= 1e-12) {
+                continue;
+            }
             let reference = &set.reference[block.row..block.row + block.dim];
             let contact = matches!(block.source, Source::Contact { .. });
             if block.cost == Cost::Pyramid {
