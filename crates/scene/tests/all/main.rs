@@ -12,6 +12,7 @@ mod mimic;
 mod mjcf;
 mod mjcf_fuzz;
 mod mjcf_golden;
+mod models;
 mod soft_mesh;
 mod soft_mesh_text;
 mod urdf;
