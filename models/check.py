@@ -16,7 +16,7 @@ def gap(model, data, geom):
 
 
 def height(model, data):
-    """Height of the first body or, where there is one, of the first site (tip, grip)."""
+    """Height of the first body or, where there is one, of the first site (tip, grip, cube, top)."""
     return data.site_xpos[0][2] if model.nsite else data.xpos[1][2]
 
 

@@ -24,6 +24,7 @@ FILES = [
     ROOT / "models/hopper.xml",
     ROOT / "models/half_cheetah.xml",
     ROOT / "models/laikago.xml",
+    ROOT / "models/hand.xml",
 ]
 GOLDEN = ROOT / "crates/scene/tests/golden/constraints"
 STATES, SPACING, STEPS = 20, 15, 200

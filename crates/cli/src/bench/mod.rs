@@ -4,6 +4,7 @@ mod ant;
 mod articulated;
 mod bo;
 mod checkpoint;
+mod contact;
 mod core;
 mod fem;
 mod mpm;
@@ -50,6 +51,11 @@ const TABLE: &[Entry<Benchmark>] = &[
         "ant",
         "environment steps per second of the ant on the ground, with and without gradients, beside MuJoCo's",
         |_, seed, output| ant::run(seed, output),
+    ),
+    Entry::new(
+        "contact",
+        "steps of robots, a stack and a hand in contact, with and without gradients, beside MuJoCo's and MJX's",
+        |_, seed, output| contact::run(seed, output),
     ),
     Entry::cited(
         "fem",

@@ -15,6 +15,7 @@ mod mimic;
 mod mjcf;
 mod mjcf_fuzz;
 mod mjcf_golden;
+mod models;
 #[allow(dead_code)]
 mod moving;
 mod soft_mesh;

@@ -1,0 +1,417 @@
+//! Bodies in contact under MuJoCo's convex model: microseconds per step, forward and with gradients, beside
+//! MuJoCo on the same motion and MJX on one model, in the same run.
+//!
+//! *Motion.* Every case settles from its keyframe for [`SETTLE`] seconds under small random controls and is
+//! then given small random velocities. The [`WINDOW`] steps from there are what every repetition repeats.
+//! MuJoCo gets the same file, start state and controls. Lanes differ by their velocities at the start.
+//!
+//! *Forward.* A step of the whole system, on one thread. MuJoCo's is `mujoco.rollout`, which starts every
+//! solve from the last one's result; ours starts from the unconstrained acceleration, so that a step is a
+//! function of the state alone. MuJoCo without warm start is measured too.
+//!
+//! *Gradient.* A step and its pullback to state, control and all parameters. MuJoCo has no adjoint; its
+//! derivative is `mjd_transitionFD`, the Jacobians of a step in state and control by one-sided differences.
+//! MJX is differentiated in reverse through [`MJX_STEPS`] steps of a batch, per step of one environment.
+
+use std::hint::black_box;
+
+use pullback_core::integrator::Integrated;
+use pullback_core::random::Random;
+use pullback_core::{Bars, ConfigError, Described, Point, StepError, System, VectorField};
+use pullback_math::{Real, f32x16, f64x8};
+use pullback_physics::articulated::Articulated;
+use pullback_physics::articulated::contact::ContactSolverWorkspace;
+use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
+use pullback_tasks::files::{find_keyframe, system};
+use pullback_tasks::scenes::SceneOptions;
+use pullback_tasks::{Goal, Results, Row};
+use serde_json::{Value, json};
+
+use super::peer;
+use crate::output::{CliError, Output};
+use crate::progress;
+use crate::timing::{Contender, median, race};
+
+const MODELS: [(&str, &str); 5] = [
+    ("ant", include_str!("../../../../models/ant.xml")),
+    ("humanoid", include_str!("../../../../models/humanoid.xml")),
+    ("laikago", include_str!("../../../../models/laikago.xml")),
+    ("stack10", include_str!("../../../../models/stack10.xml")),
+    ("hand", include_str!("../../../../models/hand.xml")),
+];
+/// The case that MJX is measured on.
+const MJX_CASE: &str = "ant";
+/// Steps that MJX is differentiated through.
+const MJX_STEPS: usize = 10;
+/// Environments in MJX's batches.
+const MJX_BATCHES: [usize; 2] = [64, 256];
+/// Seconds before anything is measured.
+const SETTLE: f64 = 2.0;
+/// Steps of the motion that is repeated.
+const WINDOW: usize = 200;
+/// Bounds of random controls, and of random velocities at the start, m/s and rad/s.
+const CONTROL: f64 = 0.05;
+const VELOCITY: f64 = 0.05;
+/// Start states: the most lanes.
+const STATES: usize = 16;
+/// Times that ours and MuJoCo take turns.
+const TURNS: usize = 2;
+/// Interleaved repetitions of ours in one turn.
+const ROUNDS: usize = 15;
+
+/// A model in motion.
+struct Case {
+    name: &'static str,
+    xml: &'static str,
+    system: Integrated<Articulated>,
+    params: Vec<f64>,
+    /// One start state per lane; scalars have the first.
+    states: Vec<Vec<f64>>,
+    /// Of all steps of the window.
+    controls: Vec<f64>,
+}
+
+/// How the motion went: means per step.
+struct Course {
+    iterations: f64,
+    rows: f64,
+    contacts: f64,
+    least_contacts: usize,
+    end: Vec<f64>,
+}
+
+impl Case {
+    fn new((name, xml): (&'static str, &'static str), seed: u64) -> Result<Case, CliError> {
+        let model = parse_mjcf(xml, None, &ImportOptions::default());
+        let model = model.map_err(|e| ConfigError::new(e.to_string()))?;
+        let system = system(Articulated::new(model)?, SceneOptions::default())?;
+        let home = find_keyframe(&system.field().model().keyframes, "home")?.clone();
+        let mut random = Random::new(seed);
+        let mut draw = |steps: usize| -> Vec<f64> {
+            let all = home.control.repeat(steps);
+            all.into_iter().map(|u| u + random.uniform(-CONTROL, CONTROL)).collect()
+        };
+        let steps = (SETTLE / system.dt()).round() as usize;
+        let (settling, controls) = (draw(steps), draw(WINDOW));
+        let (nq, params) = (home.q.len(), system.layout().params.defaults());
+        let start = [&home.q[..], &home.v].concat();
+        let mut case = Case { name, xml, system, params, states: vec![start; STATES], controls };
+        let settled = Runner::<f64>::new(&case).run(steps, &settling)?.to_vec();
+        case.states.fill(settled);
+        for state in &mut case.states {
+            state[nq..].iter_mut().for_each(|v| *v += random.uniform(-VELOCITY, VELOCITY));
+        }
+        Ok(case)
+    }
+
+    /// Iterations, rows and contacts of the motion of the first start state.
+    fn course(&self) -> Result<Course, CliError> {
+        let robot = self.system.field();
+        let mut ws = VectorField::<f64>::workspace(robot);
+        let mut course =
+            Course { iterations: 0.0, rows: 0.0, contacts: 0.0, least_contacts: usize::MAX, end: Vec::new() };
+        let mut runner = Runner::<f64>::new(self);
+        let nu = robot.layout().control.len();
+        for step in 0..WINDOW {
+            let control = &self.controls[step * nu..(step + 1) * nu];
+            robot.accelerations(&mut ws, Point { params: &self.params, state: &runner.state, control });
+            let contacts = ws.contacts.iter().filter(|(_, contact)| contact.distance < 0.0).count();
+            course.contacts += contacts as f64 / WINDOW as f64;
+            course.least_contacts = course.least_contacts.min(contacts);
+            if let ContactSolverWorkspace::Convex(convex) = &ws.resolve {
+                course.iterations += convex.newton.info.iterations as f64 / WINDOW as f64;
+                course.rows += convex.newton.info.rows as f64 / WINDOW as f64;
+            }
+            runner.step(control)?;
+        }
+        course.end = runner.state;
+        Ok(course)
+    }
+
+    /// What a peer needs to repeat the motion.
+    fn exported(&self) -> Value {
+        json!({
+            "model": self.xml, "state": self.states[0], "controls": self.controls, "steps": WINDOW,
+            "velocity": VELOCITY,
+        })
+    }
+}
+
+/// Memory to run a case, `T::LANES` environments side by side.
+struct Runner<'a, T: Real> {
+    case: &'a Case,
+    ws: <Integrated<Articulated> as System<T>>::Workspace,
+    params: Vec<T>,
+    controls: Vec<T>,
+    start: Vec<T>,
+    state: Vec<T>,
+    next: Vec<T>,
+    next_bar: Vec<T>,
+    state_bar: Vec<T>,
+    control_bar: Vec<T>,
+    params_bar: Vec<T>,
+}
+
+impl<'a, T: Real> Runner<'a, T> {
+    fn new(case: &'a Case) -> Self {
+        let layout = case.system.layout();
+        let all = |values: &[f64]| values.iter().map(|x| T::lit(*x)).collect::<Vec<T>>();
+        let start: Vec<T> =
+            (0..layout.state.len()).map(|k| T::from_lanes(|lane| case.states[lane][k])).collect();
+        let zeros = |n: usize| vec![T::zero(); n];
+        Runner {
+            case,
+            ws: System::<T>::workspace(&case.system),
+            params: all(&case.params),
+            controls: all(&case.controls),
+            state: start.clone(),
+            next: start.clone(),
+            next_bar: vec![T::one(); start.len()],
+            state_bar: zeros(start.len()),
+            control_bar: zeros(layout.control.len()),
+            params_bar: zeros(layout.params.len()),
+            start,
+        }
+    }
+
+    /// One step; `next` is then the state before it.
+    fn step(&mut self, control: &[T]) -> Result<(), StepError> {
+        let Runner { case, ws, params, state, next, .. } = self;
+        case.system.step(ws, Point { params, state, control }, next)?;
+        std::mem::swap(state, next);
+        Ok(())
+    }
+
+    /// So many steps from where it is, and the state there.
+    fn run(&mut self, steps: usize, controls: &[T]) -> Result<&[T], StepError> {
+        let nu = self.case.system.layout().control.len();
+        for step in 0..steps {
+            self.step(&controls[step * nu..(step + 1) * nu])?;
+        }
+        Ok(&self.state)
+    }
+
+    /// The window from its start, with or without the pullback of every step; whether all stayed finite.
+    fn window(&mut self, pull_back: bool) -> Result<bool, StepError> {
+        let nu = self.case.system.layout().control.len();
+        self.state.copy_from_slice(&self.start);
+        let controls = std::mem::take(&mut self.controls);
+        for bar in [&mut self.control_bar, &mut self.params_bar, &mut self.state_bar] {
+            bar.fill(T::zero());
+        }
+        for step in 0..WINDOW {
+            let control = &controls[step * nu..(step + 1) * nu];
+            self.step(control)?;
+            if pull_back {
+                let Runner { case, ws, params, next, next_bar, state_bar, control_bar, params_bar, .. } =
+                    self;
+                let bars = Bars { params: params_bar, state: state_bar, control: control_bar };
+                case.system.step_vjp(ws, Point { params, state: next, control }, next_bar, bars)?;
+            }
+        }
+        self.controls = controls;
+        let all = self.state.iter().chain(&self.state_bar).chain(&self.control_bar).chain(&self.params_bar);
+        Ok(all.flat_map(|x| (0..T::LANES).map(|lane| x.lane(lane))).all(f64::is_finite))
+    }
+}
+
+/// A repetition is a window; times are per step of one environment.
+fn contender<'a, T: Real>(
+    case: &'a Case,
+    name: &str,
+    pull_back: bool,
+) -> Result<Option<Contender<'a>>, CliError> {
+    let mut runner = Runner::<T>::new(case);
+    if !runner.window(pull_back)? {
+        return Ok(None);
+    }
+    // Runs are deterministic: what succeeds once succeeds always.
+    let run = move |calls| {
+        for _ in 0..calls {
+            let _ = black_box(runner.window(pull_back));
+        }
+    };
+    Ok(Some(Contender::new(name, run).per_call(WINDOW * T::LANES)))
+}
+
+/// Names of contenders.
+const SCALARS: [&str; 3] = ["f64", "f64x8", "f32x16"];
+
+fn name(scalar: &str, pull_back: bool) -> String {
+    format!("{scalar}{}", if pull_back { " step and pullback" } else { " step" })
+}
+
+/// MuJoCo's figures over all turns, and who it is.
+#[derive(Default)]
+struct Peer {
+    name: String,
+    rollout: Vec<f64>,
+    cold: Vec<f64>,
+    differences: Vec<f64>,
+    last: Value,
+}
+
+impl Peer {
+    fn add(&mut self, found: Value) {
+        let numbers = |key: &str| found[key].as_array().into_iter().flatten().filter_map(Value::as_f64);
+        self.rollout.extend(numbers("rollout"));
+        self.cold.extend(numbers("cold"));
+        self.differences.extend(numbers("transition_fd"));
+        self.name = found["version"].as_str().unwrap_or("MuJoCo").to_owned();
+        self.last = found;
+    }
+
+    /// A figure of how the motion went.
+    fn number(&self, key: &str) -> f64 {
+        self.last[key].as_f64().unwrap_or(f64::NAN)
+    }
+
+    /// Largest difference of a final state from this one's.
+    fn difference(&self, end: &[f64]) -> f64 {
+        let theirs = self.last["end"].as_array().into_iter().flatten().filter_map(Value::as_f64);
+        theirs.zip(end).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    }
+}
+
+pub fn run(seed: u64, output: &Output) -> Result<Results, CliError> {
+    let mut results = Results::new("contact");
+    let bar = progress::bar(MODELS.len() * TURNS * ROUNDS, "contact");
+    let mut missing = None;
+    let mut ratios = Vec::new();
+    let mut gradient_of_mjx_case = f64::NAN;
+    for model in MODELS {
+        let case = Case::new(model, seed)?;
+        let (course, mut peer) = (case.course()?, Peer::default());
+        let mut contenders = Vec::new();
+        for pull_back in [false, true] {
+            let [f64s, f64x8s, f32x16s] = SCALARS.map(|scalar| name(scalar, pull_back));
+            contenders.extend(contender::<f64>(&case, &f64s, pull_back)?);
+            contenders.extend(contender::<f64x8>(&case, &f64x8s, pull_back)?);
+            contenders.extend(contender::<f32x16>(&case, &f32x16s, pull_back)?);
+        }
+        for _ in 0..TURNS {
+            race(&mut contenders, ROUNDS, || bar.inc(1));
+            if missing.is_none() {
+                let input = (&*format!("{}.json", case.name), &*case.exported().to_string());
+                match peer::run(output, ("bench-contact", "mujoco_contact"), input, &[]) {
+                    Ok(found) => peer.add(found),
+                    Err(why) => missing = Some(why),
+                }
+            }
+        }
+        let gradient = report(&mut results, &case, (&course, &contenders, &peer), &mut ratios);
+        if case.name == MJX_CASE {
+            gradient_of_mjx_case = gradient;
+        }
+    }
+    bar.finish_and_clear();
+    if !ratios.is_empty() {
+        let mean = (ratios.iter().map(|r: &f64| r.ln()).sum::<f64>() / ratios.len() as f64).exp();
+        results.goals.push(Goal::at_most("geometric mean: f64 step over MuJoCo's", mean, 1.0));
+    }
+    results.notes.extend(missing.map(|why| format!("MuJoCo was not measured: {why}")));
+    mjx(&mut results, seed, output, gradient_of_mjx_case)?;
+    results.notes.push(format!(
+        "one thread; medians over {TURNS} turns of ours and MuJoCo's of at least {ROUNDS} repetitions of the same {WINDOW} steps; \
+         lanes are per step of one environment; MuJoCo goes to its files' tolerance, ours to round-off; mjd_transitionFD \
+         gives whole Jacobians of a step in state and control, ours the gradient of one loss in parameters as well"
+    ));
+    Ok(results)
+}
+
+/// Rows and goals of a case; returns the microseconds of a step and its pullback on lanes.
+fn report(
+    results: &mut Results,
+    case: &Case,
+    (course, contenders, peer): (&Course, &[Contender<'_>], &Peer),
+    ratios: &mut Vec<f64>,
+) -> f64 {
+    let there = !peer.rollout.is_empty();
+    let mut row = |metric: &str, value: f64, unit: &str, theirs: Option<f64>| {
+        results.rows.push(Row {
+            case: case.name.into(),
+            metric: metric.into(),
+            value,
+            unit: unit.into(),
+            peer: theirs.filter(|_| there),
+            peer_name: there.then(|| peer.name.clone()).filter(|_| theirs.is_some()),
+        });
+    };
+    let layout = case.system.layout();
+    row("degrees of freedom", case.system.field().coordinates().nv as f64, "1", None);
+    row("parameters", layout.params.len() as f64, "1", None);
+    row("contacts per step", course.contacts, "1", Some(peer.number("contacts")));
+    row("least contacts in a step", course.least_contacts as f64, "1", None);
+    row("rows per step", course.rows, "1", Some(peer.number("rows")));
+    row("Newton iterations per step", course.iterations, "1", Some(peer.number("iterations")));
+    if there {
+        row("largest difference of the final states", peer.difference(&course.end), "1", None);
+    }
+
+    let found = |name: &str| contenders.iter().find(|c| c.name == name);
+    let us = |scalar: &str, pull_back: bool| {
+        found(&name(scalar, pull_back)).map_or(f64::NAN, |c| c.median() * 1e-3)
+    };
+    let best = |scalar: &str| found(&name(scalar, false)).map_or(f64::NAN, |c| c.best * 1e-3);
+    let least = |times: &[f64]| times.iter().copied().fold(f64::NAN, f64::min);
+    let (warm, cold) = (median(&peer.rollout), median(&peer.cold));
+    row("f64: step", us("f64", false), "us", Some(warm));
+    row("f64: step, best", best("f64"), "us", Some(least(&peer.rollout)));
+    row("f64: step, peer without warm start", us("f64", false), "us", Some(cold));
+    for scalar in &SCALARS[1..] {
+        row(&format!("{scalar}: step"), us(scalar, false), "us", Some(warm));
+    }
+    for scalar in SCALARS {
+        let (both, differences) = (us(scalar, true), median(&peer.differences));
+        row(&format!("{scalar}: step and pullback, peer mjd_transitionFD"), both, "us", Some(differences));
+    }
+    for scalar in SCALARS {
+        let ratio = us(scalar, true) / us(scalar, false);
+        row(&format!("{scalar}: step and pullback over step"), ratio, "1", None);
+    }
+
+    let goal = |what: &str| format!("{}: {what}", case.name);
+    let ratio = us("f64", true) / us("f64", false);
+    results.goals.push(Goal::at_most(goal("f64 step and pullback over step"), ratio, 3.0));
+    if there {
+        let ratio = us("f64", false) / warm;
+        results.goals.push(Goal::at_most(goal("f64 step over MuJoCo's"), ratio, 1.0));
+        ratios.push(ratio);
+        let gain = warm / us("f64x8", false);
+        results.goals.push(Goal::at_least(goal("f64x8 steps per core over MuJoCo's"), gain, 4.0));
+    }
+    us("f64x8", true)
+}
+
+/// MJX on one case; `ours` is the microseconds of a step and its pullback on lanes.
+fn mjx(results: &mut Results, seed: u64, output: &Output, ours: f64) -> Result<(), CliError> {
+    let model = MODELS.into_iter().find(|(name, _)| *name == MJX_CASE);
+    let case = Case::new(model.unwrap_or(MODELS[0]), seed)?;
+    let arguments: Vec<String> = [MJX_STEPS].into_iter().chain(MJX_BATCHES).map(|n| n.to_string()).collect();
+    let input = (&*format!("{MJX_CASE}-mjx.json"), &*case.exported().to_string());
+    let found = match peer::run(output, ("bench-contact", "mjx"), input, &arguments) {
+        Ok(found) => found,
+        Err(why) => {
+            results.notes.push(format!("MJX was not measured: {why}"));
+            return Ok(());
+        }
+    };
+    let version = found["version"].as_str().unwrap_or("MJX");
+    let mut least = f64::INFINITY;
+    for batch in found["batches"].as_array().into_iter().flatten() {
+        let number = |key: &str| batch[key].as_f64().unwrap_or(f64::NAN);
+        let who = format!("{MJX_CASE}, {version}, {} environments", number("environments"));
+        results.row(&who, "forward step", number("forward"), "us");
+        results.row(&who, "forward step, as differentiated", number("unrolled"), "us");
+        results.row(&who, "forward and backward step", number("gradient"), "us");
+        for what in ["forward", "unrolled", "gradient"] {
+            let metric = format!("compilation, {what}");
+            results.row(&who, &metric, number(&format!("compile_{what}")), "s");
+        }
+        least = least.min(number("gradient"));
+    }
+    let goal = format!("{MJX_CASE}: f64x8 step and pullback per core over MJX's forward and backward");
+    results.goals.push(Goal::at_least(goal, least / ours, 50.0));
+    results.notes.extend(found["note"].as_str().map(str::to_owned));
+    Ok(())
+}
