@@ -42,7 +42,7 @@ impl Robot {
         robot.accelerations(&mut ws, Point { params: &self.params, state, control: &self.control });
         let name = |g: usize| robot.model().geoms[g].name.clone();
         let overlapping = ws.contacts.iter().filter(|(_, contact)| contact.distance < 0.0);
-        overlapping.map(|(pair, _)| [name(pair.geoms.0), name(pair.geoms.1)]).collect()
+        overlapping.map(|(pair, _)| [name(pair.0), name(pair.1)]).collect()
     }
 }
 
