@@ -149,7 +149,7 @@ def acting_rows(model, data):
             start, count = data.efc_J_rowadr[i], data.efc_J_rownnz[i]
             jacobian[i, data.efc_J_colind[start : start + count]] = data.efc_J[start : start + count]
     else:
-        jacobian = data.efc_J.reshape(data.nefc, model.nv)
+        jacobian = data.efc_J.ravel()[: data.nefc * model.nv].reshape(data.nefc, model.nv)
     largest = np.abs(jacobian).max(axis=1, initial=0.0)
     keep = np.ones(data.nefc, bool)
     for i in range(data.ne):
