@@ -8,7 +8,7 @@ use pullback_core::{Described, Point, System, VectorField};
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 
 /// Steps a model of `models/` from its keyframe under the keyframe's controls, as MuJoCo would. Returns the
-/// start, the end, and for both the pairs of geoms that touch.
+/// robot, and the states at the start and at the end.
 fn held(name: &str, seconds: f64) -> (Robot, [Vec<f64>; 2]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../models/{name}.xml"));
     let model = read_mjcf(&path, &ImportOptions::default()).unwrap_or_else(|e| panic!("{e}"));
@@ -42,7 +42,7 @@ impl Robot {
         robot.accelerations(&mut ws, Point { params: &self.params, state, control: &self.control });
         let name = |g: usize| robot.model().geoms[g].name.clone();
         let overlapping = ws.contacts.iter().filter(|(_, contact)| contact.distance < 0.0);
-        overlapping.map(|(pair, _)| [name(pair.0), name(pair.1)]).collect()
+        overlapping.map(|((a, b), _)| [name(a), name(b)]).collect()
     }
 }
 
