@@ -75,13 +75,22 @@ fn the_catalog_lists_what_the_program_does() {
         "# Catalog\n\nWhat `pullback list` lists, written by `UPDATE_CATALOG=1 cargo test -p pullback-cli catalog`. \
          Sources are in [REFERENCES.md](../REFERENCES.md).\n",
     );
-    let kinds = ["scenes", "tasks", "methods", "integrators", "reproductions", "benchmarks", "parts"];
+    let kinds = [
+        "scenes",
+        "tasks",
+        "methods",
+        "integrators",
+        "contact_models",
+        "reproductions",
+        "benchmarks",
+        "parts",
+    ];
     assert_eq!(value.as_object().unwrap().len(), kinds.len());
     for kind in kinds {
         page += &format!(
             "\n## {}{}\n\n| name | what it is | source |\n|---|---|---|\n",
             kind[..1].to_uppercase(),
-            &kind[1..]
+            kind[1..].replace('_', " ")
         );
         for entry in value[kind].as_array().unwrap() {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

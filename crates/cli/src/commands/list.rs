@@ -87,7 +87,7 @@ fn everything(all_scenes: Vec<Named>) -> Listing {
         kind("tasks", "landscape, doctor, optimize", TASKS),
         kind("methods", "optimize --method", methods::METHODS),
         kind("integrators", "simulate --method", integrator::METHODS),
-        kind("contact models", "simulate, inspect, gradcheck --contact", CONTACT_MODELS),
+        kind("contact_models", "simulate, inspect, gradcheck --contact", CONTACT_MODELS),
         kind("reproductions", "reproduce", EXPERIMENTS),
         kind("benchmarks", "bench", BENCHMARKS),
         kind("parts", "demo", PARTS),
