@@ -84,6 +84,7 @@ impl ActuatorSpec {
             "motor" => {
                 self.set_kind(Kind::Motor);
                 (self.gain, self.bias, self.affine) = (UNIT_GAIN, [0.0; 10], false);
+                self.inherit_range = 0.0;
             }
             "position" => self.apply_position(e)?,
             "velocity" => {
@@ -95,6 +96,7 @@ impl ActuatorSpec {
                 }
                 (self.gain, self.bias, self.affine) = (UNIT_GAIN, [0.0; 10], true);
                 (self.gain[0], self.bias[2]) = (kv, -kv);
+                self.inherit_range = 0.0;
             }
             _ => self.apply_general(e, options)?,
         }

@@ -459,3 +459,17 @@ fn include_loops_and_missing_files_end() {
     std::fs::write(&binary, [0xff, 0xfe, 0x00, 0x80]).expect("file");
     complaint(read_mjcf(&binary, &ImportOptions::default()), "UTF-8");
 }
+
+/// MuJoCo 3.17: a motor or velocity servo drops the inherited range that a position servo left in its class.
+#[test]
+fn motors_do_not_inherit_ranges() {
+    for (kind, range) in [("motor", (-70.0, 70.0)), ("velocity", (-70.0, 70.0))] {
+        let text = format!(
+            "<mujoco><default><position kp='5' inheritrange='1'/><{kind} ctrlrange='-70 70'/></default>\
+             <worldbody><body><joint name='j' range='-1 1'/><geom size='1'/></body></worldbody>\
+             <actuator><{kind} joint='j'/></actuator></mujoco>"
+        );
+        let model = parse_mjcf(&text, None, &ImportOptions::default()).unwrap();
+        assert_eq!(model.actuators[0].control_range, Some(range));
+    }
+}
