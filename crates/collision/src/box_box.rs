@@ -23,7 +23,7 @@
 use pullback_math::{Real, Transform, Vec3, differentiable, select};
 
 use super::contact::{Contact, INACTIVE, between, between_vjp, clamp, clamp_vjp};
-use super::lanes::{lane_of, pack};
+use super::lanes::{lane_of, of_all_lanes, pack};
 
 /// Largest number of contacts.
 pub(crate) const BOX_SLOTS: usize = 8;
@@ -281,18 +281,12 @@ fn box_box_features<T: Real>(
         let half = |h: Vec3<T>| h.map(|x| x.lane(lane));
         features_of_lane(lane_of(a, lane), half(half_a), lane_of(b, lane), half(half_b))
     };
-    // No more memory than there are lanes.
-    match T::LANES {
-        1 => packed_features(&[of_lane(0)]),
-        2..=4 => packed_features::<T, 4>(&std::array::from_fn(|lane| of_lane(lane.min(T::LANES - 1)))),
-        5..=8 => packed_features::<T, 8>(&std::array::from_fn(|lane| of_lane(lane.min(T::LANES - 1)))),
-        _ => packed_features::<T, 16>(&std::array::from_fn(|lane| of_lane(lane.min(T::LANES - 1)))),
-    }
+    of_all_lanes::<T, _, _>(of_lane, packed_features)
 }
 
 /// The features of all lanes as one.
 #[inline]
-fn packed_features<T: Real, const LANES: usize>(lanes: &[BoxFeatures<f64>; LANES]) -> BoxFeatures<T> {
+fn packed_features<T: Real>(lanes: &[BoxFeatures<f64>]) -> BoxFeatures<T> {
     let scalar = |f: &dyn Fn(&BoxFeatures<f64>) -> f64| T::from_lanes(|i| f(&lanes[i]));
     let vector = |f: &dyn Fn(&BoxFeatures<f64>) -> Vec3<f64>| pack(|i| f(&lanes[i]));
     BoxFeatures {

@@ -20,7 +20,7 @@
 use pullback_math::{Real, Transform, Vec3, differentiable};
 
 use super::contact::{Contact, INACTIVE, from_center, from_center_vjp};
-use super::lanes::{lane_of, pack};
+use super::lanes::{lane_of, of_all_lanes, pack};
 use super::sphere_solid::{box_gap, box_gap_vjp};
 
 /// Difference of squared distances, m², and squared area between directions, m⁴, that is round-off.
@@ -270,11 +270,7 @@ fn capsule_box_features<T: Real>(
             half.map(|x| x.lane(lane)),
         )
     };
-    let mut lanes = [of_lane(0); 16];
-    for (lane, features) in lanes.iter_mut().enumerate().take(T::LANES).skip(1) {
-        *features = of_lane(lane);
-    }
-    CapsuleBoxFeatures {
+    of_all_lanes::<T, _, _>(of_lane, |lanes| CapsuleBoxFeatures {
         nearest: NearestPoint {
             end: T::from_lanes(|i| lanes[i].nearest.end),
             inner: T::from_lanes(|i| lanes[i].nearest.inner),
@@ -289,7 +285,7 @@ fn capsule_box_features<T: Real>(
             onwards: T::from_lanes(|i| lanes[i].other.onwards),
             off: T::from_lanes(|i| lanes[i].other.off),
         },
-    }
+    })
 }
 
 /// The coordinates of both points.

@@ -22,7 +22,7 @@ use pullback_math::{Real, Transform, Vec3, differentiable, select};
 use super::collider::{Collider, Kind};
 use super::contact::{Contact, between, between_vjp, tangent_frame};
 use super::gjk::witness;
-use super::lanes::{lane_of, pack};
+use super::lanes::{lane_of, of_all_lanes, pack};
 use super::support::{Core, Witness, extents};
 
 /// Unit coordinates nearer than this to ±1 are on the boundary.
@@ -214,13 +214,12 @@ fn convex_features<T: Real>(
     b: Collider<T>,
     pose_b: Transform<T>,
 ) -> ConvexFeatures<T> {
-    let mut lanes = [ConvexFeatures::empty(); 16];
-    for (lane, features) in lanes.iter_mut().enumerate().take(T::LANES) {
+    let of_lane = |lane: usize| {
         let a = Core { collider: a.lane(lane), pose: lane_of(pose_a, lane) };
         let b = Core { collider: b.lane(lane), pose: lane_of(pose_b, lane) };
-        *features = features_of_lane(&a, &b);
-    }
-    packed(|i| lanes[i])
+        features_of_lane(&a, &b)
+    };
+    of_all_lanes::<T, _, _>(of_lane, |lanes| packed(|i| lanes[i]))
 }
 
 /// Features of all lanes.

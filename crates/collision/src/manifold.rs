@@ -25,7 +25,7 @@ use super::contact::{Contact, INACTIVE};
 use super::convex::{ConvexFeatures, convex_at, convex_at_vjp, features_at, packed};
 use super::face_polygon::{STANDING, face_near};
 use super::gjk::witness;
-use super::lanes::{lane_of, pack};
+use super::lanes::{lane_of, of_all_lanes, pack};
 use super::overlap::{Line, Overlap, overlap};
 use super::support::{Core, Witness, difference, extents};
 
@@ -171,11 +171,7 @@ fn manifold_features<T: Real>(
         let b = Core { collider: b.lane(lane), pose: lane_of(pose_b, lane) };
         features_of_pair(&a, &b, slots)
     };
-    let mut lanes = [of_lane(0); 16];
-    for (lane, features) in lanes.iter_mut().enumerate().take(T::LANES).skip(1) {
-        *features = of_lane(lane);
-    }
-    ManifoldFeatures {
+    of_all_lanes::<T, _, _>(of_lane, |lanes| ManifoldFeatures {
         single: T::from_lanes(|i| lanes[i].single),
         convex: packed(|i| lanes[i].convex),
         reference: T::from_lanes(|i| lanes[i].reference),
@@ -190,7 +186,7 @@ fn manifold_features<T: Real>(
             moves: std::array::from_fn(|j| pack(|i| lanes[i].corners[c].moves[j])),
             off: T::from_lanes(|i| lanes[i].corners[c].off),
         }),
-    }
+    })
 }
 
 /// Half extents along the axes of the body.

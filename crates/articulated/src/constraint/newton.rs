@@ -7,7 +7,7 @@
 //! together; those that have converged stand still.
 //!
 //! A file's `tolerance` bounds MuJoCo's measure of the gradient, |g| / tr M. Gradients by the implicit
-//! function theorem hold at the optimum, so the solver goes on to [`FINER`] of it, or to round-off.
+//! function theorem hold at the optimum, so the solver goes on to 10⁻⁴ of it, or to round-off.
 
 use pullback_core::{SolverInfo, Workspace};
 use pullback_math::{Mask, Real, select};
