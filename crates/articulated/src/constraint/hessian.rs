@@ -19,9 +19,8 @@ pub struct Hessian<T> {
     /// Lower triangle, row-major in a square; then D on the diagonal and L below.
     values: Vec<T>,
     inverse_diagonal: Vec<T>,
-    /// C J of a block, and a row of Jᵀ C J.
+    /// C J of a block.
     weighted: Vec<T>,
-    product: Vec<T>,
     /// Bits of the columns of each row, below the diagonal.
     bits: Vec<u64>,
     #[workspace(plain)]
@@ -40,7 +39,6 @@ impl<T: Real> Hessian<T> {
             values: vec![T::zero(); n * n],
             inverse_diagonal: vec![T::zero(); n],
             weighted: vec![T::zero(); super::cost::MOST_ROWS * n],
-            product: vec![T::zero(); n],
             bits: vec![0; n * words],
             words,
             columns: Vec::with_capacity(n * n / 2),
@@ -136,17 +134,22 @@ impl<T: Real> Hessian<T> {
                 }
             }
             for (i, &row) in columns.iter().enumerate() {
-                let product = &mut self.product[i..width];
-                product.fill(T::zero());
-                for r in 0..b.dim {
-                    let x = jacobian[r * width + i];
-                    for (entry, y) in product.iter_mut().zip(&weighted[r * width + i..(r + 1) * width]) {
-                        *entry += x * *y;
-                    }
-                }
                 let into = &mut self.values[row * n..row * n + row + 1];
-                for (&column, x) in columns[i..].iter().zip(product.iter()) {
-                    into[column] += *x;
+                let x = |r: usize| jacobian[r * width + i];
+                let tail = |r: usize| &weighted[r * width + i..(r + 1) * width];
+                if b.dim == 3 {
+                    let (x0, x1, x2) = (x(0), x(1), x(2));
+                    let rows = tail(0).iter().zip(tail(1)).zip(tail(2));
+                    for (&column, ((y0, y1), y2)) in columns[i..].iter().zip(rows) {
+                        into[column] += x0 * *y0 + x1 * *y1 + x2 * *y2;
+                    }
+                } else {
+                    for r in 0..b.dim {
+                        let x = x(r);
+                        for (&column, y) in columns[i..].iter().zip(tail(r)) {
+                            into[column] += x * *y;
+                        }
+                    }
                 }
             }
         }
