@@ -134,22 +134,16 @@ impl<T: Real> Newton<T> {
         let mut before = T::lit(f64::INFINITY);
         loop {
             // g = M (a − a₀) − Jᵀ f
-            let mut terms = T::zero();
             for &k in dofs {
                 gradient[k] = momentum[k];
-                terms = terms.max(momentum[k].abs());
             }
             for &block in blocks {
                 let b = &constraints.blocks[block];
                 let force = &constraints.force[b.row..b.row + b.dim];
                 constraints.add_transposed(block, force, -T::one(), gradient);
             }
-            let mut squared = T::zero();
-            for &k in dofs {
-                squared += gradient[k] * gradient[k];
-            }
-            size = scale * squared.sqrt();
-            let round_off = T::lit(ROUND_OFF * T::EPSILON) * terms * scale;
+            size = scale * norm(dofs, gradient);
+            let round_off = T::lit(ROUND_OFF * T::EPSILON) * largest(dofs, momentum) * scale;
             let mut small = size.le(round_off.max(T::lit(FINER * options.tolerance)));
             // A step that does not halve the gradient may have met the round-off of residuals times stiffness.
             let stalled = !size.le(before * T::lit(0.5));
@@ -174,14 +168,9 @@ impl<T: Real> Newton<T> {
                 step[k] = select(small, T::zero(), -gradient[k]);
             }
             hessian.solve(dofs, step);
-            let (mut longest, mut largest) = (T::zero(), T::zero());
-            for &k in dofs {
-                longest = longest.max(step[k].abs());
-                largest = largest.max(acceleration[k].abs());
-            }
             // No better direction is known once the Hessian itself is rounded.
             let least = select(stalled, T::lit(T::EPSILON.sqrt()), T::lit(ROUND_OFF * T::EPSILON));
-            if (small | longest.le(largest * least)).all() {
+            if (small | largest(dofs, step).le(largest(dofs, acceleration) * least)).all() {
                 break;
             }
 
@@ -196,19 +185,9 @@ impl<T: Real> Newton<T> {
                 slope += step[k] * momentum[k];
                 curve += step[k] * step_momentum[k];
             }
-            // A descent that drowns in the round-off of its terms has no step length.
             if (stalled & !small).any() {
-                let (mut descent, mut terms) = (T::zero(), T::zero());
                 let moved = dofs.iter().map(|k| step[*k] * momentum[*k]);
-                let rows = blocks.iter().flat_map(|block| {
-                    let b = &constraints.blocks[*block];
-                    b.row..b.row + b.dim
-                });
-                for term in moved.chain(rows.map(|i| -(constraints.force[i] * row_step[i]))) {
-                    descent += term;
-                    terms += term.abs();
-                }
-                let lost = stalled & descent.abs().le(terms * T::lit(ROUND_OFF * T::EPSILON));
+                let lost = stalled & descent_is_lost(constraints, blocks, row_step, moved);
                 if (small | lost).all() {
                     break;
                 }
@@ -268,6 +247,36 @@ impl<T: Real> Newton<T> {
             dofs.iter().for_each(|k| x[*k] = step[*k]);
         }
     }
+}
+
+/// |x| over `dofs`.
+fn norm<T: Real>(dofs: &[usize], x: &[T]) -> T {
+    dofs.iter().fold(T::zero(), |sum, k| sum + x[*k] * x[*k]).sqrt()
+}
+
+/// Largest |x_k| over `dofs`.
+fn largest<T: Real>(dofs: &[usize], x: &[T]) -> T {
+    dofs.iter().fold(T::zero(), |most, k| most.max(x[*k].abs()))
+}
+
+/// Whether the slope of the cost along a step drowns in the round-off of its terms, so that there is no step
+/// length; `moved` are the terms of the inertia.
+fn descent_is_lost<T: Real>(
+    constraints: &ConstraintSet<T>,
+    blocks: &[usize],
+    row_step: &[T],
+    moved: impl Iterator<Item = T>,
+) -> T::Mask {
+    let rows = blocks.iter().flat_map(|block| {
+        let b = &constraints.blocks[*block];
+        b.row..b.row + b.dim
+    });
+    let (mut descent, mut terms) = (T::zero(), T::zero());
+    for term in moved.chain(rows.map(|i| -(constraints.force[i] * row_step[i]))) {
+        descent += term;
+        terms += term.abs();
+    }
+    descent.abs().le(terms * T::lit(ROUND_OFF * T::EPSILON))
 }
 
 /// The step length at which the slope of the cost along `row_step` vanishes, to the relative tolerance. The
