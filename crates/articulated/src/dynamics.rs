@@ -7,7 +7,7 @@
 //! h Q)⁻ᵀ v̇_bar, ā = M μ, and the two mass matrices add μ·dM (a − v̇).
 
 use pullback_core::{Bars, Point, Workspace};
-use pullback_math::{Flat, Force, Motion, Quat, Real, SpatialInertia, Transform, Vec3};
+use pullback_math::{Flat, Force, Quat, Real, SpatialInertia, Transform, Vec3};
 
 use super::contact::{
     ConstraintBars, ContactSet, ContactSolverWorkspace, GeomView, MotionBars, Resolve, Smooth,
@@ -55,7 +55,7 @@ pub struct ArticulatedWorkspace<T> {
     carried: Vec<Force<T>>,
     implicit: ImplicitMatrix<T>,
     tau_bar: Vec<T>,
-    tangent_bar: Vec<T>,
+    pub(super) tangent_bar: Vec<T>,
     inertia_bars: Vec<SpatialInertia<T>>,
     /// Empty unless bodies are pushed.
     pushes: Vec<Push<T>>,
@@ -74,7 +74,7 @@ pub struct ArticulatedWorkspace<T> {
     q_bar: Vec<T>,
     v_bar: Vec<T>,
     /// Cotangents of joint axes; empty unless kinematic parameters were asked for.
-    axis_bars: Vec<Force<T>>,
+    pub(super) axis_bars: Vec<Force<T>>,
     pub(super) coupled: CoupledWorkspace<T>,
     /// Contacts found last.
     pub contacts: ContactSet<T>,
@@ -132,13 +132,6 @@ impl<T: Real> ArticulatedWorkspace<T> {
     }
 }
 
-impl<T: Real> ArticulatedWorkspace<T> {
-    /// Generalized forces of springs, dampers, limits and actuators.
-    pub fn joint_forces(&self) -> Vec<T> {
-        self.passive.iter().zip(&self.actuation).map(|(passive, active)| *passive + *active).collect()
-    }
-}
-
 impl Articulated {
     /// Poses, axes and inertias at a state.
     pub fn update_kinematics<T: Real>(&self, ws: &mut ArticulatedWorkspace<T>, params: &[T], state: &[T]) {
@@ -151,22 +144,6 @@ impl Articulated {
             }
         };
         kinematics.update(&self.model, &self.tree, &self.index, params, (&q[..self.model.nq], &[]));
-    }
-
-    /// The mass matrix last computed, row by row.
-    pub fn mass_matrix<T: Real>(&self, ws: &ArticulatedWorkspace<T>, params: &[T]) -> Vec<T> {
-        match &self.coupling {
-            None => ws.mass.dense(&self.tree),
-            Some(coupling) => coupling.mass_matrix(&self.tree, params, &ws.mass),
-        }
-    }
-
-    /// A generalized force on the velocities of the state, from one on those of all joints.
-    pub fn generalized_force<T: Real>(&self, params: &[T], full: &[T]) -> Vec<T> {
-        match &self.coupling {
-            None => full.to_vec(),
-            Some(coupling) => coupling.reduce(params, full),
-        }
     }
 
     /// Accelerations at a state, leaving everything computed on the way in the workspace; what it holds per
@@ -316,7 +293,7 @@ impl Articulated {
         self.implicit.filter(|_| self.coupling.is_some()).map(|i| i.dt)
     }
 
-    fn inputs<'a, T: Real>(
+    pub(super) fn inputs<'a, T: Real>(
         &'a self,
         kinematics: &'a Kinematics<T>,
         params: &[T],
@@ -325,32 +302,6 @@ impl Articulated {
     ) -> SweepInputs<'a, T> {
         let gravity = self.index.gravity.read(params);
         SweepInputs { tree: &self.tree, kinematics, v, gravity, external, compensation: &[] }
-    }
-
-    /// The generalized force that carries a part of the bodies' weight (`qfrc_gravcomp`), at the poses last
-    /// computed.
-    pub fn gravity_compensation<T: Real>(&self, ws: &ArticulatedWorkspace<T>, params: &[T]) -> Vec<T> {
-        let mut force = vec![T::zero(); self.model.nv];
-        let gravity = self.index.gravity.read(params);
-        for (body, part) in &self.index.compensation {
-            let acceleration = Motion::new(Vec3::zero(), gravity * part.read(params)[0]);
-            let carried = ws.kinematics.inertias[*body] * acceleration;
-            let axes = &ws.kinematics.axes;
-            ws.kinematics.for_each_dof_above(&self.tree, *body, |k| force[k] -= axes[k].dot(carried));
-        }
-        force
-    }
-
-    /// The generalized force of the constraints last solved (`qfrc_constraint`).
-    pub fn constraint_force<T: Real>(&self, ws: &ArticulatedWorkspace<T>) -> Vec<T> {
-        let mut force = vec![T::zero(); self.model.nv];
-        if let ContactSolverWorkspace::Convex(convex) = &ws.resolve {
-            for (i, block) in convex.set.blocks.iter().enumerate() {
-                let rows = &convex.set.force[block.row..block.row + block.dim];
-                convex.set.add_transposed(i, rows, T::one(), &mut force);
-            }
-        }
-        force
     }
 
     fn read_compensation<T: Real>(&self, params: &[T], compensation: &mut [T]) {
@@ -617,59 +568,9 @@ impl Articulated {
         self.body_params_vjp(ws, params, params_bar);
     }
 
-    /// Poses and velocities of all bodies at a state, left in the workspace.
-    pub fn motion<T: Real>(&self, ws: &mut ArticulatedWorkspace<T>, params: &[T], state: &[T]) {
-        self.update_kinematics(ws, params, state);
-        let full = if self.coupling.is_some() { &ws.coupled.state } else { state };
-        let at = self.inputs(&ws.kinematics, params, &full[self.model.nq..], &[]);
-        body_velocities(&at, &mut ws.sweep);
-    }
-
-    /// The pullback of [`Articulated::motion`] at the state last computed: *adds* what cotangents of body
-    /// velocities and wrenches on displacements of the bodies give.
-    pub fn motion_vjp<T: Real>(
-        &self,
-        ws: &mut ArticulatedWorkspace<T>,
-        params: &[T],
-        state: &[T],
-        mut bars: MotionBars<'_, T>,
-        state_bar: &mut [T],
-    ) {
-        let Some(coupling) = &self.coupling else {
-            return self.full_motion_vjp(ws, params, state, &mut bars, state_bar);
-        };
-        let full = std::mem::take(&mut ws.coupled.state);
-        let mut full_bar = std::mem::take(&mut ws.coupled.state_bar);
-        full_bar.fill(T::zero());
-        self.full_motion_vjp(ws, params, &full, &mut bars, &mut full_bar);
-        (ws.coupled.state, ws.coupled.state_bar) = (full, full_bar);
-        coupling.expand_state_vjp(&ws.coupled, params, state, state_bar, bars.params);
-    }
-
-    fn full_motion_vjp<T: Real>(
-        &self,
-        ws: &mut ArticulatedWorkspace<T>,
-        params: &[T],
-        state: &[T],
-        bars: &mut MotionBars<'_, T>,
-        state_bar: &mut [T],
-    ) {
-        let MotionBars { velocities: velocity_bars, wrenches, params: params_bar } = bars;
-        let (q, v) = state.split_at(self.model.nq);
-        let (q_bar, v_bar) = state_bar.split_at_mut(self.model.nq);
-        let ArticulatedWorkspace { kinematics, tangent_bar, axis_bars, .. } = ws;
-        tangent_bar.fill(T::zero());
-        axis_bars.fill(Force::zero());
-        let at = self.inputs(kinematics, params, v, &[]);
-        let none: [HeldMotion<'_, T>; 2] = [(&[], &mut []), (&[], &mut [])];
-        body_velocities_vjp(&at, velocity_bars, none, wrenches, tangent_bar, v_bar, axis_bars);
-        self.all_coordinates.add_tangent(q, tangent_bar, q_bar);
-        self.kinematic_params_vjp(kinematics, params, q, axis_bars, |b| wrenches[b], params_bar);
-    }
-
     /// Cotangents of how bodies and joints stand, where these are parameters: from those of the axes and the
     /// wrench beyond each body.
-    fn kinematic_params_vjp<T: Real>(
+    pub(super) fn kinematic_params_vjp<T: Real>(
         &self,
         kinematics: &Kinematics<T>,
         params: &[T],

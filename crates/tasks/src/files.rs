@@ -63,8 +63,30 @@ pub fn read_model_with(file: &str, options: FileOptions) -> Result<Model, Config
         read_mjcf(path, &options)
     };
     let mut model = read.map_err(|e| ConfigError::new(e.to_string()))?;
-    model.options.contact_model = contact.unwrap_or(model.options.contact_model);
+    if let Some(contact) = contact {
+        if contact == ContactModel::Penalty {
+            check_penalty(file, &model)?;
+        }
+        model.options.contact_model = contact;
+    }
     Ok(model)
+}
+
+/// Refuses what the penalty model would not act on.
+fn check_penalty(file: &str, model: &Model) -> Result<(), ConfigError> {
+    let equality = model.equalities.first().map(|e| format!("equality `{}`", e.name));
+    let joint = |what: &str, name: &str| Some(format!("{what} of joint `{name}`"));
+    let friction = model.joints.iter().find(|j| j.frictionloss > 0.0);
+    let cone = model.joints.iter().find(|j| j.kind == JointKind::Ball && j.range.is_some());
+    let left_out = equality
+        .or_else(|| friction.and_then(|j| joint("the dry friction", &j.name)))
+        .or_else(|| cone.and_then(|j| joint("the range", &j.name)));
+    match left_out {
+        None => Ok(()),
+        Some(what) => Err(ConfigError::new(format!(
+            "{file}: the penalty model does not act on {what}; use --contact convex"
+        ))),
+    }
 }
 
 /// A robot in motion, stepped as its model asks unless `options` say otherwise.
