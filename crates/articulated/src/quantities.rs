@@ -49,11 +49,9 @@ impl Articulated {
     pub fn constraint_force<T: Real>(&self, ws: &ArticulatedWorkspace<T>) -> Vec<T> {
         let mut force = vec![T::zero(); self.model.nv];
         if let ContactSolverWorkspace::Convex(convex) = &ws.resolve {
-            for (i, block) in convex.set.blocks.iter().enumerate() {
-                let rows = &convex.set.force[block.row..block.row + block.dim];
-                convex.set.add_transposed(i, rows, T::one(), &mut force);
-            }
+            let groups = convex.newton.islands.all_groups();
+            convex.set.subtract_forces(groups, &mut vec![T::zero(); self.model.nv], &mut force);
         }
-        force
+        force.into_iter().map(|f| -f).collect()
     }
 }

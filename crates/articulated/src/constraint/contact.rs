@@ -233,6 +233,24 @@ fn frame<T: Real>(contact: &Contact<T>, hint: Vec3<T>) -> [Vec3<T>; 3] {
     [contact.normal, first, second]
 }
 
+/// A motion, linear at the contact, along the rows: linear along the axes, then angular about them.
+#[inline(always)]
+fn along<T: Real>(axes: &[Vec3<T>; 3], motion: Motion<T>) -> [T; MOST_ROWS] {
+    let (v, w) = (motion.linear, motion.angular);
+    [axes[0].dot(v), axes[1].dot(v), axes[2].dot(v), axes[0].dot(w), axes[1].dot(w), axes[2].dot(w)]
+}
+
+/// Motion of the second body against the first at a point.
+fn relative_motion<T: Real>(
+    at: &Constrained<'_, T>,
+    motions: &[Motion<T>],
+    (first, second): (usize, usize),
+    point: Vec3<T>,
+) -> Motion<T> {
+    let of = |body: usize| motions[body].velocity_at(point - at.origin(body));
+    Motion::new(motions[second].angular - motions[first].angular, of(second) - of(first))
+}
+
 /// Slope of the friction cone in scaled coordinates: μ = friction √(R₁/R₀), R₁ = R₀/impratio.
 #[differentiable]
 #[inline]
@@ -337,6 +355,7 @@ pub(super) fn push_contacts<T: Real>(
 ) {
     for (number, found) in contacts.pairs().iter().enumerate() {
         let mut prepared: Option<Pair<T>> = None;
+        let mut pushed = false;
         for slot in found.contacts() {
             let contact = contacts.contacts()[slot];
             // A cheap refusal before the law is read.
@@ -349,14 +368,15 @@ pub(super) fn push_contacts<T: Real>(
                 continue;
             }
             let (first, second) = pair.bodies;
-            let block = at.push_between(
-                set,
-                Source::Contact { pair: number, slot },
-                (pair.cost, pair.dim),
-                Columns::Apart,
-                (first, second),
-            );
+            let source = Source::Contact { pair: number, slot };
+            let block = if pushed {
+                set.push_like_last(source)
+            } else {
+                let (kind, bodies) = ((pair.cost, pair.dim), (first, second));
+                at.push_between(set, source, kind, Columns::Apart, bodies)
+            };
             let Some(block) = block else { continue };
+            pushed = true;
             let hint = pair.hint.map_or(Vec3::zero(), |geom| contacts.pose(geom).rotation.c2);
             let axes = frame(&contact, hint);
 
@@ -367,19 +387,14 @@ pub(super) fn push_contacts<T: Real>(
                 Columns::Apart,
                 (second, first),
                 (contact.position, contact.position),
-                |motion, rows| {
-                    for (i, row) in rows.iter_mut().enumerate() {
-                        *row =
-                            if i < 3 { axes[i].dot(motion.linear) } else { axes[i - 3].dot(motion.angular) };
-                    }
-                },
+                |motion, rows| rows.copy_from_slice(&along(&axes, motion)[..rows.len()]),
             );
 
             // a_ref = −b J v − k d r on the normal
             let r = contact.distance - pair.law.margin;
             let Response { impedance, pull, damping } = response(pair.law.softness, r, r, at.shortest);
-            let mut velocity = [T::zero(); MOST_ROWS];
-            set.multiply(block, at.v, &mut velocity);
+            let relative = relative_motion(at, at.velocities, pair.bodies, contact.position);
+            let velocity = along(&axes, relative);
             let sliding = if pair.own_damping {
                 friction_damping(pair.law.solreffriction, pair.law.softness.solimp, at.shortest)
             } else {
@@ -474,8 +489,9 @@ pub(super) fn contact_vjp<T: Real>(
     );
 
     // a_ref = −b J v − pull on the normal
-    let mut velocity = [T::zero(); MOST_ROWS];
-    set.multiply(block, at.v, &mut velocity);
+    let hint = pair.hint.map_or(Vec3::zero(), |geom| contacts.pose(geom).rotation.c2);
+    let axes = frame(&contact, hint);
+    let velocity = along(&axes, relative_motion(at, at.velocities, pair.bodies, contact.position));
     let sliding = if pair.own_damping {
         friction_damping(pair.law.solreffriction, pair.law.softness.solimp, at.shortest)
     } else {
@@ -508,18 +524,13 @@ pub(super) fn contact_vjp<T: Real>(
     let (first, second) = pair.bodies;
 
     // J x for x of λ, a and v, with cotangents f, −z and that of the velocity.
-    let hint = pair.hint.map_or(Vec3::zero(), |geom| contacts.pose(geom).rotation.c2);
-    let axes = frame(&contact, hint);
     let mut axis_bars = [Vec3::zero(); 3];
     let mut position_bar = Vec3::zero();
     let negated: [T; MOST_ROWS] = std::array::from_fn(|i| if i < b.dim { -z[i] } else { T::zero() });
     let points = (contact.position - at.origin(first), contact.position - at.origin(second));
     for (field, row_bars) in [(0, force), (1, &negated[..b.dim]), (2, &velocity_bar[..b.dim])] {
         let (motion, bars) = fields.get(field, at, bars);
-        let relative = Motion::new(
-            motion[second].angular - motion[first].angular,
-            motion[second].velocity_at(points.1) - motion[first].velocity_at(points.0),
-        );
+        let relative = relative_motion(at, motion, pair.bodies, contact.position);
         let (mut push, mut twist) = (Vec3::zero(), Vec3::zero());
         for (i, bar) in row_bars.iter().enumerate() {
             if i < 3 {

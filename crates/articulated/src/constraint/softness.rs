@@ -5,7 +5,7 @@
 //! a_ref = −b ṙ − k d(r) r. The regularization R = (1 − d)/d · A, where A approximates the inverse inertia
 //! that the constraint sees.
 
-use pullback_math::{Cotangent, Real, differentiable, select};
+use pullback_math::{Cotangent, Mask, Real, differentiable, select};
 
 /// Impedances are kept in [`LEAST_IMPEDANCE`, `MOST_IMPEDANCE`].
 const LEAST_IMPEDANCE: f64 = 1e-4;
@@ -41,10 +41,24 @@ fn clamped<T: Real>(x: T) -> T {
     x.max(T::lit(LEAST_IMPEDANCE)).min(T::lit(MOST_IMPEDANCE))
 }
 
+/// xᵖ; a square, which is usual, without a logarithm.
+#[inline(always)]
+fn raised<T: Real>(x: T, power: T) -> T {
+    let two = T::lit(2.0);
+    let square = !T::HAS_TANGENT && (power.ge(two) & power.le(two)).all();
+    if square { x * x } else { x.powf(power) }
+}
+
+/// The pullback of [`raised`].
+#[inline(always)]
+fn raised_vjp<T: Real>(x: T, power: T, bar: T) -> (T, T) {
+    x.powf_vjp(power, bar)
+}
+
 /// Impedance at a violation r.
 ///
-/// d = d₀ + y (d_w − d₀), where y rises from 0 to 1 as |r| does from 0 to the width: by xᵖ/mᵖ⁻¹ below the
-/// midpoint m and by 1 − (1 − x)ᵖ/(1 − m)ᵖ⁻¹ above it.
+/// d = d₀ + y (d_w − d₀), where y rises from 0 to 1 as |r| does from 0 to the width: by m (x/m)ᵖ below the
+/// midpoint m and by 1 − (1 − m) ((1 − x)/(1 − m))ᵖ above it.
 #[differentiable]
 #[inline]
 pub fn impedance<T: Real>(solimp: [T; 5], r: T) -> T {
@@ -53,8 +67,8 @@ pub fn impedance<T: Real>(solimp: [T; 5], r: T) -> T {
     let power = solimp[4].max(one);
     let thin = solimp[2].le(least);
     let x = (r.abs() / select(thin, one, solimp[2])).min(one);
-    let rising = x.powf(power) / middle.powf(power - one);
-    let leveling = one - (one - x).powf(power) / (one - middle).powf(power - one);
+    let rising = middle * raised(x / middle, power);
+    let leveling = one - (one - middle) * raised((one - x) / (one - middle), power);
     let y = select(x.le(middle), rising, leveling);
     select(thin, (first + last) * T::lit(0.5), first + y * (last - first))
 }

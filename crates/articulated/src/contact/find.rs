@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use pullback_collision::{BroadPhase, Contact, Kind, ShapeBar, collide, collide_vjp, max_contacts};
+use pullback_collision::{BroadPhase, Collider, Contact, Kind, ShapeBar, collide, collide_vjp, max_contacts};
 use pullback_core::Workspace;
 use pullback_math::{Force, Real, Transform, Vec3};
 
@@ -140,6 +140,9 @@ impl<T: Real> ContactSet<T> {
             let (a, b, first, second) =
                 if first.kind <= second.kind { (a, b, first, second) } else { (b, a, second, first) };
             let (start, count) = (contacts.len(), max_contacts(first.kind, second.kind));
+            if boxes_apart((&first, poses[a]), (&second, poses[b]), reach) {
+                continue;
+            }
             contacts.resize(start + count, Contact::default());
             collide(&first, poses[a], &second, poses[b], &mut contacts[start..]);
             found.push(FoundPair { geoms: (a, b), first: start, count, reach });
@@ -232,4 +235,38 @@ fn bounding_spheres_apart<T: Real>(
         (false, false) => return true,
     };
     -((-gap).max_lane()) > reach
+}
+
+/// Half sizes of the box around a shape that is worth a look before its narrow phase: one with edges.
+fn bounding_box<T: Real>(shape: &Collider<'_, T>) -> Option<Vec3<T>> {
+    let s = shape.size;
+    match shape.kind {
+        Kind::Capsule => Some(Vec3::new(s.x, s.x, s.x + s.y)),
+        Kind::Cylinder => Some(Vec3::new(s.x, s.x, s.y)),
+        Kind::Box => Some(s),
+        _ => None,
+    }
+}
+
+/// Whether the boxes around two shapes are surely too far apart to touch, along an axis of either, in every
+/// lane.
+fn boxes_apart<T: Real>(
+    (first, a): (&Collider<'_, T>, Transform<T>),
+    (second, b): (&Collider<'_, T>, Transform<T>),
+    reach: f64,
+) -> bool {
+    let (Some(half_a), Some(half_b)) = (bounding_box(first), bounding_box(second)) else { return false };
+    let between = b.translation - a.translation;
+    let (t, s) = (a.inverse_direction(between), b.inverse_direction(between));
+    // r[j] = bⱼ in the axes of the first
+    let r: [Vec3<T>; 3] = std::array::from_fn(|j| a.inverse_direction(b.rotation.col(j)));
+    let mut gap = T::lit(f64::NEG_INFINITY);
+    for i in 0..3 {
+        let extent_b = r[0][i].abs() * half_b.x + r[1][i].abs() * half_b.y + r[2][i].abs() * half_b.z;
+        let extent_a = r[i].x.abs() * half_a.x + r[i].y.abs() * half_a.y + r[i].z.abs() * half_a.z;
+        gap = gap.max(t[i].abs() - half_a[i] - extent_b).max(s[i].abs() - half_b[i] - extent_a);
+    }
+    // Far from the origin, contacts are computed to the round-off of T.
+    let slack = T::lit(64.0 * T::EPSILON) * (a.translation.norm() + b.translation.norm());
+    -((slack - gap).max_lane()) > reach
 }
