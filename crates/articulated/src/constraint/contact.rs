@@ -387,7 +387,7 @@ pub(super) fn push_contacts<T: Real>(
                 Columns::Apart,
                 (second, first),
                 (contact.position, contact.position),
-                |motion, rows| rows.copy_from_slice(&along(&axes, motion)[..rows.len()]),
+                |motion| along(&axes, motion),
             );
 
             // a_ref = −b J v − k d r on the normal

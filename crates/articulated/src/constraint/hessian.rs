@@ -144,8 +144,11 @@ impl<T: Real> Hessian<T> {
             }
             for (i, own) in own.chunks_exact(width).enumerate() {
                 let padded = &mut stiff[(rows + i) * stride..(rows + i + 1) * stride];
-                padded[..width].copy_from_slice(own);
-                padded[width..].fill(T::zero());
+                for (tile, padded) in padded.chunks_exact_mut(TILE).enumerate() {
+                    for (j, entry) in padded.iter_mut().enumerate() {
+                        *entry = own.get(tile * TILE + j).copied().unwrap_or(T::zero());
+                    }
+                }
             }
             let padded = &stiff[rows * stride..(rows + b.dim) * stride];
             for row in constraints.curvature(block).chunks_exact(b.dim) {
