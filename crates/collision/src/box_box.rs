@@ -103,12 +103,21 @@ fn sign(x: f64) -> f64 {
 
 /// Cuts away what lies beyond the line; lines keep their names through the cut.
 fn clip(polygon: &mut [Vertex; 12], count: usize, lines: &Lines, number: u8) -> usize {
-    let (source, line) = (*polygon, lines[number as usize]);
-    let beyond = |v: &Vertex| line.a * v.at[0] + line.b * v.at[1] - line.c;
+    let line = lines[number as usize];
+    let mut beyond = [0.0; 12];
+    let mut outside = false;
+    for (beyond, v) in beyond.iter_mut().zip(&polygon[..count]) {
+        *beyond = line.a * v.at[0] + line.b * v.at[1] - line.c;
+        outside |= *beyond > 0.0;
+    }
+    if !outside {
+        return count;
+    }
+    let source = *polygon;
     let mut kept = 0;
     for i in 0..count {
-        let (v, next) = (source[i], source[(i + 1) % count]);
-        let (here, there) = (beyond(&v), beyond(&next));
+        let after = if i + 1 < count { i + 1 } else { 0 };
+        let (v, next, here, there) = (source[i], source[after], beyond[i], beyond[after]);
         if here <= 0.0 {
             polygon[kept] = v;
             kept += 1;
