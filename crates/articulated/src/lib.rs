@@ -14,6 +14,7 @@ mod coupling;
 mod dynamics;
 mod field;
 pub mod geom_lanes;
+mod guards;
 mod implicit;
 mod joint_forces;
 pub mod kinematic_params;

@@ -7,13 +7,14 @@ use pullback_collision::{Contact, INACTIVE, Kind};
 use pullback_math::{Force, Mask, Motion, Real, Vec3, differentiable, select};
 
 use super::cost::{Cost, MOST_ROWS, Weights};
-use super::params::{ContactLaw, SurfaceParams};
+use super::params::{ConstraintIndex, ContactLaw, SurfaceParams};
 use super::set::{ConstraintSet, Source};
 use super::softness::{
-    LEAST, Response, SoftnessParams, friction_damping, friction_damping_vjp, response, response_vjp, weight,
-    weight_vjp,
+    LEAST, Response, SoftnessParams, distant_response, distant_response_vjp, friction_damping,
+    friction_damping_vjp, response, response_vjp, weight, weight_vjp,
 };
 use super::{Columns, Constrained, ConstraintBars, Fields};
+use crate::contact::distance::DistantSpline;
 use crate::contact::{ContactSet, FoundPair, GeomView};
 use crate::model::FrictionCone;
 
@@ -195,6 +196,44 @@ fn contact_law_vjp<T: Real>(
     }
 }
 
+/// Distance below which the contacts of a pair act, m.
+pub(crate) fn contact_margin<T: Real>(
+    geoms: &GeomView<'_, T>,
+    index: &ConstraintIndex,
+    (a, b): (usize, usize),
+) -> T {
+    let of = |geom: usize| index.geoms[geom].read(geoms.params).margin;
+    match law_source(geoms, (a, b)) {
+        LawSource::All => index.all_contacts.map_or(T::zero(), |law| law.read(geoms.params).margin),
+        LawSource::Own(pair) => index.pairs[pair].read(geoms.params).margin,
+        LawSource::Geoms(_) => of(a) + of(b),
+    }
+}
+
+/// The pullback of [`contact_margin`]: *adds* to the cotangents of the parameters.
+pub(crate) fn contact_margin_vjp<T: Real>(
+    geoms: &GeomView<'_, T>,
+    index: &ConstraintIndex,
+    (a, b): (usize, usize),
+    margin: T,
+    params_bar: &mut [T],
+) {
+    let law = ContactLaw { margin, ..ContactLaw::default() };
+    match law_source(geoms, (a, b)) {
+        LawSource::All => {
+            if let Some(block) = index.all_contacts {
+                block.add(law, params_bar);
+            }
+        }
+        LawSource::Own(pair) => index.pairs[pair].add(law, params_bar),
+        LawSource::Geoms(_) => {
+            for geom in [a, b] {
+                index.geoms[geom].add(SurfaceParams { margin, ..SurfaceParams::default() }, params_bar);
+            }
+        }
+    }
+}
+
 /// Tangents of a contact: t₁ along `hint` if that is given, else along y or z, whichever is farther from the
 /// normal; t₂ = n × t₁.
 #[differentiable]
@@ -314,6 +353,39 @@ struct Pair<T> {
     /// Whether friction has a damping of its own.
     own_damping: bool,
     hint: Option<usize>,
+    /// Distance from which it acts beside the margin, m, and how, if contacts act from distance.
+    distant: Option<(T, DistantSpline<T>)>,
+}
+
+impl<T: Real> Pair<T> {
+    /// Distance below which its contacts act, m.
+    fn reach(&self) -> T {
+        self.distant.map_or(self.law.margin, |(width, _)| self.law.margin + width)
+    }
+
+    /// The response of a contact at a violation r.
+    #[inline(always)]
+    fn response(&self, r: T, shortest: T) -> Response<T> {
+        match self.distant {
+            None => response(self.law.softness, r, r, shortest),
+            Some((_, spline)) => distant_response(self.law.softness, r, shortest, spline),
+        }
+    }
+
+    /// The pullback of [`Pair::response`]: cotangents of the softness and of r.
+    fn response_vjp(&self, r: T, shortest: T, bar: Response<T>) -> (SoftnessParams<T>, T) {
+        match self.distant {
+            None => {
+                let (softness, r_bar, size_bar, ()) = response_vjp(self.law.softness, r, r, shortest, bar);
+                (softness, r_bar + size_bar)
+            }
+            Some((_, spline)) => {
+                let (softness, r_bar, (), ()) =
+                    distant_response_vjp(self.law.softness, r, shortest, spline, bar);
+                (softness, r_bar)
+            }
+        }
+    }
 }
 
 fn pair_at<T: Real>(at: &Constrained<'_, T>, pair: &FoundPair) -> Pair<T> {
@@ -338,13 +410,28 @@ fn pair_at<T: Real>(at: &Constrained<'_, T>, pair: &FoundPair) -> Pair<T> {
         impratio: at.index.impratio.read(at.geoms.params)[0],
         own_damping: cost == Cost::Elliptic && given.any() && !mixed.any(),
         hint: tangent_hint(at.geoms, (a, b)),
+        distant: at.geoms.distant.and_then(|distant| {
+            let width = distant.width_of((a, b));
+            (width > 0.0).then(|| (T::lit(width), distant.spline()))
+        }),
     }
 }
 
-/// Which lanes of a contact act.
+/// Which lanes of a contact act; `number` is its own in the pair.
 #[inline(always)]
-fn acts<T: Real>(contact: &Contact<T>, margin: T) -> T::Mask {
-    contact.distance.lt(margin) & contact.distance.lt(T::lit(0.5 * INACTIVE))
+fn acts<T: Real>(
+    at: &Constrained<'_, T>,
+    pair: &Pair<T>,
+    found: &FoundPair,
+    number: usize,
+    contact: &Contact<T>,
+) -> T::Mask {
+    let r = contact.distance - pair.reach();
+    let acts = match at.held {
+        Some(held) if pair.distant.is_none() => held.contact_acts(found.geoms, number, r),
+        _ => r.lt(T::zero()),
+    };
+    acts & contact.distance.lt(T::lit(0.5 * INACTIVE))
 }
 
 /// Appends the contacts that act.
@@ -363,7 +450,7 @@ pub(super) fn push_contacts<T: Real>(
                 continue;
             }
             let pair = prepared.get_or_insert_with(|| pair_at(at, found));
-            let mask = acts(&contact, pair.law.margin);
+            let mask = acts(at, pair, found, slot - found.contacts().start, &contact);
             if !mask.any() {
                 continue;
             }
@@ -392,7 +479,7 @@ pub(super) fn push_contacts<T: Real>(
 
             // a_ref = −b J v − k d r on the normal
             let r = contact.distance - pair.law.margin;
-            let Response { impedance, pull, damping } = response(pair.law.softness, r, r, at.shortest);
+            let Response { impedance, pull, damping } = pair.response(r, at.shortest);
             let relative = relative_motion(at, at.velocities, pair.bodies, contact.position);
             let velocity = along(&axes, relative);
             let sliding = if pair.own_damping {
@@ -465,10 +552,11 @@ pub(super) fn contact_vjp<T: Real>(
     (fields, bars): (&mut Fields<'_, T>, &mut ConstraintBars<'_, T>),
 ) {
     let b = set.blocks[block];
-    let Source::Contact { slot, .. } = b.source else { return };
+    let Source::Contact { slot, pair: number } = b.source else { return };
     let pair = &shared.pair;
     let contact = contacts.contacts()[slot];
-    let mask = acts(&contact, pair.law.margin);
+    let found = contacts.pairs()[number];
+    let mask = acts(at, pair, &found, slot - found.contacts().start, &contact);
     let rows = b.row..b.row + b.dim;
     let (u, force) = (&set.residual[rows.clone()], &set.force[rows]);
 
@@ -478,7 +566,7 @@ pub(super) fn contact_vjp<T: Real>(
         *weight = select(mask, *weight, T::zero());
     }
     let r = contact.distance - pair.law.margin;
-    let Response { impedance, damping, .. } = response(pair.law.softness, r, r, at.shortest);
+    let Response { impedance, damping, .. } = pair.response(r, at.shortest);
     let (impedance_bar, inertia_bar, friction_bar, impratio_bar, ()) = contact_weights_vjp(
         impedance,
         pair.inverse_inertia,
@@ -514,9 +602,8 @@ pub(super) fn contact_vjp<T: Real>(
         damping_bar += sliding_bar;
     }
     let response_bar = Response { impedance: impedance_bar, pull: -z[0], damping: damping_bar };
-    let (softness, r_bar, size_bar, ()) = response_vjp(pair.law.softness, r, r, at.shortest, response_bar);
+    let (softness, r_bar) = pair.response_vjp(r, at.shortest, response_bar);
     pullback_math::Cotangent::accumulate(&mut law_bar.softness, softness);
-    let r_bar = r_bar + size_bar;
     law_bar.margin -= r_bar;
     pullback_math::Cotangent::accumulate(&mut shared.law, law_bar);
     shared.impratio += impratio_bar;

@@ -209,7 +209,8 @@ impl<T: Real> Newton<T> {
             }
             hessian.solve(dofs, step);
             for &k in dofs {
-                acceleration[k] += step[k];
+                let moved = acceleration[k] + step[k];
+                acceleration[k] = T::from_parts(acceleration[k].primal(), moved.tangent());
             }
             constraints.evaluate_all(groups, acceleration, scratch);
             fresh = true;

@@ -185,9 +185,13 @@ fn no_shape_bar<T: Real>() -> ShapeBar<T> {
     ShapeBar { pose: Transform::identity() - Transform::identity(), size: Vec3::zero() }
 }
 
-/// Distance up to which the contacts of a pair count, m, over all lanes: that of the model of constraints, or
-/// 0.
-fn reach<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> f64 {
+/// Distance up to which the contacts of a pair count, m, over all lanes.
+fn reach<T: Real>(geoms: &GeomView<'_, T>, pair: (usize, usize)) -> f64 {
+    margin_and_gap(geoms, pair) + geoms.slack + geoms.distant.map_or(0.0, |distant| distant.width_of(pair))
+}
+
+/// That of the model of constraints, or 0.
+fn margin_and_gap<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> f64 {
     let Some(index) = &geoms.index.constraints else { return 0.0 };
     let margin = |x: T| x.max_lane();
     if geoms.model.pairs.is_empty() && index.all_contacts.is_none() {
@@ -211,14 +215,15 @@ fn reach<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> f64 {
 
 /// What a geom may add to the reach of its pairs, m, over all lanes.
 fn reach_of<T: Real>(geoms: &GeomView<'_, T>, geom: usize) -> f64 {
-    let Some(index) = &geoms.index.constraints else { return 0.0 };
+    let width = geoms.slack + geoms.distant.map_or(0.0, |distant| distant.width());
+    let Some(index) = &geoms.index.constraints else { return width };
     let own = match index.all_contacts {
         Some(law) => law.read(geoms.params).margin,
         None => index.geoms[geom].read(geoms.params).margin,
     };
     let pairs = geoms.model.pairs.iter().zip(&index.pairs);
     let explicit = pairs.map(|(pair, law)| pair.gap + law.read(geoms.params).margin.max_lane());
-    explicit.fold(own.max_lane() + geoms.model.geoms[geom].contact.gap, f64::max)
+    explicit.fold(own.max_lane() + geoms.model.geoms[geom].contact.gap, f64::max) + width
 }
 
 /// Whether two geoms, each by bounding radius and pose, are surely too far apart to touch, in every lane.

@@ -14,6 +14,7 @@
 //! [`constraint`](crate::constraint) by convex optimization, after them (MuJoCo). [`ContactSolver`] is the
 //! choice of a model.
 
+pub mod distance;
 pub mod find;
 pub mod geoms;
 pub mod penalty;
@@ -22,10 +23,12 @@ use pullback_core::Workspace;
 use pullback_math::{Force, Motion, Real};
 
 use super::constraint::{Convex, ConvexWorkspace};
+use super::guards::Held;
 use super::mass_matrix::MassMatrix;
 use super::rnea::Push;
 use super::tree::Tree;
 
+pub use distance::ContactsFromDistance;
 pub use find::{ContactSet, FoundPair};
 pub use geoms::{GeomView, PlacedGeom, pose_wrench};
 pub use penalty::{Penalty, PenaltyWorkspace, pair_law};
@@ -81,6 +84,8 @@ pub struct Smooth<'a, T> {
     pub mass: &'a MassMatrix<T>,
     /// The time step, s.
     pub dt: f64,
+    /// Which contacts and limits are held to act, or not to, during an adaptive step.
+    pub(crate) held: Option<Held<'a, T>>,
 }
 
 /// A contact model: how the contacts of an evaluation act.
