@@ -84,8 +84,9 @@ impl<T: Real> Held<'_, T> {
 
     fn acts(&self, guard: Option<usize>, r: T) -> T::Mask {
         let Some(guard) = guard else { return r.lt(T::zero()) };
-        let held = self.sides[guard].lt(T::zero());
-        r.lt(select(held, T::lit(SLACK), T::lit(-SLACK)))
+        let (side, zero) = (self.sides[guard], T::zero());
+        let apart = select(side.gt(zero), T::lit(-SLACK), zero);
+        r.lt(select(side.lt(zero), T::lit(SLACK), apart))
     }
 }
 

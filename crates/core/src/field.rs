@@ -72,8 +72,8 @@ pub trait VectorField<T: Real>: FieldShape + Send + Sync {
         T::zero()
     }
 
-    /// Until further notice, evaluate f as if each guard had the sign of the value given, whatever the state;
-    /// `None` lets the state decide again. A field with guards keeps the sides in its workspace.
+    /// Until further notice, evaluate f as if each guard had the sign of the value given, whatever the state; where
+    /// the value is zero, and with `None`, the state decides. A field with guards keeps the sides in its workspace.
     fn freeze(&self, _ws: &mut Self::Workspace, _sides: Option<&[T]>) {}
 
     /// rate = f(x, u, θ, t).

@@ -23,6 +23,9 @@ pub(super) struct InnerStep {
     pub event: bool,
 }
 
+/// Part of the span below which steps are not shortened to see on which side of zero a guard goes.
+const SHORTEST: f64 = 1e-9;
+
 /// A method with an error estimate, its step size control, and their memory.
 pub(super) struct Solver<'a, T: Real> {
     pub tableau: &'static Tableau,
@@ -51,6 +54,8 @@ pub(super) fn solve<T: Real>(
     let mut elapsed = 0.0;
     let mut h = controller.first_step.unwrap_or(span).min(span);
     let mut first_ready = false;
+    // Whether guards have flipped since the last move.
+    let mut flipped = false;
     events.start(rhs, time, span, state);
     while elapsed < span {
         if info.accepted + info.rejected >= controller.max_steps {
@@ -77,13 +82,20 @@ pub(super) fn solve<T: Real>(
             }
             continue;
         }
-        info.accepted += 1;
         if events.crossed(rhs, from.end(), next) {
             // End the step where the first guard changes sides, and go on from there with the same step size.
             let size = events.locate(h, span, |trial, guards| {
                 explicit::step(tableau, rhs, stages, StepInput { h: trial, ..from }, next, true);
                 rhs.guard(now + T::lit(trial), next, guards);
             });
+            if size == 0.0 && flipped && h > SHORTEST * span {
+                // A guard at zero came back within the tolerance: a shorter step tells where it goes.
+                info.rejected += 1;
+                h *= controller.min_factor;
+                continue;
+            }
+            info.accepted += 1;
+            flipped = size == 0.0;
             explicit::step(tableau, rhs, stages, StepInput { h: size, ..from }, next, true);
             accept(state, InnerStep { start: elapsed, size, event: true }, events.sides());
             state.copy_from_slice(next);
@@ -91,6 +103,8 @@ pub(super) fn solve<T: Real>(
             rhs.cross(events, now + T::lit(size), state);
             first_ready = false;
         } else {
+            info.accepted += 1;
+            flipped = false;
             accept(state, InnerStep { start: elapsed, size: h, event: false }, events.sides());
             state.copy_from_slice(next);
             elapsed = if last { span } else { elapsed + h };

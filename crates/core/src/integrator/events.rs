@@ -17,9 +17,11 @@
 //! Guards that flip in the same instant, as the corners of a box that lands on an edge, flip one after the other,
 //! each with its own part of the jump.
 //!
+//! A guard that flips over and over, as where the motion slides along it or a ball comes to rest by ever smaller
+//! bounces, is let go for the rest of the solve: its side is zero, and the state decides.
+//!
 //! Limitations: a guard that touches zero without crossing (ġ = 0) has no derivative there, and its
-//! correction is left out; a motion that slides along a guard flips forever and ends in
-//! [`StepError::TooManySteps`](crate::StepError).
+//! correction is left out; while a guard is let go, gradients are those of the steps.
 
 use pullback_math::{Mask, Real};
 
@@ -30,8 +32,11 @@ use crate::field::VectorField;
 /// The sides of the guards along one solve, with scratch.
 #[derive(Debug, Workspace)]
 pub(super) struct Events<T: Real> {
-    /// +1 where the guard is not negative, −1 where it is.
+    /// +1 where the guard is not negative, −1 where it is, 0 where it was let go.
     sides: Vec<T>,
+    /// How often each guard has flipped in quick succession, and when it did last, s.
+    flips: Vec<usize>,
+    flipped_at: Vec<f64>,
     /// Guard values at the state last looked at.
     values: Vec<T>,
     /// How far past its crossing each guard was at the end of the step; zero where it had not crossed.
@@ -62,6 +67,9 @@ pub(super) struct Events<T: Real> {
 
 /// Part of the span up to which a crossing counts as located; beyond, the guard has jumped.
 const LOCATED: f64 = 1e-9;
+/// Part of the span between flips that is quick succession, and how many flips of that kind there may be.
+const QUICK: f64 = 0.02;
+const MOST_FLIPS: usize = 12;
 
 impl<T: Real> Events<T> {
     /// For `guards` guards, states of `n` and rates of `m` entries. Without guards nothing is allocated.
@@ -69,6 +77,8 @@ impl<T: Real> Events<T> {
         let zeros = |len: usize| vec![T::zero(); if guards == 0 { 0 } else { len }];
         Events {
             sides: zeros(guards),
+            flips: vec![0; guards],
+            flipped_at: vec![0.0; guards],
             values: zeros(guards),
             past: zeros(guards),
             guard_bars: zeros(guards),
@@ -102,6 +112,7 @@ impl<T: Real> Events<T> {
         for (side, g) in self.sides.iter_mut().zip(&self.values) {
             *side = T::select(g.lt(T::zero()), -T::one(), T::one());
         }
+        self.flips.fill(0);
         rhs.freeze(Some(&self.sides));
     }
 
@@ -177,6 +188,23 @@ impl<T: Real> Events<T> {
             *past = T::select(arrived, T::one(), T::zero());
         }
         self.correct(bound, time, state);
+        self.let_go(time);
+        bound.freeze(Some(&self.sides));
+    }
+
+    /// Lets guards go that flipped too often in quick succession.
+    fn let_go(&mut self, time: T) {
+        let now = time.max_lane();
+        for j in 0..self.sides.len() {
+            if self.past[j].gt(T::zero()).any() {
+                let soon = now - self.flipped_at[j] < QUICK * self.span;
+                self.flips[j] = if soon { self.flips[j] + 1 } else { 0 };
+                self.flipped_at[j] = now;
+                if self.flips[j] >= MOST_FLIPS {
+                    self.sides[j] = T::zero();
+                }
+            }
+        }
     }
 
     /// Makes the correction again for a crossing known from before; `sides` are those before and after.

@@ -1,7 +1,7 @@
 //! Search methods, one file each: settings, algorithm, state. [`METHODS`] lists them, [`build`] makes one by
 //! name.
 
-mod adam;
+pub mod adam;
 pub mod bo;
 mod bo_descents;
 pub mod bo_leap;

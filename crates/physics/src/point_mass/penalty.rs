@@ -45,7 +45,9 @@ pub struct FrozenSide<T>(#[workspace(plain)] Option<T>);
 /// Whether the point touches: what an adaptive solve has fixed, or else what the height says.
 #[inline(always)]
 fn touching<T: Real>(fixed: &FrozenSide<T>, height: T) -> T::Mask {
-    fixed.0.unwrap_or(height).lt(T::zero())
+    let side = fixed.0.unwrap_or(T::zero());
+    let held = side.lt(T::zero()) | side.gt(T::zero());
+    T::select(held, side, height).lt(T::zero())
 }
 
 /// State: height and velocity; parameters: stiffness and damping of the surface per unit mass, gravity.
