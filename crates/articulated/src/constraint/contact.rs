@@ -6,6 +6,7 @@
 use pullback_collision::{Contact, INACTIVE, Kind};
 use pullback_math::{Force, Mask, Motion, Real, Vec3, differentiable, select};
 
+use super::between::Columns;
 use super::cost::{Cost, MOST_ROWS, Weights};
 use super::params::{ContactLaw, SurfaceParams};
 use super::set::{ConstraintSet, Source};
@@ -13,7 +14,7 @@ use super::softness::{
     LEAST, Response, SoftnessParams, friction_damping, friction_damping_vjp, response, response_vjp, weight,
     weight_vjp,
 };
-use super::{Columns, Constrained, ConstraintBars, Fields};
+use super::{Constrained, ConstraintBars, Fields};
 use crate::contact::{ContactSet, FoundPair, GeomView};
 use crate::model::FrictionCone;
 
@@ -349,7 +350,7 @@ pub(super) fn push_contacts<T: Real>(
                 continue;
             }
             let (first, second) = pair.bodies;
-            let block = at.push_between(
+            let block = at.between.push(
                 set,
                 Source::Contact { pair: number, slot },
                 (pair.cost, pair.dim),
@@ -361,7 +362,7 @@ pub(super) fn push_contacts<T: Real>(
             let axes = frame(&contact, hint);
 
             // J = frame · (J₂ − J₁)
-            at.fill_between(
+            at.between.fill(
                 set,
                 block,
                 Columns::Apart,
@@ -513,7 +514,7 @@ pub(super) fn contact_vjp<T: Real>(
     let mut axis_bars = [Vec3::zero(); 3];
     let mut position_bar = Vec3::zero();
     let negated: [T; MOST_ROWS] = std::array::from_fn(|i| if i < b.dim { -z[i] } else { T::zero() });
-    let points = (contact.position - at.origin(first), contact.position - at.origin(second));
+    let points = (contact.position - at.between.origin(first), contact.position - at.between.origin(second));
     for (field, row_bars) in [(0, force), (1, &negated[..b.dim]), (2, &velocity_bar[..b.dim])] {
         let (motion, bars) = fields.get(field, at, bars);
         let relative = Motion::new(
