@@ -7,6 +7,7 @@ use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, SolverInfo, VectorField};
 use pullback_math::{Flat, Real, Vec3, rotation_vector_rate, rotation_vector_rate_vjp};
 
+use super::complementarity::{self, Complementarity};
 use super::constraint::inverse_weight::InverseWeights;
 use super::constraint::{self, Convex};
 use super::contact::find::MANY_PAIRS;
@@ -70,6 +71,14 @@ impl Articulated {
             solver = ContactSolver::Convex(Convex::new(&tree, &constraints));
             index.constraints = Some(constraints);
         }
+        if model.options.contact_model == ContactModel::Complementarity {
+            Complementarity::check(&model)?;
+            let mut builder = LayoutBuilder::from(layout);
+            let blocks = complementarity::params::add_slices(&model, &mut builder);
+            layout = builder.build()?;
+            solver = ContactSolver::Complementarity(Complementarity::new(&model, &tree, &blocks));
+            index.complementarity = Some(blocks);
+        }
         let pairs = if model.options.contact { candidate_pairs(&model) } else { Vec::new() };
         check_tori(&model, &pairs)?;
         let follows = |j: usize| model.mimics.iter().any(|m| m.joint == j);
@@ -126,7 +135,8 @@ impl Articulated {
     }
 
     /// Treats `terms` implicitly over Euler steps of `dt` seconds: v̇ = (M − dt·Q)⁻¹ M a. Only for semi-implicit
-    /// Euler with this step. With joints that follow others, only damping is implicit.
+    /// Euler with this step. With joints that follow others, and under the complementarity model, only damping is
+    /// implicit.
     pub fn with_implicit(mut self, terms: ImplicitTerms, dt: f64) -> Self {
         self.implicit = Some(Implicit { terms, dt });
         self.with_time_step(dt)
@@ -261,6 +271,7 @@ impl<T: Real> VectorField<T> for Articulated {
         match &ws.resolve {
             ContactSolverWorkspace::Penalty(_) => SolverInfo::default(),
             ContactSolverWorkspace::Convex(convex) => convex.newton.info,
+            ContactSolverWorkspace::Complementarity(complementarity) => complementarity.info(),
         }
     }
 

@@ -7,6 +7,7 @@
 //! RNEA.
 
 pub mod aba;
+pub mod complementarity;
 pub mod constraint;
 pub mod contact;
 pub mod coordinates;
@@ -32,10 +33,10 @@ pub use dynamics::ArticulatedWorkspace;
 pub use field::Articulated;
 pub use implicit::ImplicitTerms;
 pub use model::{
-    Actuator, ActuatorTarget, Body, CONTACT_MODELS, ContactMaterials, ContactModel, ContactOverride,
-    ContactPair, ContactSoftness, Equality, EqualityKind, FrictionCone, Geom, Heightfield, Joint, JointKind,
-    Keyframe, MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Shape, Site, Softness,
-    SolverOptions,
+    Actuator, ActuatorTarget, Body, CONTACT_MODELS, ComplementarityOptions, ContactMaterials, ContactModel,
+    ContactOverride, ContactPair, ContactSoftness, Equality, EqualityKind, FrictionCone, FrictionDirections,
+    Geom, Heightfield, ImpulseScheme, Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model,
+    ModelIntegrator, ModelOptions, Shape, Site, Softness, SolverOptions,
 };
 pub use pairs::candidate_pairs;
 pub use pullback_collision::ContactDamping;

@@ -48,11 +48,14 @@ impl Articulated {
     /// The generalized force of the constraints last solved (`qfrc_constraint`).
     pub fn constraint_force<T: Real>(&self, ws: &ArticulatedWorkspace<T>) -> Vec<T> {
         let mut force = vec![T::zero(); self.model.nv];
-        if let ContactSolverWorkspace::Convex(convex) = &ws.resolve {
-            for (i, block) in convex.set.blocks.iter().enumerate() {
-                let rows = &convex.set.force[block.row..block.row + block.dim];
-                convex.set.add_transposed(i, rows, T::one(), &mut force);
-            }
+        let set = match &ws.resolve {
+            ContactSolverWorkspace::Penalty(_) => return force,
+            ContactSolverWorkspace::Convex(convex) => &convex.set,
+            ContactSolverWorkspace::Complementarity(complementarity) => &complementarity.set,
+        };
+        for (i, block) in set.blocks.iter().enumerate() {
+            let rows = &set.force[block.row..block.row + block.dim];
+            set.add_transposed(i, rows, T::one(), &mut force);
         }
         force
     }

@@ -67,7 +67,7 @@ fn law_source<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> LawSo
 }
 
 /// Dimension of the contacts of a pair.
-fn condim<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> usize {
+pub(crate) fn condim<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> usize {
     if let Some(pair) = geoms.model.explicit_pair(a, b) {
         return geoms.model.pairs[pair].condim as usize;
     }
@@ -200,7 +200,7 @@ fn contact_law_vjp<T: Real>(
 /// normal; t₂ = n × t₁.
 #[differentiable]
 #[inline]
-fn contact_tangents<T: Real>(normal: Vec3<T>, hint: Vec3<T>) -> (Vec3<T>, Vec3<T>) {
+pub(crate) fn contact_tangents<T: Real>(normal: Vec3<T>, hint: Vec3<T>) -> (Vec3<T>, Vec3<T>) {
     let (zero, one) = (T::zero(), T::one());
     let along_y = normal.y.abs().lt(T::lit(0.5));
     let axis = Vec3::new(zero, select(along_y, one, zero), select(along_y, zero, one));
@@ -212,7 +212,7 @@ fn contact_tangents<T: Real>(normal: Vec3<T>, hint: Vec3<T>) -> (Vec3<T>, Vec3<T
 }
 
 /// The geom whose z axis the first tangent follows: a capsule on a plane.
-fn tangent_hint<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> Option<usize> {
+pub(crate) fn tangent_hint<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> Option<usize> {
     let kind = |geom: usize| geoms.collider(geom).kind;
     (kind(a) == Kind::Plane && kind(b) == Kind::Capsule).then_some(b)
 }

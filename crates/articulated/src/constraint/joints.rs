@@ -13,19 +13,19 @@ use crate::params::JointRange;
 /// Angle of a rotation, in [0, π], and its axis.
 #[differentiable]
 #[inline]
-fn angle_and_axis<T: Real>(q: Quat<T>) -> (T, Vec3<T>) {
+pub(crate) fn angle_and_axis<T: Real>(q: Quat<T>) -> (T, Vec3<T>) {
     let turn = q.normalize();
     let vector = turn.log();
     (vector.norm(), vector.normalize())
 }
 
 /// Sign of the row of a limit: the coordinate leaves the lower end as it rises.
-fn sign<T: Real>(upper: bool) -> T {
+pub(crate) fn sign<T: Real>(upper: bool) -> T {
     if upper { -T::one() } else { T::one() }
 }
 
 /// Distance of a coordinate from the end of its range.
-fn distance<T: Real>(range: JointRange<T>, q: T, upper: bool) -> T {
+pub(crate) fn distance<T: Real>(range: JointRange<T>, q: T, upper: bool) -> T {
     if upper { range.upper - q } else { q - range.lower }
 }
 

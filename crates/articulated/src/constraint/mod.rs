@@ -149,7 +149,7 @@ impl Convex {
 }
 
 /// Contacts that memory is reserved for beforehand.
-const RESERVED_CONTACTS: usize = 64;
+pub(crate) const RESERVED_CONTACTS: usize = 64;
 
 impl<T: Real> Resolve<T> for Convex {
     type Workspace = ConvexWorkspace<T>;

@@ -25,7 +25,7 @@ pub struct PenaltyWorkspace;
 /// A constant of a contact from those of its two geoms.
 #[differentiable]
 #[inline(always)]
-fn mix<T: Real>(a: T, b: T, #[constant] mixing: MaterialMixing) -> T {
+pub(crate) fn mix<T: Real>(a: T, b: T, #[constant] mixing: MaterialMixing) -> T {
     if mixing == MaterialMixing::Larger { a.max(b) } else { (a + b) * T::lit(0.5) }
 }
 
@@ -80,7 +80,7 @@ fn pair_law_vjp<T: Real>(
 }
 
 /// Friction of a pair: its own, or else that of the two geoms.
-fn pair_friction<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> T {
+pub(crate) fn pair_friction<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> T {
     match geoms.model.explicit_pair(a, b) {
         Some(pair) => T::lit(geoms.model.pairs[pair].friction[0]),
         None => {
@@ -91,7 +91,7 @@ fn pair_friction<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> T 
 }
 
 /// The pullback of [`pair_friction`]: *adds* to the cotangents of the geoms' friction.
-fn pair_friction_vjp<T: Real>(
+pub(crate) fn pair_friction_vjp<T: Real>(
     geoms: &GeomView<'_, T>,
     (a, b): (usize, usize),
     bar: T,
