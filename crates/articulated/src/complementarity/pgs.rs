@@ -24,7 +24,7 @@ struct Member {
     /// The problem: blocks of one are swept together.
     problem: (usize, usize),
     block: usize,
-    /// Whether it exerts an impulse in any sweep and lane.
+    /// Whether it exerts an impulse, or would if anything moved a little, in any sweep and lane.
     busy: bool,
     /// First of its degrees of freedom in `support`, and how many.
     first: usize,
@@ -220,10 +220,11 @@ impl<T: Real> Pgs<T> {
                         let after = clamp(before - u * inverse_diagonal[row], bounds);
                         history[here] = after;
                         let step = after - before;
-                        if is_zero(step) {
+                        let inside = after.gt(bounds.0) & after.lt(bounds.1);
+                        member.busy |= inside.any() || !is_zero(step);
+                        if !member.busy {
                             continue;
                         }
-                        member.busy = true;
                         for (y, k) in response[member.response(i)].iter().zip(&support[member.support()]) {
                             added[*k] += *y * step;
                         }
@@ -401,7 +402,7 @@ impl<T: Real> Pgs<T> {
         cfm_bar
     }
 
-    /// The block of a place in the order of sweeping, if it exerts impulses, and its cotangents: of its
+    /// The block of a place in the order of sweeping, if it is busy, and its cotangents: of its
     /// Jacobian, of the free velocities of its rows, and of what bounds its friction.
     pub(super) fn block_bars(
         &mut self,
