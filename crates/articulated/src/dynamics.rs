@@ -10,7 +10,7 @@ use pullback_core::{Bars, Point, Workspace};
 use pullback_math::{Flat, Force, Quat, Real, SpatialInertia, Vec3};
 
 use super::contact::{
-    ConstraintBars, ContactSet, ContactSolverWorkspace, GeomView, MotionBars, Resolve, Smooth, pose_wrench,
+    ConstraintBars, ContactSet, ContactSolverWorkspace, GeomView, MotionBars, Resolve, Smooth,
 };
 use super::coupling::CoupledWorkspace;
 use super::field::Articulated;
@@ -592,7 +592,7 @@ impl Articulated {
             turn.add_to(&mut mocap_bar[first + 3..]);
         }
         self.kinematic_params_vjp(kinematics, params, q, axis_bars, wrench, params_bar);
-        self.body_params_vjp(ws, params, params_bar);
+        self.body_params_vjp(kinematics, params, inertia_bars, params_bar);
     }
 
     /// Cotangents of how bodies and joints stand, where these are parameters: from those of the axes and the
@@ -610,32 +610,5 @@ impl Articulated {
         let (model, tree, index) = (&self.model, &self.tree, &self.index);
         let inputs = KinematicInputs { model, tree, index, params, kinematics, q, axis_bars };
         inputs.add_bars(slots, wrench, params_bar);
-    }
-
-    /// Wrenches on displacements of the bodies from the cotangents of their inertias in the world: *adds*.
-    fn inertias_vjp<T: Real>(
-        &self,
-        kinematics: &Kinematics<T>,
-        params: &[T],
-        inertia_bars: &[SpatialInertia<T>],
-        wrenches: &mut [Force<T>],
-    ) {
-        for b in 1..self.tree.bodies() {
-            let body = self.index.body(b).read(params);
-            let (pose_bar, _) =
-                kinematics.about_point(b).inertia_vjp(body.spatial_inertia(), inertia_bars[b]);
-            wrenches[b] += pose_wrench(kinematics.world_from_body[b], pose_bar, kinematics.origins[b]);
-        }
-    }
-
-    /// Cotangents of body parameters from those of the inertias in the world.
-    fn body_params_vjp<T: Real>(&self, ws: &ArticulatedWorkspace<T>, params: &[T], params_bar: &mut [T]) {
-        for b in 1..self.tree.bodies() {
-            let block = self.index.body(b);
-            let body = block.read(params);
-            let about_point = ws.kinematics.about_point(b);
-            let (_, in_body) = about_point.inertia_vjp(body.spatial_inertia(), ws.inertia_bars[b]);
-            block.add(body.spatial_inertia_vjp(in_body), params_bar);
-        }
     }
 }

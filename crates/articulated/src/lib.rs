@@ -16,6 +16,7 @@ mod dynamics;
 mod field;
 pub mod geom_lanes;
 mod implicit;
+mod inertias;
 mod joint_forces;
 pub mod kinematic_params;
 pub mod kinematics;

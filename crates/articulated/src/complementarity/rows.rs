@@ -1,7 +1,7 @@
 //! Rows of the complementarity model: dry friction, limits and contacts, and their pullback.
 //!
-//! A row has a Jacobian J and the velocity that it leaves, its target: 0 of friction, [`least_velocity`] of a
-//! limit or a contact. Rows of a contact are the relative velocity of the second body against the first along
+//! A row has a Jacobian J and the velocity that it leaves, its target: 0 of friction, restitution and
+//! Baumgarte's push of a limit or a contact. Rows of a contact are the relative velocity of the second body against the first along
 //! the normal and one or two tangents.
 
 use pullback_collision::{Contact, INACTIVE};
@@ -55,9 +55,9 @@ pub(super) struct BlockBars<'a, T> {
 fn least_velocity<T: Real>(distance: T, velocity: T, restitution: T, erp: T, #[constant] dt: f64) -> T {
     let zero = T::zero();
     let closing = -(distance * T::lit(1.0 / dt));
-    let bounces = velocity.lt(closing) & velocity.lt(zero) & restitution.gt(zero);
-    let bounce = select(bounces, -(restitution * velocity), zero);
-    select(distance.lt(zero), bounce + erp * closing, select(bounces, bounce, closing))
+    let rebound = select(velocity.lt(zero), -(restitution * velocity), zero);
+    let bounces = velocity.lt(closing) & restitution.gt(zero);
+    select(distance.lt(zero), rebound + erp * closing, select(bounces, rebound, closing))
 }
 
 /// The direction of sliding, or `hint` where sliding is slow.
