@@ -9,8 +9,9 @@
 //! | friction of a contact | −μ λ_n ≤ λ ≤ μ λ_n | J v⁺ + cfm λ |
 //! | dry friction of a joint | −h loss ≤ λ ≤ h loss | J v⁺ + cfm λ |
 //!
-//! The target is restitution plus Baumgarte's push out of a depth ([`rows`]). Within the margin of a contact
-//! or limit the row is speculative: it keeps a gap from being overrun. Projected Gauss-Seidel ([`pgs`]) sweeps a
+//! The target of an overlap is restitution of the velocity before the step, plus Baumgarte's push: −e v⁻ + erp
+//! depth / h. Within the margin of a contact or limit the row is speculative: it keeps a gap from being overrun,
+//! −gap / h, or bounces if v⁻ would close the gap. Projected Gauss-Seidel ([`pgs`]) sweeps a
 //! fixed number of times, from zero, so that a step is a function of its arguments. The constrained
 //! acceleration is a = a₀ + M⁻¹ Jᵀ λ / h; only semi-implicit Euler with this step makes v⁺ of it.
 //!
@@ -24,11 +25,13 @@
 //! *Memory.* Impulses of every sweep: rows × iterations, reserved beforehand like the rest.
 //!
 //! *Limits.* Equalities, joints that follow others, torsional and rolling friction are refused
-//! ([`Complementarity::check`]). Where an impulse is exactly on a bound, the derivative is that of the bound.
+//! ([`Complementarity::check`]). Where an impulse is exactly on a bound, the derivative is that of the bound. What
+//! rests without a margin overlaps by cfm λ h / erp, 10⁻⁸ m by default: gradients hold for motions smaller than
+//! that.
 
 pub mod params;
 pub mod pgs;
-pub mod rows;
+pub(crate) mod rows;
 
 use pullback_core::{ConfigError, SolverInfo, Workspace};
 use pullback_math::{Mask, Motion, Real};

@@ -39,13 +39,13 @@ pub struct ComplementarityIndex {
 pub fn add_slices(model: &Model, builder: &mut LayoutBuilder) -> ComplementarityIndex {
     let options = model.options.complementarity;
     let law = builder.param_block([
-        Slice::new("contact.erp", 1, "1").default(&[options.erp]),
-        Slice::new("contact.cfm", 1, "1/kg").default(&[options.cfm]),
+        Slice::new("contact.erp", 1, "1").default(&[options.erp]).bounds(0.0, 1.0),
+        Slice::new("contact.cfm", 1, "1/kg").default(&[options.cfm]).bounds(0.0, f64::INFINITY),
     ]);
     let mut restitution = Vec::new();
     for geom in model.geoms.iter().filter(|_| model.options.contact) {
         let slice = Slice::new(format!("{}.restitution", geom.name), 1, "1").default(&[options.restitution]);
-        restitution.push(builder.param_block([slice]));
+        restitution.push(builder.param_block([slice.bounds(0.0, 1.0)]));
     }
     let mut joints = Vec::new();
     for joint in &model.joints {

@@ -191,7 +191,7 @@ impl<T: Real> Pgs<T> {
             self.members.push(Member { problem, block, busy: false, first, count, response, entry });
             entry += b.dim * dofs.len();
         }
-        // Stable, since blocks of one problem keep their order by the second key.
+        // Blocks of one problem keep their order.
         self.members.sort_unstable_by_key(|m| (m.problem, m.block));
     }
 
