@@ -57,7 +57,7 @@ impl Articulated {
     /// Makes a compiled model move.
     pub fn new(mut model: Model) -> Result<Self, ConfigError> {
         let convex = model.options.contact_model == ContactModel::Convex;
-        if convex {
+        if model.options.contact_model != ContactModel::Penalty {
             mimics_to_equalities(&mut model);
         }
         let tree = Tree::new(&model);

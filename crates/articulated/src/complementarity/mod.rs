@@ -8,6 +8,7 @@
 //! | normal of a contact, limit | 0 ≤ λ ≤ max_impulse | J v⁺ + cfm λ − target ≥ 0 |
 //! | friction of a contact | −μ λ_n ≤ λ ≤ μ λ_n | J v⁺ + cfm λ |
 //! | dry friction of a joint | −h loss ≤ λ ≤ h loss | J v⁺ + cfm λ |
+//! | coordinate that follows another | none | J v⁺ + cfm λ + erp r / h = 0 |
 //!
 //! The target of an overlap is restitution of the velocity before the step, plus Baumgarte's push: −e v⁻ + erp
 //! depth / h. Within the margin of a contact or limit the row is speculative: it keeps a gap from being overrun,
@@ -24,7 +25,7 @@
 //!
 //! *Memory.* Impulses of every sweep: rows × iterations, reserved beforehand like the rest.
 //!
-//! *Limits.* Equalities, joints that follow others, torsional and rolling friction are refused
+//! *Limits.* Points and frames that are held, torsional and rolling friction are refused
 //! ([`Complementarity::check`]). Where an impulse is exactly on a bound, the derivative is that of the bound. What
 //! rests without a margin overlaps by cfm λ h / erp, 10⁻⁸ m by default: gradients hold for motions smaller than
 //! that.
@@ -40,7 +41,7 @@ use crate::constraint::RESERVED_CONTACTS;
 use crate::constraint::between::{Between, chains};
 use crate::constraint::set::{ConstraintSet, Source};
 use crate::contact::{ConstraintBars, ContactSet, GeomView, MotionBars, Resolve, Smooth};
-use crate::model::{ImpulseScheme, Model};
+use crate::model::{Equality, EqualityKind, ImpulseScheme, Model};
 use crate::rnea::Push;
 use crate::tree::Tree;
 use params::{ComplementarityIndex, ImpulseLaw};
@@ -54,7 +55,7 @@ pub struct Complementarity {
     chains: Vec<Vec<usize>>,
     /// Degrees of freedom, rising, of the tree of each root.
     trees: Vec<Vec<usize>>,
-    /// Rows of limits and dry friction, each a block of its own.
+    /// Rows of ties, limits and dry friction, each a block of its own.
     fixed_rows: usize,
     /// Number of sweeps.
     iterations: usize,
@@ -92,15 +93,16 @@ impl Complementarity {
             let dry = if blocks.friction.is_some() { joint.kind.velocities() } else { 0 };
             dry + if joint.range.is_some() { 2 } else { 0 }
         });
-        let iterations = model.options.complementarity.iterations;
-        Complementarity { chains: chains(tree), trees, fixed_rows: rows.sum(), iterations }
+        let (fixed_rows, iterations) =
+            (index.ties.len() + rows.sum::<usize>(), model.options.complementarity.iterations);
+        Complementarity { chains: chains(tree), trees, fixed_rows, iterations }
     }
 
     /// Refuses what the model does not act on, by name.
     pub fn check(model: &Model) -> Result<(), ConfigError> {
         let options = &model.options;
-        let equality = model.equalities.first().filter(|_| options.equality);
-        let mimic = model.mimics.first().map(|m| &model.joints[m.joint]);
+        let tied = |e: &&Equality| options.equality && !matches!(e.kind, EqualityKind::Joint { .. });
+        let equality = model.equalities.iter().find(tied);
         let twisting = |condim: u32| options.contact && condim > 3;
         let collides = |bits: u32, with: u32| bits != 0 || with != 0;
         let twisted = model
@@ -110,7 +112,6 @@ impl Complementarity {
         let pair = model.pairs.iter().find(|p| twisting(p.condim)).map(|p| &model.geoms[p.geoms.0]);
         let left_out = equality
             .map(|e| format!("equality `{}`", e.name))
-            .or_else(|| mimic.map(|j| format!("joint `{}`, which follows another", j.name)))
             .or_else(|| twisted.or(pair).map(|g| format!("torsional friction of geom `{}`", g.name)))
             .or_else(|| options.contact_override.map(|_| "one law that overrides all contacts".into()));
         match left_out {
@@ -223,6 +224,7 @@ impl<T: Real> Resolve<T> for Complementarity {
             *free = smooth.v[k] + h * acceleration[k];
         }
         let at = self.at(smooth, index, free);
+        rows::push_ties(&at, set);
         rows::push_friction(&at, set);
         rows::push_limits(&at, set);
         rows::push_contacts(&at, contacts, set);
@@ -278,7 +280,7 @@ impl<T: Real> Resolve<T> for Complementarity {
                 Source::Friction(k) => rows::friction_vjp(&at, k, &own, bars.params),
                 Source::Limit { .. } => rows::limit_vjp(&at, set, block, &mut own, bars),
                 Source::Contact { .. } => rows::contact_vjp(&at, contacts, set, block, &mut own, bars),
-                Source::Equality(_) => {}
+                Source::Equality(number) => rows::tie_vjp(&at, (set, block, number), &mut own, bars),
             }
         }
         index.law.add(law, bars.params);

@@ -4,7 +4,7 @@ use pullback_core::Block;
 use pullback_core::layout::{LayoutBuilder, Slice};
 use pullback_math::Cotangent;
 
-use crate::model::{JointKind, Model};
+use crate::model::{EqualityKind, JointKind, Model};
 
 /// What all rows share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Cotangent)]
@@ -33,6 +33,8 @@ pub struct ComplementarityIndex {
     pub restitution: Vec<Block<[f64; 1]>>,
     /// Joints.
     pub joints: Vec<JointImpulses>,
+    /// Coefficients of coordinates that follow others, by equality.
+    pub ties: Vec<Option<Block<[f64; 5]>>>,
 }
 
 /// Adds the slices of the complementarity model to a layout.
@@ -61,5 +63,15 @@ pub fn add_slices(model: &Model, builder: &mut LayoutBuilder) -> Complementarity
         });
         joints.push(JointImpulses { cone, friction });
     }
-    ComplementarityIndex { law, restitution, joints }
+    let mut ties = Vec::new();
+    for equality in model.equalities.iter().filter(|_| model.options.equality) {
+        ties.push(match &equality.kind {
+            EqualityKind::Joint { polycoef, .. } => {
+                let slice = Slice::new(format!("{}.eq_polycoef", equality.name), 5, "1").default(polycoef);
+                Some(builder.param_block([slice]))
+            }
+            _ => None,
+        });
+    }
+    ComplementarityIndex { law, restitution, joints, ties }
 }

@@ -109,6 +109,10 @@ fn bounds<T: Real>(
     at: &Sweeping<T>,
 ) -> ((T, T), Option<T>) {
     let base = match set.blocks[block].source {
+        Source::Equality(_) => {
+            let unbounded = T::lit(f64::INFINITY);
+            return ((-unbounded, unbounded), None);
+        }
         Source::Friction(_) => Some(at.dt),
         _ if i > 0 => Some(normal),
         _ => None,

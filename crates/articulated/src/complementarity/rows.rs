@@ -1,21 +1,25 @@
-//! Rows of the complementarity model: dry friction, limits and contacts, and their pullback.
+//! Rows of the complementarity model: coordinates that follow others, dry friction, limits and contacts, and their
+//! pullback.
 //!
 //! A row has a Jacobian J and the velocity that it leaves, its target: 0 of friction, restitution and
 //! Baumgarte's push of a limit or a contact. Rows of a contact are the relative velocity of the second body against the first along
 //! the normal and one or two tangents.
 
 use pullback_collision::{Contact, INACTIVE};
+use pullback_core::Block;
 use pullback_math::{Flat, Force, Mask, Quat, Real, Vec3, differentiable, select};
 
 use super::params::{ComplementarityIndex, ImpulseLaw};
 use crate::constraint::between::{Between, Columns};
 use crate::constraint::contact::{condim, contact_tangents, contact_tangents_vjp, tangent_hint};
 use crate::constraint::cost::Cost;
-use crate::constraint::joints::{angle_and_axis, angle_and_axis_vjp, distance, sign};
+use crate::constraint::joints::{
+    angle_and_axis, angle_and_axis_vjp, distance, sign, value_and_slope, value_and_slope_vjp,
+};
 use crate::constraint::set::{ConstraintSet, Source};
 use crate::contact::penalty::{mix, mix_vjp, pair_friction, pair_friction_vjp};
 use crate::contact::{ConstraintBars, ContactSet, FoundPair, Smooth};
-use crate::model::{FrictionDirections, Model};
+use crate::model::{EqualityKind, FrictionDirections, Model};
 use crate::params::JointRange;
 
 /// Slip below which friction along it takes the directions of the contact's frame, m/s.
@@ -87,6 +91,71 @@ pub(super) fn push_friction<T: Real>(at: &At<'_, T>, set: &mut ConstraintSet<T>)
             set.weights[block].friction[0] = loss.read(at.smooth.geoms.params)[0];
             finish(at, set, block);
         }
+    }
+}
+
+/// A coordinate and the one it follows: r = x₁ − p(x₂).
+struct Tie<T> {
+    /// Coordinate and degree of freedom of each.
+    first: (usize, usize),
+    second: Option<(usize, usize)>,
+    x: T,
+    slope: T,
+    r: T,
+}
+
+fn tie_at<T: Real>(at: &At<'_, T>, number: usize) -> Option<(Block<[f64; 5]>, Tie<T>)> {
+    let model = at.smooth.geoms.model;
+    let EqualityKind::Joint { joint, other, .. } = model.equalities[number].kind else { return None };
+    let block = at.index.ties[number]?;
+    let displaced = |j: usize| at.smooth.q[model.joints[j].q] - T::lit(model.joints[j].reference);
+    let x = other.map_or(T::zero(), displaced);
+    let (value, slope) = value_and_slope(block.read(at.smooth.geoms.params), x);
+    let places = |j: usize| (model.joints[j].q, model.joints[j].v);
+    let (first, second) = (places(joint), other.map(places));
+    Some((block, Tie { first, second, x, slope, r: displaced(joint) - value }))
+}
+
+/// Appends coordinates that follow others: rows without bounds, with −erp r / h as their target.
+pub(super) fn push_ties<T: Real>(at: &At<'_, T>, set: &mut ConstraintSet<T>) {
+    for number in 0..at.index.ties.len() {
+        let Some((_, tie)) = tie_at(at, number) else { continue };
+        let (first, second) = (Some(tie.first.1), tie.second.map(|s| s.1));
+        let falling = [first.max(second), second.and(first.min(second))];
+        let source = Source::Equality(number);
+        let block = set.push(source, Cost::Quadratic, 1, falling.into_iter().flatten());
+        let (jacobian, dofs) = set.jacobian_mut(block);
+        for (entry, k) in jacobian.iter_mut().zip(dofs) {
+            *entry = if *k == tie.first.1 { T::one() } else { -tie.slope };
+        }
+        let row = set.blocks[block].row;
+        set.position[row] = tie.r;
+        set.reference[row] = -(at.law.erp * tie.r * T::lit(1.0 / at.smooth.dt));
+        set.weights[block].rows[0] = T::one();
+        finish(at, set, block);
+    }
+}
+
+/// The pullback of a coordinate that follows another.
+pub(super) fn tie_vjp<T: Real>(
+    at: &At<'_, T>,
+    (set, block, number): (&ConstraintSet<T>, usize, usize),
+    bars: &mut BlockBars<'_, T>,
+    out: &mut ConstraintBars<'_, T>,
+) {
+    let Some((coefficients, tie)) = tie_at(at, number) else { return };
+    // b = J v* + erp r / h,  J = (1, −p'(x₂))
+    let rate_bar = bars.residual[0] * T::lit(1.0 / at.smooth.dt);
+    let r_bar = at.law.erp * rate_bar;
+    bars.law.erp += tie.r * rate_bar;
+    let followed = set.dofs(block).iter().position(|k| tie.second.is_some_and(|s| s.1 == *k));
+    let slope_bar = followed.map_or(T::zero(), |place| -bars.jacobian[place]);
+    let polycoef = coefficients.read(at.smooth.geoms.params);
+    let (polycoef_bar, x_bar) = value_and_slope_vjp(polycoef, tie.x, (-r_bar, slope_bar));
+    coefficients.add(polycoef_bar, out.params);
+    out.q[tie.first.0] += r_bar;
+    if let Some((q, _)) = tie.second {
+        out.q[q] += x_bar;
     }
 }
 

@@ -197,7 +197,7 @@ pub(super) fn limit_vjp<T: Real>(
 /// Value and slope of a polynomial.
 #[differentiable]
 #[inline]
-fn value_and_slope<T: Real>(c: [T; 5], x: T) -> (T, T) {
+pub(crate) fn value_and_slope<T: Real>(c: [T; 5], x: T) -> (T, T) {
     let value = c[0] + x * (c[1] + x * (c[2] + x * (c[3] + x * c[4])));
     let slope = c[1] + x * (T::lit(2.0) * c[2] + x * (T::lit(3.0) * c[3] + x * (T::lit(4.0) * c[4])));
     (value, slope)

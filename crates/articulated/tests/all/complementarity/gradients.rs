@@ -12,11 +12,11 @@ use pullback_core::step_check::{check_rollout, check_rollout_along, check_step};
 use pullback_core::{Bars, Described, Point, Rollout, Schedule, VectorField};
 use pullback_math::{Real, Vec3, f32x8, f64x8};
 
-/// Rows of dry friction, limits and contacts that exert impulses.
-fn kinds(robot: &Articulated, params: &[f64], state: &[f64]) -> [usize; 3] {
+/// Rows of dry friction, limits, contacts and ties that exert impulses.
+fn kinds(robot: &Articulated, params: &[f64], state: &[f64]) -> [usize; 4] {
     let mut ws = VectorField::<f64>::workspace(robot);
     robot.accelerations(&mut ws, Point { params, state, control: &[0.1, 0.2, -0.3] });
-    let mut found = [0; 3];
+    let mut found = [0; 4];
     let ContactSolverWorkspace::Complementarity(complementarity) = &ws.resolve else {
         panic!("another model")
     };
@@ -25,7 +25,8 @@ fn kinds(robot: &Articulated, params: &[f64], state: &[f64]) -> [usize; 3] {
         found[match block.source {
             Source::Friction(_) => 0,
             Source::Limit { .. } => 1,
-            _ => 2,
+            Source::Contact { .. } => 2,
+            Source::Equality(_) => 3,
         }] += 1;
     }
     found
@@ -33,7 +34,7 @@ fn kinds(robot: &Articulated, params: &[f64], state: &[f64]) -> [usize; 3] {
 
 #[test]
 fn every_kind_of_row_has_the_exact_pullback() {
-    let mut found = [0; 3];
+    let mut found = [0; 4];
     for (scheme, friction) in [
         (ImpulseScheme::Global, FrictionDirections::Two),
         (ImpulseScheme::Pairwise, FrictionDirections::Two),
@@ -59,7 +60,7 @@ fn every_kind_of_row_has_the_exact_pullback() {
             assert!(report.passed(), "{scheme:?} {friction:?} {terms:?} {seed}\n{report}");
         }
     }
-    assert!(found.iter().all(|n| *n > 20), "{found:?}");
+    assert!(found[..3].iter().all(|n| *n > 20) && found[3] == 9, "{found:?}");
 }
 
 #[test]

@@ -2,7 +2,11 @@
 
 use super::scenes::{BALL, BRICK, Moving, add_free, add_ground, heap, leg, tower, two_balls, world};
 use pullback_articulated::constraint::set::Source;
-use pullback_articulated::{Articulated, Equality, EqualityKind, ImpulseScheme, Model, Softness};
+use pullback_articulated::model::Mimic;
+use pullback_articulated::{
+    Articulated, Equality, EqualityKind, ImplicitTerms, ImpulseScheme, Model, Softness,
+};
+use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::rollout::FinalState;
 use pullback_core::{Rollout, Schedule, VectorField, Workspace};
 use pullback_math::Vec3;
@@ -149,13 +153,37 @@ fn one_pair_is_the_same_alone() {
 }
 
 #[test]
+fn a_joint_that_follows_another_keeps_to_it() {
+    let mut model = leg().system.field().model().clone();
+    let options = &mut model.options.complementarity;
+    (options.erp, options.cfm, options.iterations) = (0.2, 0.0, 500);
+    model.joints.iter_mut().for_each(|j| j.range = None);
+    model.mimics.push(Mimic { joint: 1, of: 0, multiplier: -2.0, offset: 0.1 });
+    let mut moving = Moving::new(model, 5e-3);
+    moving.set_state("thigh.hinge.q", &[0.3]);
+    moving.set_state("shank.hinge.q", &[-0.45]);
+    moving.set_state("thigh.hinge.v", &[1.0]);
+    for (step, state) in moving.run(60).iter().enumerate() {
+        // r falls by erp in every step, and v with it.
+        let r = state[1] + 2.0 * state[0] - 0.1;
+        let expected = 0.05 * 0.8f64.powi(step as i32);
+        assert!((r - expected).abs() < 1e-9, "step {step}: {r} against {expected}");
+    }
+}
+
+#[test]
 fn a_limit_stops_a_joint() {
     let mut moving = leg();
     moving.set_param("contact.erp", 0.0);
     moving.set_param("contact.cfm", 0.0);
     moving.set_state("thigh.hinge.q", &[0.601]);
-    let next = moving.run(1).pop().unwrap();
-    assert!(next[2].abs() < 1e-12, "{next:?}");
+    // Damping that is implicit stands in the rows' mass matrix too.
+    let damped = moving.system.field().clone().with_implicit(ImplicitTerms::Damping, 5e-3);
+    for robot in [moving.system.field().clone(), damped] {
+        moving.system = Integrated::new(robot, 5e-3, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
+        let next = moving.run(1).pop().unwrap();
+        assert!(next[2].abs() < 1e-12, "{next:?}");
+    }
     assert!(moving.impulses(&moving.state).iter().any(|(source, impulse, _)| {
         matches!(source, Source::Limit { joint: 0, upper: true }) && impulse[0] > 0.0
     }));
@@ -190,10 +218,10 @@ fn what_the_model_does_not_act_on_is_refused_by_name() {
         change(&mut model);
         Articulated::new(model).unwrap_err().to_string()
     };
-    let kind = EqualityKind::Joint { joint: 0, other: Some(1), polycoef: [0.0; 5] };
-    let tie = Equality { name: "tie".into(), kind, softness: Softness::default() };
-    let error = refused(&|model| model.equalities.push(tie.clone()));
-    assert_eq!(error, "the complementarity model does not act on equality `tie`; use --contact convex");
+    let kind = EqualityKind::Connect { bodies: [1, 2], anchors: [Vec3::zero(); 2] };
+    let pin = Equality { name: "pin".into(), kind, softness: Softness::default() };
+    let error = refused(&|model| model.equalities.push(pin.clone()));
+    assert_eq!(error, "the complementarity model does not act on equality `pin`; use --contact convex");
     let error = refused(&|model| model.geoms[1].contact.condim = 4);
     assert!(error.contains("torsional friction of geom `foot`"), "{error}");
 }

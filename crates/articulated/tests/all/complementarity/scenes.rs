@@ -4,7 +4,8 @@ use crate::robots::{geom, touching};
 use pullback_articulated::constraint::set::Source;
 use pullback_articulated::contact::ContactSolverWorkspace;
 use pullback_articulated::{
-    Articulated, Body, ContactModel, FrictionDirections, ImpulseScheme, Joint, JointKind, Model, Shape,
+    Articulated, Body, ContactModel, Equality, EqualityKind, FrictionDirections, ImpulseScheme, Joint,
+    JointKind, Model, Shape, Softness,
 };
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::{Described, Inputs, Point, Rollout, Schedule, VectorField};
@@ -27,6 +28,8 @@ pub fn constrained(seed: u64, scheme: ImpulseScheme, friction: FrictionDirection
     }
     // The ball joint at its largest angle.
     model.joints[1].range = Some((0.0, 0.4));
+    let kind = EqualityKind::Joint { joint: 5, other: Some(6), polycoef: [0.1, 0.5, -0.2, 0.3, 0.1] };
+    model.equalities = vec![Equality { name: "follow".into(), kind, softness: Softness::default() }];
     model.compile().unwrap()
 }
 
@@ -93,7 +96,7 @@ impl Moving {
         Inputs { state: self.state.clone(), controls, params: self.params.clone() }
     }
 
-    /// The states after each of so many steps.
+    /// The state at the start and after each of so many steps.
     pub fn run(&self, steps: usize) -> Vec<Vec<f64>> {
         let rollout = Rollout::new(&self.system, steps, Schedule::StoreAll).unwrap();
         let mut states = Vec::new();
