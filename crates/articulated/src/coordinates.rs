@@ -2,7 +2,7 @@
 //!
 //! Hinges, slides and translations are *straight*: q ← q + h v. Orientations turn: q ← q ⊗ exp(h ω).
 
-use pullback_math::{Flat, Quat, Real, Vec3};
+use pullback_math::{Flat, MulVjp, Quat, Real, Vec3};
 
 use super::model::{JointKind, Model};
 
@@ -104,6 +104,42 @@ impl Coordinates {
             let (q_bar, turn_bar, _) = orientation.integrate_vjp(turn, h, Quat::read(&next_bar[q..]));
             q_bar.add_to(&mut at_bar[q..]);
             turn_bar.add_to(&mut rate_bar[v..]);
+        }
+    }
+
+    /// A rate as the rate of change of the state: q̇ = v, and ½ q ⊗ (0, ω) for an orientation. What follows the
+    /// coordinates is straight.
+    pub fn embed<T: Real>(&self, state: &[T], rate: &[T], out: &mut [T]) {
+        for &(q, v) in &self.straight {
+            out[q] = rate[v];
+        }
+        for &(q, v) in &self.rotations {
+            let turn = Quat::from_parts(T::zero(), Vec3::read(&rate[v..]) * T::lit(0.5));
+            (Quat::read(&state[q..]) * turn).write(&mut out[q..]);
+        }
+        out[self.nq..].copy_from_slice(&rate[self.nv..]);
+    }
+
+    /// The pullback of [`Coordinates::embed`]: *adds* to the cotangents of state and rate.
+    pub fn embed_vjp<T: Real>(
+        &self,
+        state: &[T],
+        rate: &[T],
+        out_bar: &[T],
+        state_bar: &mut [T],
+        rate_bar: &mut [T],
+    ) {
+        for &(q, v) in &self.straight {
+            rate_bar[v] += out_bar[q];
+        }
+        for &(q, v) in &self.rotations {
+            let turn = Quat::from_parts(T::zero(), Vec3::read(&rate[v..]) * T::lit(0.5));
+            let (q_bar, turn_bar) = Quat::read(&state[q..]).mul_vjp(turn, Quat::read(&out_bar[q..]));
+            q_bar.add_to(&mut state_bar[q..]);
+            (turn_bar.vector() * T::lit(0.5)).add_to(&mut rate_bar[v..]);
+        }
+        for (bar, out_bar) in rate_bar[self.nv..].iter_mut().zip(&out_bar[self.nq..]) {
+            *bar += *out_bar;
         }
     }
 

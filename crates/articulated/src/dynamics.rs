@@ -14,6 +14,7 @@ use super::contact::{
 };
 use super::coupling::CoupledWorkspace;
 use super::field::Articulated;
+use super::guards::{HeldSides, SLACK};
 use super::implicit::{Implicit, ImplicitInputs, ImplicitMatrix};
 use super::joint_forces::{actuator_forces, actuator_forces_vjp, passive_forces, passive_forces_vjp};
 use super::kinematic_params::{KinematicInputs, turn_to_quat};
@@ -64,8 +65,8 @@ pub struct ArticulatedWorkspace<T> {
     compensation: Vec<T>,
     compensation_bars: Vec<T>,
     /// Empty unless geoms may touch.
-    velocity_bars: Vec<Force<T>>,
-    wrenches: Vec<Force<T>>,
+    pub(super) velocity_bars: Vec<Force<T>>,
+    pub(super) wrenches: Vec<Force<T>>,
     /// Empty unless a model of constraints acts: cotangents of the bodies' motion along λ and v̇, and of
     /// their accelerations; of coordinates and velocities.
     virtual_bars: Vec<Force<T>>,
@@ -83,6 +84,11 @@ pub struct ArticulatedWorkspace<T> {
     pub contacts: ContactSet<T>,
     /// What the contact model keeps.
     pub resolve: ContactSolverWorkspace<T>,
+    /// Whether contacts act from distance in the evaluation at hand.
+    #[workspace(plain)]
+    pub(super) acts_from_distance: bool,
+    /// Which contacts and limits are held to act, or not to.
+    pub(super) held: HeldSides<T>,
 }
 
 impl<T: Real> ArticulatedWorkspace<T> {
@@ -134,6 +140,8 @@ impl<T: Real> ArticulatedWorkspace<T> {
             coupled: robot.coupling.as_ref().map_or_else(CoupledWorkspace::default, |c| c.workspace()),
             resolve: robot.solver.workspace(&robot.tree, contacts.capacity()),
             contacts,
+            acts_from_distance: false,
+            held: HeldSides::new(&robot.guards),
         }
     }
 }
@@ -184,6 +192,8 @@ impl Articulated {
             coupled,
             contacts,
             resolve,
+            acts_from_distance,
+            held,
             ..
         } = ws;
         let (control, mocap, pushing) = self.split_control(control);
@@ -196,7 +206,7 @@ impl Articulated {
         }
         if !self.pairs.is_empty() {
             body_velocities(&self.inputs(kinematics, params, v, &[]), sweep);
-            let geoms = self.geoms(kinematics, params);
+            let geoms = self.acting_geoms(kinematics, params, (*acts_from_distance, held));
             contacts.find(&geoms, &self.pairs);
             self.solver.push(&geoms, contacts, &sweep.velocities, pushes);
         }
@@ -242,10 +252,10 @@ impl Articulated {
         mass.factorize(&self.tree);
         mass.solve(&self.tree, smooth);
         constrained.copy_from_slice(smooth);
-        let geoms = &self.geoms(kinematics, params);
+        let geoms = &self.acting_geoms(kinematics, params, (*acts_from_distance, held));
         self.solver.constrain(
             resolve,
-            &self.smooth_motion(geoms, (q, v), sweep, mass),
+            &self.smooth_motion(geoms, (q, v), sweep, mass, held),
             contacts,
             constrained,
         );
@@ -265,6 +275,30 @@ impl Articulated {
         (actuators, mocap, pushing)
     }
 
+    /// Where the poses of mocap bodies lie in the control.
+    pub(super) fn mocap_range(&self) -> std::ops::Range<usize> {
+        let first = self.model.actuators.len();
+        first..first + 7 * self.tree.mocap.iter().flatten().count()
+    }
+
+    /// Cotangents of the poses of mocap bodies from the wrench on each.
+    pub(super) fn mocap_vjp<T: Real>(
+        &self,
+        kinematics: &Kinematics<T>,
+        mocap: &[T],
+        wrench: impl Fn(usize) -> Force<T>,
+        mocap_bar: &mut [T],
+    ) {
+        for (b, number) in self.tree.mocap.iter().enumerate() {
+            let Some(first) = number.map(|n| 7 * n) else { continue };
+            let Force { moment, force } = wrench(b);
+            let arm = kinematics.arm(b);
+            force.add_to(&mut mocap_bar[first..]);
+            let turn = turn_to_quat(moment - arm.cross(force), Quat::read(&mocap[first + 3..]));
+            turn.add_to(&mut mocap_bar[first + 3..]);
+        }
+    }
+
     /// What a model of constraints sees.
     fn smooth_motion<'a, T: Real>(
         &'a self,
@@ -272,9 +306,11 @@ impl Articulated {
         (q, v): (&'a [T], &'a [T]),
         sweep: &'a Sweep<T>,
         mass: &'a MassMatrix<T>,
+        held: &'a HeldSides<T>,
     ) -> Smooth<'a, T> {
         let (velocities, bias_accelerations) = (&sweep.velocities, &sweep.accelerations);
-        Smooth { geoms, tree: &self.tree, q, v, velocities, bias_accelerations, mass, dt: self.dt }
+        let held = held.get(&self.guards);
+        Smooth { geoms, tree: &self.tree, q, v, velocities, bias_accelerations, mass, dt: self.dt, held }
     }
 
     /// Visits the degrees of freedom with what joints add to the diagonal of the mass matrix: armature, and
@@ -324,12 +360,24 @@ impl Articulated {
 
     /// The geoms at a configuration.
     pub fn geoms<'a, T: Real>(&'a self, kinematics: &'a Kinematics<T>, params: &'a [T]) -> GeomView<'a, T> {
-        GeomView { model: &self.model, index: &self.index, params, kinematics }
+        GeomView { model: &self.model, index: &self.index, params, kinematics, distant: None, slack: 0.0 }
+    }
+
+    /// The geoms at a configuration, whose contacts may act from distance.
+    fn acting_geoms<'a, T: Real>(
+        &'a self,
+        kinematics: &'a Kinematics<T>,
+        params: &'a [T],
+        (from_distance, held): (bool, &HeldSides<T>),
+    ) -> GeomView<'a, T> {
+        let distant = self.from_distance.as_ref().filter(|_| from_distance);
+        let slack = if held.get(&self.guards).is_some() { SLACK } else { 0.0 };
+        GeomView { distant, slack, ..self.geoms(kinematics, params) }
     }
 
     /// Finds the contacts at the poses last computed and leaves them in the workspace.
     pub fn find_contacts<T: Real>(&self, ws: &mut ArticulatedWorkspace<T>, params: &[T]) {
-        let geoms = GeomView { model: &self.model, index: &self.index, params, kinematics: &ws.kinematics };
+        let geoms = self.geoms(&ws.kinematics, params);
         ws.contacts.find(&geoms, &self.pairs);
     }
 
@@ -363,6 +411,8 @@ impl Articulated {
             v_bar,
             mass_bars,
             constraint_axis_bars,
+            acts_from_distance,
+            held,
             ..
         } = ws;
         contacts.clear_bars();
@@ -385,7 +435,7 @@ impl Articulated {
             mu.copy_from_slice(lambda);
             mass.multiply(&self.tree, mu, lambda);
         }
-        let geoms = &self.geoms(kinematics, params);
+        let geoms = &self.acting_geoms(kinematics, params, (*acts_from_distance, held));
         let mut bars = ConstraintBars {
             q: q_bar,
             v: v_bar,
@@ -398,7 +448,7 @@ impl Articulated {
             mass: mass_bars,
             axes: constraint_axis_bars,
         };
-        let smooth = self.smooth_motion(geoms, (q, v), sweep, mass);
+        let smooth = self.smooth_motion(geoms, (q, v), sweep, mass, held);
         self.solver.constrain_vjp(resolve, &smooth, contacts, lambda, &mut bars);
     }
 
@@ -472,6 +522,8 @@ impl Articulated {
             constraint_axis_bars,
             axis_bars,
             contacts,
+            acts_from_distance,
+            held: held_sides,
             ..
         } = ws;
         for (bar, λ) in tau_bar.iter_mut().zip(lambda.iter()) {
@@ -507,7 +559,7 @@ impl Articulated {
             push_bars[*body].add_to(&mut pushing_bar[6 * i..]);
         }
         if !self.pairs.is_empty() {
-            let geoms = self.geoms(kinematics, params);
+            let geoms = self.acting_geoms(kinematics, params, (*acts_from_distance, held_sides));
             let mut bars = MotionBars { velocities: velocity_bars, wrenches, params: params_bar };
             self.solver.push_vjp(&geoms, contacts, &sweep.velocities, push_bars, &mut bars);
             contacts.find_vjp(&geoms, wrenches, params_bar);
@@ -583,14 +635,7 @@ impl Articulated {
         self.all_coordinates.add_tangent(q, tangent_bar, q_bar);
         let touch = |b: usize| wrenches.get(b).copied().unwrap_or(Force::zero());
         let wrench = |b: usize| carried[b] + touch(b);
-        for (b, number) in self.tree.mocap.iter().enumerate() {
-            let Some(first) = number.map(|n| 7 * n) else { continue };
-            let Force { moment, force } = wrench(b);
-            let arm = kinematics.arm(b);
-            force.add_to(&mut mocap_bar[first..]);
-            let turn = turn_to_quat(moment - arm.cross(force), Quat::read(&mocap[first + 3..]));
-            turn.add_to(&mut mocap_bar[first + 3..]);
-        }
+        self.mocap_vjp(kinematics, mocap, wrench, mocap_bar);
         self.kinematic_params_vjp(kinematics, params, q, axis_bars, wrench, params_bar);
         self.body_params_vjp(kinematics, params, inertia_bars, params_bar);
     }

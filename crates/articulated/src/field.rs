@@ -11,10 +11,11 @@ use super::complementarity::{self, Complementarity};
 use super::constraint::inverse_weight::InverseWeights;
 use super::constraint::{self, Convex};
 use super::contact::find::MANY_PAIRS;
-use super::contact::{ContactSolver, ContactSolverWorkspace, Penalty};
+use super::contact::{ContactSolver, ContactSolverWorkspace, ContactsFromDistance, Penalty};
 use super::coordinates::Coordinates;
 use super::coupling::Coupling;
 use super::dynamics::ArticulatedWorkspace;
+use super::guards::Guards;
 use super::implicit::{Implicit, ImplicitTerms};
 use super::kinematic_params;
 use super::kinematics::Kinematics;
@@ -51,6 +52,10 @@ pub struct Articulated {
     pub(super) pairs: Vec<(usize, usize)>,
     /// From how many pairs on they are culled by sort and sweep.
     pub(super) many: usize,
+    /// When contacts and limits begin and cease to act.
+    pub(super) guards: Guards,
+    /// How contacts act from distance, if they do.
+    pub(super) from_distance: Option<ContactsFromDistance>,
 }
 
 impl Articulated {
@@ -83,7 +88,7 @@ impl Articulated {
         check_tori(&model, &pairs)?;
         let follows = |j: usize| model.mimics.iter().any(|m| m.joint == j);
         let coordinates = Coordinates::new(&model, |j| !follows(j));
-        let robot = Articulated {
+        let mut robot = Articulated {
             all_coordinates: Coordinates::new(&model, |_| true),
             coupling: Coupling::new(&model, &coordinates, &index.mimics)?,
             coordinates,
@@ -99,7 +104,10 @@ impl Articulated {
             pushed: Vec::new(),
             pairs,
             many: MANY_PAIRS,
+            from_distance: None,
+            guards: Guards::default(),
         };
+        robot.guards = Guards::new(&robot.model, &robot.index, &robot.pairs);
         robot.check_inertia()?;
         Ok(robot)
     }
@@ -160,6 +168,35 @@ impl Articulated {
     pub fn with_broad_phase_from(mut self, pairs: usize) -> Self {
         self.many = pairs;
         self
+    }
+
+    /// Lets contacts act from distance, on the way back alone unless told otherwise.
+    pub fn with_contacts_from_distance(mut self, distant: ContactsFromDistance) -> Result<Self, ConfigError> {
+        distant.check(self.model.geoms.len())?;
+        if self.solver.acts_by_impulses() {
+            return Err(ConfigError::new("contacts from distance: the complementarity model has none"));
+        }
+        self.from_distance = Some(distant);
+        Ok(self)
+    }
+
+    /// Whether the pullback is that of another motion, with contacts from distance.
+    fn goes_straight_through(&self) -> bool {
+        self.from_distance.as_ref().is_some_and(|distant| distant.straight_through)
+    }
+
+    /// Accelerations with contacts from distance, left in the workspace.
+    fn distant_accelerations<T: Real>(&self, ws: &mut ArticulatedWorkspace<T>, at: Point<'_, T>) {
+        ws.acts_from_distance = true;
+        self.accelerations(ws, at);
+    }
+
+    /// The rate of the velocities in the state, from the accelerations in the workspace.
+    fn write_accelerations<T: Real>(&self, ws: &ArticulatedWorkspace<T>, out: &mut [T]) {
+        match &self.coupling {
+            None => out.copy_from_slice(&ws.acceleration),
+            Some(coupling) => coupling.independent(&ws.acceleration, out),
+        }
     }
 
     /// Adds how bodies and joints stand to the parameters: `BODY.position` and `BODY.orientation` in the
@@ -248,6 +285,9 @@ impl FieldShape for Articulated {
     fn vjp_follows_eval(&self) -> bool {
         true
     }
+    fn guards(&self) -> usize {
+        self.guards.count
+    }
 }
 
 impl<T: Real> VectorField<T> for Articulated {
@@ -257,13 +297,40 @@ impl<T: Real> VectorField<T> for Articulated {
         ArticulatedWorkspace::new(self)
     }
 
+    fn guard(&self, ws: &mut Self::Workspace, at: Point<'_, T>, _time: T, guards: &mut [T]) {
+        self.guard_values(ws, at, guards);
+    }
+
+    fn guard_vjp(
+        &self,
+        ws: &mut Self::Workspace,
+        at: Point<'_, T>,
+        _time: T,
+        guards_bar: &[T],
+        bars: Bars<'_, T>,
+    ) -> T {
+        self.guard_values_vjp(ws, at, guards_bar, bars);
+        T::zero()
+    }
+
+    fn freeze(&self, ws: &mut Self::Workspace, sides: Option<&[T]>) {
+        ws.held.hold(sides);
+    }
+
     fn eval(&self, ws: &mut Self::Workspace, at: Point<'_, T>, _time: T, rate: &mut [T]) {
+        ws.acts_from_distance = self.from_distance.is_some() && !self.goes_straight_through();
         self.accelerations(ws, at);
         let (velocity, acceleration) = rate.split_at_mut(self.coordinates.nv);
         velocity.copy_from_slice(&at.state[self.coordinates.nq..]);
-        match &self.coupling {
-            None => acceleration.copy_from_slice(&ws.acceleration),
-            Some(coupling) => coupling.independent(&ws.acceleration, acceleration),
+        self.write_accelerations(ws, acceleration);
+        if T::HAS_TANGENT && self.goes_straight_through() {
+            // F + F̃ − sg(F̃)
+            let values: Vec<T> = acceleration.to_vec();
+            self.distant_accelerations(ws, at);
+            self.write_accelerations(ws, acceleration);
+            for (a, value) in acceleration.iter_mut().zip(values) {
+                *a = T::from_parts(value.primal(), a.tangent());
+            }
         }
     }
 
@@ -281,32 +348,13 @@ impl<T: Real> VectorField<T> for Articulated {
         at: Point<'_, T>,
         _time: T,
         rate_bar: &[T],
-        mut bars: Bars<'_, T>,
+        bars: Bars<'_, T>,
     ) -> T {
-        let Coordinates { nq, nv, .. } = self.coordinates;
-        for (bar, x) in bars.state[nq..].iter_mut().zip(rate_bar) {
-            *bar += *x;
+        if self.goes_straight_through() {
+            self.distant_accelerations(ws, at);
         }
-
-        self.multipliers(ws, at, &rate_bar[nv..], bars.params);
-        let Some(coupling) = &self.coupling else {
-            self.full_pullback(ws, at, bars);
-            return T::zero();
-        };
-        let full = std::mem::take(&mut ws.coupled.state);
-        let mut full_bar = std::mem::take(&mut ws.coupled.state_bar);
-        full_bar.fill(T::zero());
-        self.full_pullback(ws, at.with_state(&full), bars.with_state(&mut full_bar));
-        (ws.coupled.state, ws.coupled.state_bar) = (full, full_bar);
-        let (params, params_bar) = (at.params, bars.params);
-        coupling.expand_state_vjp(&ws.coupled, params, at.state, bars.state, params_bar);
-        // By now `bias` is RNEA(q, v, v̇).
-        let ArticulatedWorkspace { mass, coupled, lambda, acceleration, bias, passive, actuation, .. } = ws;
-        let residual = |k: usize| {
-            let diagonal = self.diagonal(params, self.tree.dof_joint[k]);
-            bias[k] + diagonal * acceleration[k] - passive[k] - actuation[k]
-        };
-        coupling.equation_vjp(&self.tree, mass, coupled, (lambda, acceleration), residual, params_bar);
+        self.pull_back(ws, at, rate_bar, bars);
+        ws.acts_from_distance = false;
         T::zero()
     }
 
@@ -324,6 +372,14 @@ impl<T: Real> VectorField<T> for Articulated {
         rate_bar: &mut [T],
     ) {
         self.coordinates.advance_vjp(state, rate, h, next_bar, state_bar, rate_bar);
+    }
+
+    fn embed(&self, state: &[T], rate: &[T], out: &mut [T]) {
+        self.coordinates.embed(state, rate, out);
+    }
+
+    fn embed_vjp(&self, state: &[T], rate: &[T], out_bar: &[T], state_bar: &mut [T], rate_bar: &mut [T]) {
+        self.coordinates.embed_vjp(state, rate, out_bar, state_bar, rate_bar);
     }
 
     fn dexp_inverse(&self, increment: &[T], h: T, rate: &mut [T]) {
@@ -352,6 +408,40 @@ impl<T: Real> VectorField<T> for Articulated {
 }
 
 impl Articulated {
+    /// The pullback of an evaluation whose accelerations are in the workspace.
+    fn pull_back<T: Real>(
+        &self,
+        ws: &mut ArticulatedWorkspace<T>,
+        at: Point<'_, T>,
+        rate_bar: &[T],
+        mut bars: Bars<'_, T>,
+    ) {
+        let Coordinates { nq, nv, .. } = self.coordinates;
+        for (bar, x) in bars.state[nq..].iter_mut().zip(rate_bar) {
+            *bar += *x;
+        }
+
+        self.multipliers(ws, at, &rate_bar[nv..], bars.params);
+        let Some(coupling) = &self.coupling else {
+            self.full_pullback(ws, at, bars);
+            return;
+        };
+        let full = std::mem::take(&mut ws.coupled.state);
+        let mut full_bar = std::mem::take(&mut ws.coupled.state_bar);
+        full_bar.fill(T::zero());
+        self.full_pullback(ws, at.with_state(&full), bars.with_state(&mut full_bar));
+        (ws.coupled.state, ws.coupled.state_bar) = (full, full_bar);
+        let (params, params_bar) = (at.params, bars.params);
+        coupling.expand_state_vjp(&ws.coupled, params, at.state, bars.state, params_bar);
+        // By now `bias` is RNEA(q, v, v̇).
+        let ArticulatedWorkspace { mass, coupled, lambda, acceleration, bias, passive, actuation, .. } = ws;
+        let residual = |k: usize| {
+            let diagonal = self.diagonal(params, self.tree.dof_joint[k]);
+            bias[k] + diagonal * acceleration[k] - passive[k] - actuation[k]
+        };
+        coupling.equation_vjp(&self.tree, mass, coupled, (lambda, acceleration), residual, params_bar);
+    }
+
     /// Visits the first velocity of every rotation that the inverse of dexp applies to.
     fn for_each_rotation(&self, mut visit: impl FnMut(usize)) {
         if self.corrects_rotations {

@@ -15,6 +15,7 @@ mod coupling;
 mod dynamics;
 mod field;
 pub mod geom_lanes;
+mod guards;
 mod implicit;
 mod inertias;
 mod joint_forces;

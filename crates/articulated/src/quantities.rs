@@ -48,15 +48,22 @@ impl Articulated {
     /// The generalized force of the constraints last solved (`qfrc_constraint`).
     pub fn constraint_force<T: Real>(&self, ws: &ArticulatedWorkspace<T>) -> Vec<T> {
         let mut force = vec![T::zero(); self.model.nv];
-        let set = match &ws.resolve {
-            ContactSolverWorkspace::Penalty(_) => return force,
-            ContactSolverWorkspace::Convex(convex) => &convex.set,
-            ContactSolverWorkspace::Complementarity(complementarity) => &complementarity.set,
-        };
-        for (i, block) in set.blocks.iter().enumerate() {
-            let rows = &set.force[block.row..block.row + block.dim];
-            set.add_transposed(i, rows, T::one(), &mut force);
+        match &ws.resolve {
+            ContactSolverWorkspace::Penalty(_) => {}
+            ContactSolverWorkspace::Convex(convex) => {
+                let groups = convex.newton.islands.all_groups();
+                convex.set.subtract_forces(groups, &mut vec![T::zero(); self.model.nv], &mut force);
+            }
+            ContactSolverWorkspace::Complementarity(complementarity) => {
+                let set = &complementarity.set;
+                for (i, block) in set.blocks.iter().enumerate() {
+                    let (dofs, jacobian) = (set.dofs(i), set.jacobian(i));
+                    for (row, f) in jacobian.chunks(dofs.len()).zip(&set.force[block.row..]) {
+                        row.iter().zip(dofs).for_each(|(entry, k)| force[*k] -= *entry * *f);
+                    }
+                }
+            }
         }
-        force
+        force.into_iter().map(|f| -f).collect()
     }
 }

@@ -103,12 +103,21 @@ fn sign(x: f64) -> f64 {
 
 /// Cuts away what lies beyond the line; lines keep their names through the cut.
 fn clip(polygon: &mut [Vertex; 12], count: usize, lines: &Lines, number: u8) -> usize {
-    let (source, line) = (*polygon, lines[number as usize]);
-    let beyond = |v: &Vertex| line.a * v.at[0] + line.b * v.at[1] - line.c;
+    let line = lines[number as usize];
+    let mut beyond = [0.0; 12];
+    let mut outside = false;
+    for (beyond, v) in beyond.iter_mut().zip(&polygon[..count]) {
+        *beyond = line.a * v.at[0] + line.b * v.at[1] - line.c;
+        outside |= *beyond > 0.0;
+    }
+    if !outside {
+        return count;
+    }
+    let source = *polygon;
     let mut kept = 0;
     for i in 0..count {
-        let (v, next) = (source[i], source[(i + 1) % count]);
-        let (here, there) = (beyond(&v), beyond(&next));
+        let after = if i + 1 < count { i + 1 } else { 0 };
+        let (v, next, here, there) = (source[i], source[after], beyond[i], beyond[after]);
         if here <= 0.0 {
             polygon[kept] = v;
             kept += 1;
@@ -144,6 +153,49 @@ fn corner(v: &Vertex, lines: &Lines) -> Corner<f64> {
     corner
 }
 
+/// The pair of edges whose gap beats that of the best face most, with its gap, and whether their axis is nearly
+/// that of the face, which is on the first box or not, and by its number.
+fn best_edges(
+    (a, half_a): (Transform<f64>, Vec3<f64>),
+    (b, half_b): (Transform<f64>, Vec3<f64>),
+    (first, face): (bool, usize),
+    face_gap: f64,
+) -> (Option<((usize, usize), f64)>, bool) {
+    let t = a.inverse_direction(b.translation - a.translation);
+    // r[i][j] = aᵢ·bⱼ
+    let columns: [Vec3<f64>; 3] = std::array::from_fn(|j| a.inverse_direction(b.rotation.col(j)));
+    let r: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| columns[j][i]));
+    let (mut edges, mut best, mut nearly_face) = (None, face_gap, false);
+    for i in 0..3 {
+        let (i1, i2) = ((i + 1) % 3, (i + 2) % 3);
+        for j in 0..3 {
+            let (j1, j2) = ((j + 1) % 3, (j + 2) % 3);
+            // n = aᵢ × bⱼ = r[i1][j] a_{i2} − r[i2][j] a_{i1}
+            let (x, y) = (r[i1][j], r[i2][j]);
+            let across = (t[i2] * x - t[i1] * y).abs();
+            let extent_a = half_a[i1] * y.abs() + half_a[i2] * x.abs();
+            let extent_b = half_b[j1] * r[i][j2].abs() + half_b[j2] * r[i][j1].abs();
+            let gap = across - extent_a - extent_b;
+            let squared = x * x + y * y;
+            // |n| ≤ 1, so that a negative gap only falls when it is divided by it.
+            if gap <= best.min(0.0) || squared <= NO_CROSS {
+                continue;
+            }
+            let norm = squared.sqrt();
+            let separation = gap / norm;
+            if separation - EDGE_PREFERENCE * separation.abs() > best + ROUND_OFF {
+                (edges, best) = (Some(((i, j), separation)), separation);
+                // n·b_{j1} = −r[i][j2], n·b_{j2} = r[i][j1]
+                let along_a = [(i1, y), (i2, x)].into_iter().find(|(k, _)| *k == face);
+                let along_b = [(j1, r[i][j2]), (j2, r[i][j1])].into_iter().find(|(k, _)| *k == face);
+                let along = if first { along_a } else { along_b }.map_or(0.0, |(_, x)| x.abs());
+                nearly_face = along > NEARLY_FACE * norm;
+            }
+        }
+    }
+    (edges, nearly_face)
+}
+
 /// The features of one environment.
 fn features_of_lane(
     a: Transform<f64>,
@@ -156,7 +208,6 @@ fn features_of_lane(
         let n = pose.inverse_direction(n);
         half.x * n.x.abs() + half.y * n.y.abs() + half.z * n.z.abs()
     };
-    let gap = |n: Vec3<f64>| t.dot(n).abs() - extent(a, half_a, n) - extent(b, half_b, n);
     // The best face, then the best pair of edges.
     let (mut face, mut best) = ((true, 0), f64::NEG_INFINITY);
     for (first, own, half, other, other_half) in [(true, a, half_a, b, half_b), (false, b, half_b, a, half_a)]
@@ -170,26 +221,9 @@ fn features_of_lane(
             }
         }
     }
-    let (mut edge, face_best) = (None, best);
-    for i in 0..3 {
-        for j in 0..3 {
-            let n = a.rotation.col(i).cross(b.rotation.col(j));
-            if n.norm_squared() > NO_CROSS {
-                let n = n.normalize();
-                let separation = gap(n);
-                if separation - EDGE_PREFERENCE * separation.abs() > best + ROUND_OFF {
-                    (edge, best) = (Some((i, j, n)), separation);
-                }
-            }
-        }
-    }
-    // An edge axis that is nearly the face axis must separate clearly better.
-    if let Some((_, _, n)) = edge {
-        let face_axis = if face.0 { a } else { b }.rotation.col(face.1);
-        if face_axis.dot(n).abs() > NEARLY_FACE && best < face_best + FACE_PREFERENCE * face_best.abs() {
-            edge = None;
-        }
-    }
+    let (edge, nearly_face) = best_edges((a, half_a), (b, half_b), face, best);
+    let edge = edge.filter(|(_, gap)| !nearly_face || *gap >= best + FACE_PREFERENCE * best.abs());
+    let edge = edge.map(|(edges, _)| edges);
     // The faces, also computed where edges meet, so that every lane holds something finite.
     let (first, i) = face;
     let (reference, half_r, incident, half_i) =
@@ -229,14 +263,15 @@ fn features_of_lane(
         }
     }
     let mut corners = [Corner { off: INACTIVE, ..Corner::default() }; BOX_SLOTS];
-    let close = NEAR_DUPLICATE * half_r[(i + 1) % 3].hypot(half_r[(i + 2) % 3]);
+    let (x, y) = (half_r[(i + 1) % 3], half_r[(i + 2) % 3]);
+    let close = NEAR_DUPLICATE * NEAR_DUPLICATE * (x * x + y * y);
     let lengths = [half_i[(k + 1) % 3], half_i[(k + 2) % 3]];
     let off = if edge.is_some() { INACTIVE } else { 0.0 };
     let mut kept = 0;
     for vertex in &polygon[..count] {
         let apart = |c: &Corner<f64>| {
             let moved = |j: usize| lengths[j] * (vertex.at[j] - c.at[j]);
-            moved(0).hypot(moved(1)) > close
+            moved(0) * moved(0) + moved(1) * moved(1) > close
         };
         if kept < BOX_SLOTS && corners[..kept].iter().all(apart) {
             corners[kept] = Corner { off, ..corner(vertex, &lines) };
@@ -244,7 +279,7 @@ fn features_of_lane(
         }
     }
     // The edges that support n, as points with a zero along the edge.
-    let (ia, ib) = edge.map_or((0, 0), |(i, j, _)| (i, j));
+    let (ia, ib) = edge.unwrap_or((0, 0));
     let cross = a.rotation.col(ia).cross(b.rotation.col(ib));
     let edge_sign = sign(cross.dot(t));
     let (na, nb) = (a.inverse_direction(cross * edge_sign), b.inverse_direction(cross * -edge_sign));

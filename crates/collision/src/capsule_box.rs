@@ -17,10 +17,10 @@
 //! lane; coordinates at given features are closed formulas. Limits: of a capsule whose axis pierces the box,
 //! the depth is that at these points, not at the deepest one. Contacts jump where features change.
 
-use pullback_math::{Real, Transform, Vec3, differentiable};
+use pullback_math::{Mask, Real, Transform, Vec3, differentiable, select};
 
 use super::contact::{Contact, INACTIVE, from_center, from_center_vjp};
-use super::lanes::{lane_of, of_all_lanes, pack};
+use super::lanes::{of_all_lanes, pack};
 use super::sphere_solid::{box_gap, box_gap_vjp};
 
 /// Difference of squared distances, m², and squared area between directions, m⁴, that is round-off.
@@ -82,56 +82,106 @@ fn unit(i: usize) -> Vec3<f64> {
     e
 }
 
-/// The nearest feature with the coordinate of the segment there, and the end of it if that is one.
-fn nearest_feature(c: Vec3<f64>, u: Vec3<f64>, length: f64, half: Vec3<f64>) -> (Feature, f64, f64) {
-    let mut best = (Feature::Face { end: -1.0, axis: None }, -length, -1.0);
-    let mut nearest = f64::INFINITY;
+/// The feature of the box that a segment is nearest to, over all lanes.
+struct Nearest<T> {
+    /// Squared distance, m².
+    distance: T,
+    /// Coordinate along the segment.
+    s: T,
+    /// 1 or −1 where that is an end of the segment, else 0.
+    end: T,
+    /// The corner in units of the half sizes; zero along an edge, and all zero for a face.
+    corner: Vec3<T>,
+    /// The axis of a face that an end is beyond, if one, in units; zero for other features.
+    face: Vec3<T>,
+    /// 1 where an edge or a corner is nearest.
+    inner: T,
+}
+
+impl<T: Real> Nearest<T> {
+    /// Takes another feature where `better`.
+    #[inline(always)]
+    fn take(&mut self, better: T::Mask, other: Nearest<T>) {
+        self.distance = select(better, other.distance, self.distance);
+        self.s = select(better, other.s, self.s);
+        self.end = select(better, other.end, self.end);
+        self.corner = select(better, other.corner, self.corner);
+        self.face = select(better, other.face, self.face);
+        self.inner = select(better, other.inner, self.inner);
+    }
+
+    /// The feature of one lane, with the coordinate of the segment there and the end of it if that is one.
+    fn of_lane(&self, lane: usize) -> (Feature, f64, f64) {
+        let number = |v: Vec3<T>| v.map(|x| x.lane(lane));
+        let (corner, face) = (number(self.corner), number(self.face));
+        let (s, end) = (self.s.lane(lane), self.end.lane(lane));
+        let feature = match (0..3).find(|i| corner[*i] == 0.0) {
+            _ if self.inner.lane(lane) == 0.0 => {
+                Feature::Face { end, axis: (0..3).rfind(|i| face[*i] != 0.0) }
+            }
+            Some(axis) => Feature::Edge { axis, corner },
+            None => Feature::Corner { corner },
+        };
+        (feature, s, end)
+    }
+}
+
+fn sign<T: Real>(x: T) -> T {
+    select(x.lt(T::zero()), -T::one(), T::one())
+}
+
+/// The feature that a segment, with center c and direction u in the frame of the box, is nearest to.
+fn nearest_feature<T: Real>(c: Vec3<T>, u: Vec3<T>, length: T, half: Vec3<T>) -> Nearest<T> {
+    let (zero, one, round_off) = (T::zero(), T::one(), T::lit(ROUND_OFF));
+    let mut best = Nearest {
+        distance: T::lit(f64::INFINITY),
+        s: -length,
+        end: -one,
+        corner: Vec3::zero(),
+        face: Vec3::zero(),
+        inner: zero,
+    };
     for end in [-1.0, 1.0] {
-        let x = c + u * (end * length);
-        let beyond = x.zip(half, |x, h| (x.abs() - h).max(0.0));
-        let axis = (0..3).rfind(|&i| beyond[i] > 0.0);
-        let distance = beyond.norm_squared();
-        if (0..3).filter(|&i| beyond[i] > 0.0).count() <= 1 && distance < nearest {
-            (best, nearest) = ((Feature::Face { end, axis }, end * length, end), distance);
-        }
+        let s = length * T::lit(end);
+        let beyond = (c + u * s).zip(half, |x, h| (x.abs() - h).max(zero));
+        let face = beyond.map(|x| select(x.gt(zero), one, zero));
+        let (distance, end) = (beyond.norm_squared(), T::lit(end));
+        let over_face = (face.x + face.y + face.z).le(one);
+        let better = over_face & distance.lt(best.distance);
+        best.take(better, Nearest { distance, s, end, corner: Vec3::zero(), face, inner: zero });
     }
     for axis in 0..3 {
         let (h, along) = (half[axis], u[axis]);
-        let area = h * h * length * length - (h * length * along) * (h * length * along);
-        if area.abs() < ROUND_OFF {
+        let sine_squared = one - along * along;
+        let parallel = (h * h * length * length * sine_squared).abs().lt(round_off);
+        if parallel.all() {
             continue;
         }
-        for bits in 0..8 {
-            if bits >> axis & 1 == 1 {
-                continue;
-            }
+        let sine_squared = select(parallel, one, sine_squared);
+        let (low, high) = ((axis == 0) as usize, 2 - (axis == 2) as usize);
+        for (x, y) in [(-1.0, -1.0), (1.0, -1.0), (-1.0, 1.0), (1.0, 1.0)] {
             let mut corner = Vec3::zero();
-            for i in (0..3).filter(|&i| i != axis) {
-                corner[i] = if bits >> i & 1 == 1 { 1.0 } else { -1.0 };
-            }
+            (corner[low], corner[high]) = (T::lit(x), T::lit(y));
             // s − uⱼ t = u·r, t − uⱼ s = −rⱼ; t is clipped first, then s.
             let r = corner.zip(half, |k, h| k * h) - c;
-            let t = (along * u.dot(r) - r[axis]) / (1.0 - along * along);
-            let mut clipped = if t.abs() > h { t.signum() } else { 0.0 };
-            let mut t = t.clamp(-h, h);
-            let mut s = u.dot(r) + along * t;
-            let end = if s.abs() > length { s.signum() } else { 0.0 };
-            if end != 0.0 {
-                s = end * length;
-                t = along * s - r[axis];
-                clipped = if t.abs() > h { t.signum() } else { clipped };
-                t = t.clamp(-h, h);
-            }
-            let distance = (r + unit(axis) * t - u * s).norm_squared();
-            if distance < nearest - ROUND_OFF {
-                let feature = if clipped == 0.0 {
-                    Feature::Edge { axis, corner }
-                } else {
-                    corner[axis] = clipped;
-                    Feature::Corner { corner }
-                };
-                (best, nearest) = ((feature, s, end), distance);
-            }
+            let over = |t: T| select(t.abs().gt(h), sign(t), zero);
+            let t = (along * u.dot(r) - r[axis]) / sine_squared;
+            let (clipped, t) = (over(t), t.max(-h).min(h));
+            let s = u.dot(r) + along * t;
+            let ends = s.abs().gt(length);
+            let end = select(ends, sign(s), zero);
+            let s = select(ends, end * length, s);
+            let again = along * s - r[axis];
+            let over_again = over(again);
+            let moved = ends & over_again.abs().gt(zero);
+            let clipped = select(moved, over_again, clipped);
+            let t = select(ends, again.max(-h).min(h), t);
+            let mut between = r - u * s;
+            between[axis] += t;
+            let distance = between.norm_squared();
+            corner[axis] = clipped;
+            let better = !parallel & distance.lt(best.distance - round_off);
+            best.take(better, Nearest { distance, s, end, corner, face: Vec3::zero(), inner: one });
         }
     }
     best
@@ -234,16 +284,14 @@ fn second(
     }
 }
 
-/// Both points for one environment.
+/// Both points for one environment, given what the segment is nearest to.
 fn features_of_lane(
-    capsule: Transform<f64>,
+    (feature, s, end): (Feature, f64, f64),
+    c: Vec3<f64>,
+    u: Vec3<f64>,
     length: f64,
-    solid: Transform<f64>,
     half: Vec3<f64>,
 ) -> CapsuleBoxFeatures<f64> {
-    let c = solid.inverse_point(capsule.translation);
-    let u = solid.inverse_direction(capsule.rotation.c2);
-    let (feature, s, end) = nearest_feature(c, u, length, half);
     let (corner, edge) = match feature {
         Feature::Edge { axis, corner } => (corner, unit(axis)),
         Feature::Corner { corner } => (corner, Vec3::zero()),
@@ -255,20 +303,20 @@ fn features_of_lane(
     CapsuleBoxFeatures { nearest: NearestPoint { end, inner, corner, edge }, other: other.unwrap_or(none) }
 }
 
-/// Chooses the features, lane by lane, on primal values.
+/// Chooses the features on primal values: the nearest for all lanes at once, the other lane by lane.
 fn capsule_box_features<T: Real>(
     capsule: Transform<T>,
     half_length: T,
     solid: Transform<T>,
     half: Vec3<T>,
 ) -> CapsuleBoxFeatures<T> {
+    let c = solid.inverse_point(capsule.translation);
+    let u = solid.inverse_direction(capsule.rotation.c2);
+    let nearest = nearest_feature(c, u, half_length, half);
     let of_lane = |lane: usize| {
-        features_of_lane(
-            lane_of(capsule, lane),
-            half_length.lane(lane),
-            lane_of(solid, lane),
-            half.map(|x| x.lane(lane)),
-        )
+        let number = |v: Vec3<T>| v.map(|x| x.lane(lane));
+        let (c, u, half) = (number(c), number(u), number(half));
+        features_of_lane(nearest.of_lane(lane), c, u, half_length.lane(lane), half)
     };
     of_all_lanes::<T, _, _>(of_lane, |lanes| CapsuleBoxFeatures {
         nearest: NearestPoint {

@@ -96,6 +96,6 @@ pub use contact::{Contact, INACTIVE, tangent_frame, tangent_frame_vjp};
 pub use dispatch::{MAX_CONTACTS, ShapeBar, collide, collide_vjp, max_contacts};
 pub use penalty::{
     ContactDamping, PENALTY_DEFAULTS, PenaltyLaw, normal_force, normal_force_vjp, penalty_force,
-    penalty_force_vjp,
+    penalty_force_at, penalty_force_at_vjp, penalty_force_vjp,
 };
 pub use shape::{Heightfield, Mesh, Shape};

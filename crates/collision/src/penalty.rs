@@ -58,7 +58,20 @@ pub fn penalty_force<T: Real>(
     law: PenaltyLaw<T>,
     #[constant] form: ContactDamping,
 ) -> Vec3<T> {
-    let depth = (-distance).max(T::zero());
+    penalty_force_at((-distance).max(T::zero()), normal, velocity, friction, law, form)
+}
+
+/// [`penalty_force`] at a depth, which is not negative.
+#[differentiable]
+#[inline(always)]
+pub fn penalty_force_at<T: Real>(
+    depth: T,
+    normal: Vec3<T>,
+    velocity: Vec3<T>,
+    friction: T,
+    law: PenaltyLaw<T>,
+    #[constant] form: ContactDamping,
+) -> Vec3<T> {
     let approach = velocity.dot(normal).min(T::zero());
     let pressure = normal_force(depth, approach, law.stiffness, law.damping, form);
     // By depth: bound = ke d. Plain: the force acts where they touch, and bounds friction itself.

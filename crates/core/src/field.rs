@@ -58,10 +58,17 @@ pub trait VectorField<T: Real>: FieldShape + Send + Sync {
     ///
     /// Adaptive solves end a step where a guard changes sign, hold the side of every guard fixed inside a
     /// step, and carry the gradient exactly across, even where f jumps. Fixed steps do not look at guards.
-    fn guard(&self, _at: Point<'_, T>, _time: T, _guards: &mut [T]) {}
+    fn guard(&self, _ws: &mut Self::Workspace, _at: Point<'_, T>, _time: T, _guards: &mut [T]) {}
 
     /// The pullback of [`guard`](VectorField::guard): *adds* to `bars` and returns the cotangent of the time.
-    fn guard_vjp(&self, _at: Point<'_, T>, _time: T, _guards_bar: &[T], _bars: Bars<'_, T>) -> T {
+    fn guard_vjp(
+        &self,
+        _ws: &mut Self::Workspace,
+        _at: Point<'_, T>,
+        _time: T,
+        _guards_bar: &[T],
+        _bars: Bars<'_, T>,
+    ) -> T {
         T::zero()
     }
 
@@ -112,6 +119,20 @@ pub trait VectorField<T: Real>: FieldShape + Send + Sync {
         for (next_bar, (x_bar, k_bar)) in next_bar.iter().zip(state_bar.iter_mut().zip(rate_bar)) {
             *x_bar += *next_bar;
             *k_bar += h * *next_bar;
+        }
+    }
+
+    /// The rate as ẋ, with one entry per entry of the state: d/dh of state ⊕ h·rate at h = 0.
+    #[inline(always)]
+    fn embed(&self, _state: &[T], rate: &[T], out: &mut [T]) {
+        out.copy_from_slice(rate);
+    }
+
+    /// The pullback of [`embed`](VectorField::embed): *adds* to the cotangents of state and rate.
+    #[inline(always)]
+    fn embed_vjp(&self, _state: &[T], _rate: &[T], out_bar: &[T], _state_bar: &mut [T], rate_bar: &mut [T]) {
+        for (bar, out_bar) in rate_bar.iter_mut().zip(out_bar) {
+            *bar += *out_bar;
         }
     }
 

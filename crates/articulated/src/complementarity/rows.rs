@@ -379,8 +379,10 @@ pub(super) fn push_contacts<T: Real>(at: &At<'_, T>, contacts: &ContactSet<T>, s
             let Frame { axes, .. } = frame_at(at, contacts, (pair, &contact), set.dofs(block));
             let ends = (pair.bodies.1, pair.bodies.0);
             let points = (contact.position, contact.position);
-            at.between.fill(set, block, Columns::Apart, ends, points, |motion, rows| {
-                rows.iter_mut().zip(axes).for_each(|(row, axis)| *row = axis.dot(motion.linear));
+            at.between.fill(set, block, Columns::Apart, ends, points, |motion| {
+                let [normal, first, second] = axes.map(|axis| axis.dot(motion.linear));
+                let zero = T::zero();
+                [normal, first, second, zero, zero, zero]
             });
             let (row, velocity) = (set.blocks[block].row, velocity_before(at, set, block));
             set.position[row] = contact.distance;

@@ -90,13 +90,12 @@ impl<'a, T: Real> Between<'a, T> {
         columns: Columns,
         (plus, minus): (usize, usize),
         points: (Vec3<T>, Vec3<T>),
-        rows: impl Fn(Motion<T>, &mut [T]),
+        rows: impl Fn(Motion<T>) -> [T; MOST_ROWS],
     ) {
         let dim = set.blocks[block].dim;
         let (positive, negative) = self.columns(columns, (plus, minus));
         let (jacobian, dofs) = set.jacobian_mut(block);
         let (mut i, mut j) = (0, 0);
-        let mut column = [T::zero(); MOST_ROWS];
         for (number, &k) in dofs.iter().enumerate() {
             let axis = self.kinematics.axes[k];
             let mut motion = Motion::zero();
@@ -108,9 +107,9 @@ impl<'a, T: Real> Between<'a, T> {
                 motion -= Motion::new(axis.angular, axis.velocity_at(points.1 - self.origin(minus)));
                 j += 1;
             }
-            rows(motion, &mut column[..dim]);
-            for (row, entry) in column[..dim].iter().enumerate() {
-                jacobian[row * dofs.len() + number] = *entry;
+            let column = rows(motion);
+            for (row, entry) in column.into_iter().enumerate().take(dim) {
+                jacobian[row * dofs.len() + number] = entry;
             }
         }
     }

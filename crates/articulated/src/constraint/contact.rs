@@ -8,13 +8,14 @@ use pullback_math::{Force, Mask, Motion, Real, Vec3, differentiable, select};
 
 use super::between::Columns;
 use super::cost::{Cost, MOST_ROWS, Weights};
-use super::params::{ContactLaw, SurfaceParams};
+use super::params::{ConstraintIndex, ContactLaw, SurfaceParams};
 use super::set::{ConstraintSet, Source};
 use super::softness::{
-    LEAST, Response, SoftnessParams, friction_damping, friction_damping_vjp, response, response_vjp, weight,
-    weight_vjp,
+    LEAST, Response, SoftnessParams, distant_response, distant_response_vjp, friction_damping,
+    friction_damping_vjp, response, response_vjp, weight, weight_vjp,
 };
 use super::{Constrained, ConstraintBars, Fields};
+use crate::contact::distance::DistantSpline;
 use crate::contact::{ContactSet, FoundPair, GeomView};
 use crate::model::FrictionCone;
 
@@ -196,6 +197,44 @@ fn contact_law_vjp<T: Real>(
     }
 }
 
+/// Distance below which the contacts of a pair act, m.
+pub(crate) fn contact_margin<T: Real>(
+    geoms: &GeomView<'_, T>,
+    index: &ConstraintIndex,
+    (a, b): (usize, usize),
+) -> T {
+    let of = |geom: usize| index.geoms[geom].read(geoms.params).margin;
+    match law_source(geoms, (a, b)) {
+        LawSource::All => index.all_contacts.map_or(T::zero(), |law| law.read(geoms.params).margin),
+        LawSource::Own(pair) => index.pairs[pair].read(geoms.params).margin,
+        LawSource::Geoms(_) => of(a) + of(b),
+    }
+}
+
+/// The pullback of [`contact_margin`]: *adds* to the cotangents of the parameters.
+pub(crate) fn contact_margin_vjp<T: Real>(
+    geoms: &GeomView<'_, T>,
+    index: &ConstraintIndex,
+    (a, b): (usize, usize),
+    margin: T,
+    params_bar: &mut [T],
+) {
+    let law = ContactLaw { margin, ..ContactLaw::default() };
+    match law_source(geoms, (a, b)) {
+        LawSource::All => {
+            if let Some(block) = index.all_contacts {
+                block.add(law, params_bar);
+            }
+        }
+        LawSource::Own(pair) => index.pairs[pair].add(law, params_bar),
+        LawSource::Geoms(_) => {
+            for geom in [a, b] {
+                index.geoms[geom].add(SurfaceParams { margin, ..SurfaceParams::default() }, params_bar);
+            }
+        }
+    }
+}
+
 /// Tangents of a contact: t₁ along `hint` if that is given, else along y or z, whichever is farther from the
 /// normal; t₂ = n × t₁.
 #[differentiable]
@@ -232,6 +271,24 @@ pub fn contact_frame<T: Real>(
 fn frame<T: Real>(contact: &Contact<T>, hint: Vec3<T>) -> [Vec3<T>; 3] {
     let (first, second) = contact_tangents(contact.normal, hint);
     [contact.normal, first, second]
+}
+
+/// A motion, linear at the contact, along the rows: linear along the axes, then angular about them.
+#[inline(always)]
+fn along<T: Real>(axes: &[Vec3<T>; 3], motion: Motion<T>) -> [T; MOST_ROWS] {
+    let (v, w) = (motion.linear, motion.angular);
+    [axes[0].dot(v), axes[1].dot(v), axes[2].dot(v), axes[0].dot(w), axes[1].dot(w), axes[2].dot(w)]
+}
+
+/// Motion of the second body against the first at a point.
+fn relative_motion<T: Real>(
+    at: &Constrained<'_, T>,
+    motions: &[Motion<T>],
+    (first, second): (usize, usize),
+    point: Vec3<T>,
+) -> Motion<T> {
+    let of = |body: usize| motions[body].velocity_at(point - at.between.origin(body));
+    Motion::new(motions[second].angular - motions[first].angular, of(second) - of(first))
 }
 
 /// Slope of the friction cone in scaled coordinates: μ = friction √(R₁/R₀), R₁ = R₀/impratio.
@@ -297,6 +354,39 @@ struct Pair<T> {
     /// Whether friction has a damping of its own.
     own_damping: bool,
     hint: Option<usize>,
+    /// Distance from which it acts beside the margin, m, and how, if contacts act from distance.
+    distant: Option<(T, DistantSpline<T>)>,
+}
+
+impl<T: Real> Pair<T> {
+    /// Distance below which its contacts act, m.
+    fn reach(&self) -> T {
+        self.distant.map_or(self.law.margin, |(width, _)| self.law.margin + width)
+    }
+
+    /// The response of a contact at a violation r.
+    #[inline(always)]
+    fn response(&self, r: T, shortest: T) -> Response<T> {
+        match self.distant {
+            None => response(self.law.softness, r, r, shortest),
+            Some((_, spline)) => distant_response(self.law.softness, r, shortest, spline),
+        }
+    }
+
+    /// The pullback of [`Pair::response`]: cotangents of the softness and of r.
+    fn response_vjp(&self, r: T, shortest: T, bar: Response<T>) -> (SoftnessParams<T>, T) {
+        match self.distant {
+            None => {
+                let (softness, r_bar, size_bar, ()) = response_vjp(self.law.softness, r, r, shortest, bar);
+                (softness, r_bar + size_bar)
+            }
+            Some((_, spline)) => {
+                let (softness, r_bar, (), ()) =
+                    distant_response_vjp(self.law.softness, r, shortest, spline, bar);
+                (softness, r_bar)
+            }
+        }
+    }
 }
 
 fn pair_at<T: Real>(at: &Constrained<'_, T>, pair: &FoundPair) -> Pair<T> {
@@ -321,13 +411,28 @@ fn pair_at<T: Real>(at: &Constrained<'_, T>, pair: &FoundPair) -> Pair<T> {
         impratio: at.index.impratio.read(at.geoms.params)[0],
         own_damping: cost == Cost::Elliptic && given.any() && !mixed.any(),
         hint: tangent_hint(at.geoms, (a, b)),
+        distant: at.geoms.distant.and_then(|distant| {
+            let width = distant.width_of((a, b));
+            (width > 0.0).then(|| (T::lit(width), distant.spline()))
+        }),
     }
 }
 
-/// Which lanes of a contact act.
+/// Which lanes of a contact act; `number` is its own in the pair.
 #[inline(always)]
-fn acts<T: Real>(contact: &Contact<T>, margin: T) -> T::Mask {
-    contact.distance.lt(margin) & contact.distance.lt(T::lit(0.5 * INACTIVE))
+fn acts<T: Real>(
+    at: &Constrained<'_, T>,
+    pair: &Pair<T>,
+    found: &FoundPair,
+    number: usize,
+    contact: &Contact<T>,
+) -> T::Mask {
+    let r = contact.distance - pair.reach();
+    let acts = match at.held {
+        Some(held) if pair.distant.is_none() => held.contact_acts(found.geoms, number, r),
+        _ => r.lt(T::zero()),
+    };
+    acts & contact.distance.lt(T::lit(0.5 * INACTIVE))
 }
 
 /// Appends the contacts that act.
@@ -338,6 +443,7 @@ pub(super) fn push_contacts<T: Real>(
 ) {
     for (number, found) in contacts.pairs().iter().enumerate() {
         let mut prepared: Option<Pair<T>> = None;
+        let mut pushed = false;
         for slot in found.contacts() {
             let contact = contacts.contacts()[slot];
             // A cheap refusal before the law is read.
@@ -345,19 +451,20 @@ pub(super) fn push_contacts<T: Real>(
                 continue;
             }
             let pair = prepared.get_or_insert_with(|| pair_at(at, found));
-            let mask = acts(&contact, pair.law.margin);
+            let mask = acts(at, pair, found, slot - found.contacts().start, &contact);
             if !mask.any() {
                 continue;
             }
             let (first, second) = pair.bodies;
-            let block = at.between.push(
-                set,
-                Source::Contact { pair: number, slot },
-                (pair.cost, pair.dim),
-                Columns::Apart,
-                (first, second),
-            );
+            let source = Source::Contact { pair: number, slot };
+            let block = if pushed {
+                set.push_like_last(source)
+            } else {
+                let (kind, bodies) = ((pair.cost, pair.dim), (first, second));
+                at.between.push(set, source, kind, Columns::Apart, bodies)
+            };
             let Some(block) = block else { continue };
+            pushed = true;
             let hint = pair.hint.map_or(Vec3::zero(), |geom| contacts.pose(geom).rotation.c2);
             let axes = frame(&contact, hint);
 
@@ -368,19 +475,14 @@ pub(super) fn push_contacts<T: Real>(
                 Columns::Apart,
                 (second, first),
                 (contact.position, contact.position),
-                |motion, rows| {
-                    for (i, row) in rows.iter_mut().enumerate() {
-                        *row =
-                            if i < 3 { axes[i].dot(motion.linear) } else { axes[i - 3].dot(motion.angular) };
-                    }
-                },
+                |motion| along(&axes, motion),
             );
 
             // a_ref = −b J v − k d r on the normal
             let r = contact.distance - pair.law.margin;
-            let Response { impedance, pull, damping } = response(pair.law.softness, r, r, at.shortest);
-            let mut velocity = [T::zero(); MOST_ROWS];
-            set.multiply(block, at.v, &mut velocity);
+            let Response { impedance, pull, damping } = pair.response(r, at.shortest);
+            let relative = relative_motion(at, at.velocities, pair.bodies, contact.position);
+            let velocity = along(&axes, relative);
             let sliding = if pair.own_damping {
                 friction_damping(pair.law.solreffriction, pair.law.softness.solimp, at.shortest)
             } else {
@@ -451,10 +553,11 @@ pub(super) fn contact_vjp<T: Real>(
     (fields, bars): (&mut Fields<'_, T>, &mut ConstraintBars<'_, T>),
 ) {
     let b = set.blocks[block];
-    let Source::Contact { slot, .. } = b.source else { return };
+    let Source::Contact { slot, pair: number } = b.source else { return };
     let pair = &shared.pair;
     let contact = contacts.contacts()[slot];
-    let mask = acts(&contact, pair.law.margin);
+    let found = contacts.pairs()[number];
+    let mask = acts(at, pair, &found, slot - found.contacts().start, &contact);
     let rows = b.row..b.row + b.dim;
     let (u, force) = (&set.residual[rows.clone()], &set.force[rows]);
 
@@ -464,7 +567,7 @@ pub(super) fn contact_vjp<T: Real>(
         *weight = select(mask, *weight, T::zero());
     }
     let r = contact.distance - pair.law.margin;
-    let Response { impedance, damping, .. } = response(pair.law.softness, r, r, at.shortest);
+    let Response { impedance, damping, .. } = pair.response(r, at.shortest);
     let (impedance_bar, inertia_bar, friction_bar, impratio_bar, ()) = contact_weights_vjp(
         impedance,
         pair.inverse_inertia,
@@ -475,8 +578,9 @@ pub(super) fn contact_vjp<T: Real>(
     );
 
     // a_ref = −b J v − pull on the normal
-    let mut velocity = [T::zero(); MOST_ROWS];
-    set.multiply(block, at.v, &mut velocity);
+    let hint = pair.hint.map_or(Vec3::zero(), |geom| contacts.pose(geom).rotation.c2);
+    let axes = frame(&contact, hint);
+    let velocity = along(&axes, relative_motion(at, at.velocities, pair.bodies, contact.position));
     let sliding = if pair.own_damping {
         friction_damping(pair.law.solreffriction, pair.law.softness.solimp, at.shortest)
     } else {
@@ -499,9 +603,8 @@ pub(super) fn contact_vjp<T: Real>(
         damping_bar += sliding_bar;
     }
     let response_bar = Response { impedance: impedance_bar, pull: -z[0], damping: damping_bar };
-    let (softness, r_bar, size_bar, ()) = response_vjp(pair.law.softness, r, r, at.shortest, response_bar);
+    let (softness, r_bar) = pair.response_vjp(r, at.shortest, response_bar);
     pullback_math::Cotangent::accumulate(&mut law_bar.softness, softness);
-    let r_bar = r_bar + size_bar;
     law_bar.margin -= r_bar;
     pullback_math::Cotangent::accumulate(&mut shared.law, law_bar);
     shared.impratio += impratio_bar;
@@ -509,18 +612,13 @@ pub(super) fn contact_vjp<T: Real>(
     let (first, second) = pair.bodies;
 
     // J x for x of λ, a and v, with cotangents f, −z and that of the velocity.
-    let hint = pair.hint.map_or(Vec3::zero(), |geom| contacts.pose(geom).rotation.c2);
-    let axes = frame(&contact, hint);
     let mut axis_bars = [Vec3::zero(); 3];
     let mut position_bar = Vec3::zero();
     let negated: [T; MOST_ROWS] = std::array::from_fn(|i| if i < b.dim { -z[i] } else { T::zero() });
     let points = (contact.position - at.between.origin(first), contact.position - at.between.origin(second));
     for (field, row_bars) in [(0, force), (1, &negated[..b.dim]), (2, &velocity_bar[..b.dim])] {
         let (motion, bars) = fields.get(field, at, bars);
-        let relative = Motion::new(
-            motion[second].angular - motion[first].angular,
-            motion[second].velocity_at(points.1) - motion[first].velocity_at(points.0),
-        );
+        let relative = relative_motion(at, motion, pair.bodies, contact.position);
         let (mut push, mut twist) = (Vec3::zero(), Vec3::zero());
         for (i, bar) in row_bars.iter().enumerate() {
             if i < 3 {

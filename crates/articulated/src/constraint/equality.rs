@@ -170,9 +170,8 @@ fn push_held<T: Real>(at: &Constrained<'_, T>, number: usize, held: &Held<T>, se
     let (source, kind, columns) = (Source::Equality(number), (Cost::Quadratic, dim), Columns::All);
     let Some(block) = at.between.push(set, source, kind, columns, (first, second)) else { return };
     let points = (held.points[0], held.points[1]);
-    at.between.fill(set, block, columns, (first, second), points, |motion, rows| {
-        rows.copy_from_slice(&held.rows(motion.linear, motion.angular)[..dim]);
-    });
+    let rows = |motion: Motion<T>| held.rows(motion.linear, motion.angular);
+    at.between.fill(set, block, columns, (first, second), points, rows);
     let Response { impedance, pull, damping } =
         response(held.params.softness, T::one(), held.size, at.shortest);
     let mut velocity = [T::zero(); MOST_ROWS];

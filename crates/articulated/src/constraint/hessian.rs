@@ -7,11 +7,14 @@
 use pullback_core::Workspace;
 use pullback_math::Real;
 
-use super::set::ConstraintSet;
+use super::cost::MOST_ROWS;
+use super::set::{ConstraintSet, Group, MOST_BLOCKS};
 use crate::mass_matrix::MassMatrix;
 use crate::tree::Tree;
 
 const WORD: usize = u64::BITS as usize;
+/// Columns of a tile.
+const TILE: usize = 4;
 
 /// H, its factors and where they are not zero.
 #[derive(Clone, Debug, Workspace)]
@@ -19,7 +22,8 @@ pub struct Hessian<T> {
     /// Lower triangle, row-major in a square; then D on the diagonal and L below.
     values: Vec<T>,
     inverse_diagonal: Vec<T>,
-    /// C J of a block.
+    /// J and C J of a group of blocks.
+    stiff: Vec<T>,
     weighted: Vec<T>,
     /// Bits of the columns of each row, below the diagonal.
     bits: Vec<u64>,
@@ -38,7 +42,8 @@ impl<T: Real> Hessian<T> {
         Hessian {
             values: vec![T::zero(); n * n],
             inverse_diagonal: vec![T::zero(); n],
-            weighted: vec![T::zero(); super::cost::MOST_ROWS * n],
+            stiff: vec![T::zero(); MOST_BLOCKS * MOST_ROWS * n.next_multiple_of(TILE)],
+            weighted: vec![T::zero(); MOST_BLOCKS * MOST_ROWS * n.next_multiple_of(TILE)],
             bits: vec![0; n * words],
             words,
             columns: Vec::with_capacity(n * n / 2),
@@ -95,14 +100,14 @@ impl<T: Real> Hessian<T> {
         &self.columns[self.start[k]..end]
     }
 
-    /// Sets H = M + Jᵀ C J on the rows `dofs`, from the blocks listed.
+    /// Sets H = M + Jᵀ C J on the rows `dofs`, from the groups listed.
     pub fn assemble(
         &mut self,
         tree: &Tree,
         mass: &MassMatrix<T>,
         constraints: &ConstraintSet<T>,
         dofs: &[usize],
-        blocks: &[usize],
+        groups: &[Group],
     ) {
         let n = tree.dof_body.len();
         for &k in dofs {
@@ -115,40 +120,69 @@ impl<T: Real> Hessian<T> {
                 self.values[k * n + j] = *entry;
             }
         }
-        for &block in blocks {
+        for &group in groups {
+            self.add_group(constraints, group);
+        }
+    }
+
+    /// H ← H + Jᵀ C J for blocks that share their columns, in square tiles of columns.
+    fn add_group(&mut self, constraints: &ConstraintSet<T>, group: Group) {
+        let Hessian { stiff, weighted, values, inverse_diagonal, .. } = self;
+        let n = inverse_diagonal.len();
+        let (_, columns, jacobian) = constraints.group(group);
+        let width = columns.len();
+        let tiles = width.div_ceil(TILE);
+        let stride = tiles * TILE;
+        // J, padded with zeros, and W = C J, without the blocks that have no curvature
+        let (mut rows, mut first) = (0, 0);
+        for block in group.blocks() {
             let b = &constraints.blocks[block];
+            let own = &jacobian[first * width..(first + b.dim) * width];
+            first += b.dim;
             if !b.stiff {
                 continue;
             }
-            let (jacobian, curvature) = (constraints.jacobian(block), constraints.curvature(block));
-            let (columns, width) = (constraints.dofs(block), b.columns);
-            let weighted = &mut self.weighted[..b.dim * width];
-            for r in 0..b.dim {
-                let row = &mut weighted[r * width..(r + 1) * width];
-                row.fill(T::zero());
-                for s in 0..b.dim {
-                    let c = curvature[r * b.dim + s];
-                    for (entry, x) in row.iter_mut().zip(&jacobian[s * width..(s + 1) * width]) {
-                        *entry += c * *x;
+            for (i, own) in own.chunks_exact(width).enumerate() {
+                let padded = &mut stiff[(rows + i) * stride..(rows + i + 1) * stride];
+                for (tile, padded) in padded.chunks_exact_mut(TILE).enumerate() {
+                    for (j, entry) in padded.iter_mut().enumerate() {
+                        *entry = own.get(tile * TILE + j).copied().unwrap_or(T::zero());
                     }
                 }
             }
-            for (i, &row) in columns.iter().enumerate() {
-                let into = &mut self.values[row * n..row * n + row + 1];
-                let x = |r: usize| jacobian[r * width + i];
-                let tail = |r: usize| &weighted[r * width + i..(r + 1) * width];
-                if b.dim == 3 {
-                    let (x0, x1, x2) = (x(0), x(1), x(2));
-                    let rows = tail(0).iter().zip(tail(1)).zip(tail(2));
-                    for (&column, ((y0, y1), y2)) in columns[i..].iter().zip(rows) {
-                        into[column] += x0 * *y0 + x1 * *y1 + x2 * *y2;
-                    }
-                } else {
-                    for r in 0..b.dim {
-                        let x = x(r);
-                        for (&column, y) in columns[i..].iter().zip(tail(r)) {
-                            into[column] += x * *y;
+            let padded = &stiff[rows * stride..(rows + b.dim) * stride];
+            for row in constraints.curvature(block).chunks_exact(b.dim) {
+                for tile in 0..tiles {
+                    let mut sum = [T::zero(); TILE];
+                    for (c, padded) in row.iter().zip(padded.chunks_exact(stride)) {
+                        let x = tile_of(padded, tile);
+                        for j in 0..TILE {
+                            sum[j] += *c * x[j];
                         }
+                    }
+                    weighted[rows * stride + tile * TILE..][..TILE].copy_from_slice(&sum);
+                }
+                rows += 1;
+            }
+        }
+        // Columns fall, so that the lower triangle has tiles to the right of the diagonal.
+        for left in 0..tiles {
+            for right in left..tiles {
+                let mut sum = [[T::zero(); TILE]; TILE];
+                let pairs = stiff[..rows * stride].chunks_exact(stride).zip(weighted.chunks_exact(stride));
+                for (x, y) in pairs {
+                    let (x, y) = (tile_of(x, left), tile_of(y, right));
+                    for i in 0..TILE {
+                        for j in 0..TILE {
+                            sum[i][j] += x[i] * y[j];
+                        }
+                    }
+                }
+                for (i, &row) in columns.iter().enumerate().skip(left * TILE).take(TILE) {
+                    let into = &mut values[row * n..row * n + row + 1];
+                    let from = i.max(right * TILE);
+                    for (j, &column) in columns.iter().enumerate().take((right + 1) * TILE).skip(from) {
+                        into[column] += sum[i - left * TILE][j - right * TILE];
                     }
                 }
             }
@@ -196,4 +230,10 @@ impl<T: Real> Hessian<T> {
             x[k] = z;
         }
     }
+}
+
+/// A tile of a padded row.
+#[inline(always)]
+fn tile_of<T: Real>(row: &[T], tile: usize) -> [T; TILE] {
+    std::array::from_fn(|i| row[tile * TILE + i])
 }

@@ -3,7 +3,7 @@
 use pullback_core::Workspace;
 use pullback_math::Real;
 
-use super::set::ConstraintSet;
+use super::set::{ConstraintSet, Group};
 use crate::tree::Tree;
 
 /// Which degrees of freedom and which blocks each island has.
@@ -22,6 +22,8 @@ pub struct Islands {
     dof_start: Vec<usize>,
     blocks: Vec<usize>,
     block_start: Vec<usize>,
+    groups: Vec<Group>,
+    group_start: Vec<usize>,
 }
 
 impl Islands {
@@ -48,6 +50,8 @@ impl Islands {
             dof_start: Vec::with_capacity(trees + 1),
             blocks: Vec::new(),
             block_start: Vec::with_capacity(trees + 1),
+            groups: Vec::new(),
+            group_start: Vec::with_capacity(trees + 1),
         }
     }
 
@@ -93,9 +97,12 @@ impl Islands {
         self.dof_start.clear();
         self.blocks.clear();
         self.block_start.clear();
+        self.groups.clear();
+        self.group_start.clear();
         for island in 0..self.count {
             self.dof_start.push(self.dofs.len());
             self.block_start.push(self.blocks.len());
+            self.group_start.push(self.groups.len());
             for (dof, tree) in self.tree_of.iter().enumerate() {
                 if self.number[*tree] == Some(island) {
                     self.dofs.push(dof);
@@ -106,7 +113,9 @@ impl Islands {
                     self.blocks.push(block);
                 }
             }
+            constraints.push_groups(&self.blocks[self.block_start[island]..], &mut self.groups);
         }
+        self.group_start.push(self.groups.len());
         self.dof_start.push(self.dofs.len());
         self.block_start.push(self.blocks.len());
     }
@@ -124,6 +133,16 @@ impl Islands {
     /// Blocks of an island, rising.
     pub fn blocks(&self, island: usize) -> &[usize] {
         &self.blocks[self.block_start[island]..self.block_start[island + 1]]
+    }
+
+    /// The same blocks in groups.
+    pub fn groups(&self, island: usize) -> &[Group] {
+        &self.groups[self.group_start[island]..self.group_start[island + 1]]
+    }
+
+    /// The groups of all islands.
+    pub fn all_groups(&self) -> &[Group] {
+        &self.groups
     }
 
     /// Degrees of freedom that some island has.

@@ -3,10 +3,11 @@
 use pullback_math::{Flat, Mask, Quat, Real, Vec3, differentiable, select};
 
 use super::cost::Cost;
-use super::params::{FrictionParams, LimitParams, PolynomialParams};
+use super::params::{ConstraintIndex, FrictionParams, LimitParams, PolynomialParams};
 use super::set::{ConstraintSet, Source};
 use super::softness::{Response, response, response_vjp, weight, weight_vjp};
 use super::{Constrained, ConstraintBars};
+use crate::contact::GeomView;
 use crate::model::EqualityKind;
 use crate::params::JointRange;
 
@@ -27,6 +28,45 @@ pub(crate) fn sign<T: Real>(upper: bool) -> T {
 /// Distance of a coordinate from the end of its range.
 pub(crate) fn distance<T: Real>(range: JointRange<T>, q: T, upper: bool) -> T {
     if upper { range.upper - q } else { q - range.lower }
+}
+
+/// The cotangent of a range from that of the distance from one end.
+fn range_bar<T: Real>(distance_bar: T, upper: bool) -> JointRange<T> {
+    if upper {
+        JointRange { lower: T::zero(), upper: distance_bar }
+    } else {
+        JointRange { lower: -distance_bar, upper: T::zero() }
+    }
+}
+
+/// Distance of a coordinate from an end of its range less the margin, or 0 without a range.
+pub(crate) fn limit_violation<T: Real>(
+    geoms: &GeomView<'_, T>,
+    index: &ConstraintIndex,
+    q: &[T],
+    (joint, upper): (usize, bool),
+) -> T {
+    let (Some(limit), Some(range)) = (index.joints[joint].limit, geoms.index.joints[joint].range) else {
+        return T::zero();
+    };
+    let at = q[geoms.model.joints[joint].q];
+    distance(range.read(geoms.params), at, upper) - limit.read(geoms.params).margin
+}
+
+/// The pullback of [`limit_violation`]: *adds* to the cotangents of coordinates and parameters.
+pub(crate) fn limit_violation_vjp<T: Real>(
+    geoms: &GeomView<'_, T>,
+    index: &ConstraintIndex,
+    (joint, upper): (usize, bool),
+    bar: T,
+    (q_bar, params_bar): (&mut [T], &mut [T]),
+) {
+    let (Some(limit), Some(range)) = (index.joints[joint].limit, geoms.index.joints[joint].range) else {
+        return;
+    };
+    q_bar[geoms.model.joints[joint].q] += bar * sign(upper);
+    range.add(range_bar(bar, upper), params_bar);
+    limit.add(LimitParams { margin: -bar, ..LimitParams::default() }, params_bar);
 }
 
 /// Appends dry friction.
@@ -89,6 +129,14 @@ pub(super) fn friction_vjp<T: Real>(
     params.add(FrictionParams { softness, loss: weights.friction[0] }, bars.params);
 }
 
+/// Which lanes of a limit act.
+fn limit_acts<T: Real>(at: &Constrained<'_, T>, source: Source, r: T) -> T::Mask {
+    match (at.held, source) {
+        (Some(held), Source::Limit { joint, upper }) => held.limit_acts(joint, upper, r),
+        _ => r.lt(T::zero()),
+    }
+}
+
 /// Appends the limits that act.
 pub(super) fn push_limits<T: Real>(at: &Constrained<'_, T>, set: &mut ConstraintSet<T>) {
     let params = at.geoms.params;
@@ -96,7 +144,7 @@ pub(super) fn push_limits<T: Real>(at: &Constrained<'_, T>, set: &mut Constraint
         let Some(block) = at.index.joints[j].limit else { continue };
         let LimitParams { softness, margin } = block.read(params);
         let mut push = |source: Source, distance: T, dofs: &[usize], jacobian: &[T]| {
-            let acts = distance.lt(margin);
+            let acts = limit_acts(at, source, distance - margin);
             if !acts.any() {
                 return;
             }
@@ -154,7 +202,7 @@ pub(super) fn limit_vjp<T: Real>(
         (None, Some(range)) => distance(range.read(params), at.q[joint.q], upper),
         (None, None) => return,
     } - margin;
-    let acts = r.lt(T::zero());
+    let acts = limit_acts(at, b.source, r);
     let Response { impedance, damping, .. } = response(softness, r, r, at.shortest);
     let weights = b.cost.weights_vjp(&set.residual[b.row..b.row + 1], &set.weights[block], y);
     let weight_bar = select(acts, weights.rows[0], T::zero());
@@ -182,12 +230,7 @@ pub(super) fn limit_vjp<T: Real>(
             angle_and_axis_vjp(quat, (-distance_bar, axis_bar)).add_to(&mut bars.q[joint.q..]);
         }
         (None, Some(range)) => {
-            let bar = if upper {
-                JointRange { lower: T::zero(), upper: distance_bar }
-            } else {
-                JointRange { lower: -distance_bar, upper: T::zero() }
-            };
-            range.add(bar, bars.params);
+            range.add(range_bar(distance_bar, upper), bars.params);
             bars.q[joint.q] += sign::<T>(upper) * distance_bar;
         }
         (None, None) => {}

@@ -30,6 +30,7 @@ use pullback_math::{Force, Motion, Real};
 
 use crate::contact::{ConstraintBars, Resolve, Smooth};
 use crate::contact::{ContactSet, GeomView, MotionBars};
+use crate::guards::Held;
 use crate::rnea::Push;
 use crate::tree::Tree;
 use between::{Between, chains};
@@ -77,6 +78,8 @@ pub(crate) struct Constrained<'a, T> {
     bias_accelerations: &'a [Motion<T>],
     /// Shortest time constant, s.
     shortest: T,
+    /// Which contacts and limits are held to act, or not to.
+    held: Option<Held<'a, T>>,
     /// On the way back: λ and the acceleration.
     lambda: &'a [T],
     acceleration: &'a [T],
@@ -121,6 +124,7 @@ impl<'a, T: Real> Constrained<'a, T> {
             velocities: smooth.velocities,
             bias_accelerations: smooth.bias_accelerations,
             shortest: T::lit(if smooth.geoms.model.options.reference_safety { 2.0 * smooth.dt } else { 0.0 }),
+            held: smooth.held,
             lambda,
             acceleration,
         }

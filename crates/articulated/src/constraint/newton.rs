@@ -41,6 +41,7 @@ pub struct Newton<T> {
     step_momentum: Vec<T>,
     /// J·step.
     row_step: Vec<T>,
+    scratch: Vec<T>,
     /// Whether the factors of each island belong to its solution.
     fresh: Vec<bool>,
     /// What the last solve took.
@@ -71,6 +72,7 @@ impl<T: Real> Newton<T> {
             step: zeros(),
             step_momentum: zeros(),
             row_step: Vec::with_capacity(rows),
+            scratch: zeros(),
             fresh: Vec::new(),
             info: SolverInfo::default(),
         }
@@ -116,8 +118,9 @@ impl<T: Real> Newton<T> {
         constraints: &mut ConstraintSet<T>,
         acceleration: &mut [T],
     ) {
-        let Newton { islands, hessian, momentum, gradient, step, step_momentum, row_step, .. } = self;
-        let (dofs, blocks) = (islands.dofs(island), islands.blocks(island));
+        let Newton { islands, hessian, momentum, gradient, step, step_momentum, row_step, scratch, .. } =
+            self;
+        let (dofs, blocks, groups) = (islands.dofs(island), islands.blocks(island), islands.groups(island));
         let (tree, mass, options) = (problem.tree, problem.mass, problem.options);
         let mut trace = T::zero();
         for &k in dofs {
@@ -125,9 +128,7 @@ impl<T: Real> Newton<T> {
             trace += mass.packed[tree.row[k]];
         }
         let scale = trace.recip();
-        for &block in blocks {
-            constraints.evaluate(block, acceleration);
-        }
+        constraints.evaluate_all(groups, acceleration, scratch);
         let mut fresh = false;
         let mut iterations = 0;
         let mut size;
@@ -137,11 +138,7 @@ impl<T: Real> Newton<T> {
             for &k in dofs {
                 gradient[k] = momentum[k];
             }
-            for &block in blocks {
-                let b = &constraints.blocks[block];
-                let force = &constraints.force[b.row..b.row + b.dim];
-                constraints.add_transposed(block, force, -T::one(), gradient);
-            }
+            constraints.subtract_forces(groups, scratch, gradient);
             size = scale * norm(dofs, gradient);
             let round_off = T::lit(ROUND_OFF * T::EPSILON) * largest(dofs, momentum) * scale;
             let mut small = size.le(round_off.max(T::lit(FINER * options.tolerance)));
@@ -161,7 +158,7 @@ impl<T: Real> Newton<T> {
 
             // p = −H⁻¹ g
             if !fresh {
-                hessian.assemble(tree, mass, constraints, dofs, blocks);
+                hessian.assemble(tree, mass, constraints, dofs, groups);
                 hessian.factorize(dofs);
             }
             for &k in dofs {
@@ -176,10 +173,7 @@ impl<T: Real> Newton<T> {
 
             // a ← a + α p
             mass.multiply_rows(tree, dofs, step, step_momentum);
-            for &block in blocks {
-                let b = &constraints.blocks[block];
-                constraints.multiply(block, step, &mut row_step[b.row..b.row + b.dim]);
-            }
+            constraints.multiply_all(groups, step, scratch, row_step);
             let (mut slope, mut curve) = (T::zero(), T::zero());
             for &k in dofs {
                 slope += step[k] * momentum[k];
@@ -208,18 +202,17 @@ impl<T: Real> Newton<T> {
         }
         if T::HAS_TANGENT {
             // One more step from the optimum gives the tangent by the implicit function theorem.
-            hessian.assemble(tree, mass, constraints, dofs, blocks);
+            hessian.assemble(tree, mass, constraints, dofs, groups);
             hessian.factorize(dofs);
             for &k in dofs {
                 step[k] = -gradient[k];
             }
             hessian.solve(dofs, step);
             for &k in dofs {
-                acceleration[k] += step[k];
+                let moved = acceleration[k] + step[k];
+                acceleration[k] = T::from_parts(acceleration[k].primal(), moved.tangent());
             }
-            for &block in blocks {
-                constraints.evaluate(block, acceleration);
-            }
+            constraints.evaluate_all(groups, acceleration, scratch);
             fresh = true;
         }
         self.fresh[island] = fresh;
@@ -237,9 +230,9 @@ impl<T: Real> Newton<T> {
             problem.mass.solve(problem.tree, x);
         }
         for island in 0..islands.count() {
-            let (dofs, blocks) = (islands.dofs(island), islands.blocks(island));
+            let (dofs, groups) = (islands.dofs(island), islands.groups(island));
             if !fresh[island] {
-                hessian.assemble(problem.tree, problem.mass, constraints, dofs, blocks);
+                hessian.assemble(problem.tree, problem.mass, constraints, dofs, groups);
                 hessian.factorize(dofs);
                 fresh[island] = true;
             }
@@ -305,7 +298,15 @@ fn line_search<T: Real>(
         (first, second)
     };
     let (zero, one) = (T::zero(), T::one());
-    let enough = along(zero).0.abs() * T::lit(options.ls_tolerance);
+    // At zero length the slope of a block is −f·J p.
+    let mut start = slope;
+    for &block in blocks {
+        let b = &constraints.blocks[block];
+        for i in b.row..b.row + b.dim {
+            start -= constraints.force[i] * row_step[i];
+        }
+    }
+    let enough = start.abs() * T::lit(options.ls_tolerance);
     // The slope is negative at `low` and positive at `high`, where that is known.
     let (mut low, mut high, mut bounded) = (zero, zero, T::Mask::splat(false));
     let mut alpha = one;

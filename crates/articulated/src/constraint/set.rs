@@ -5,10 +5,29 @@
 //! those that carry both sides are left out. On lanes a block exists where any lane has it; in other lanes its weights
 //! are zero.
 
+use std::ops::Range;
+
 use pullback_core::Workspace;
 use pullback_math::{Mask, Real, select};
 
 use super::cost::{Cost, MOST_ROWS, Weights};
+
+/// Most blocks of a group.
+pub(super) const MOST_BLOCKS: usize = 8;
+
+/// Consecutive blocks that share their columns: their Jacobians are one matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    first: usize,
+    count: usize,
+}
+
+impl Group {
+    /// Its blocks.
+    pub fn blocks(self) -> Range<usize> {
+        self.first..self.first + self.count
+    }
+}
 
 /// Where a block comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +92,8 @@ pub struct ConstraintSet<T> {
     /// Force of each row.
     pub force: Vec<T>,
     curvature: Vec<T>,
+    /// Memory for the curvature of one block.
+    new_curvature: Vec<T>,
 }
 
 impl<T: Real> ConstraintSet<T> {
@@ -89,6 +110,7 @@ impl<T: Real> ConstraintSet<T> {
             residual: Vec::with_capacity(rows),
             force: Vec::with_capacity(rows),
             curvature: Vec::with_capacity(9 * blocks),
+            new_curvature: vec![T::zero(); MOST_ROWS * MOST_ROWS],
         }
     }
 
@@ -105,7 +127,8 @@ impl<T: Real> ConstraintSet<T> {
         self.curvature.clear();
     }
 
-    /// Appends a block of `dim` rows over `dofs`, its numbers zero, and returns its index.
+    /// Appends a block of `dim` rows over `dofs`, its numbers zero, and returns its index. A block over the same
+    /// degrees of freedom as the last one shares its columns.
     pub fn push(
         &mut self,
         source: Source,
@@ -113,10 +136,31 @@ impl<T: Real> ConstraintSet<T> {
         dim: usize,
         dofs: impl IntoIterator<Item = usize>,
     ) -> usize {
-        let (row, column, entry, curve) =
-            (self.reference.len(), self.dofs.len(), self.jacobian.len(), self.curvature.len());
+        let mut column = self.dofs.len();
         self.dofs.extend(dofs);
         let columns = self.dofs.len() - column;
+        let last = self.blocks.last().map_or(column, |b| b.column);
+        if self.dofs[last..column] == self.dofs[column..] {
+            self.dofs.truncate(column);
+            column = last;
+        }
+        self.push_rows(source, cost, dim, (column, columns))
+    }
+
+    /// Appends a block like the last one, its numbers zero.
+    pub fn push_like_last(&mut self, source: Source) -> Option<usize> {
+        let b = *self.blocks.last()?;
+        Some(self.push_rows(source, b.cost, b.dim, (b.column, b.columns)))
+    }
+
+    fn push_rows(
+        &mut self,
+        source: Source,
+        cost: Cost,
+        dim: usize,
+        (column, columns): (usize, usize),
+    ) -> usize {
+        let (row, entry, curve) = (self.reference.len(), self.jacobian.len(), self.curvature.len());
         self.jacobian.resize(entry + dim * columns, T::zero());
         for rows in [&mut self.position, &mut self.reference, &mut self.residual, &mut self.force] {
             rows.resize(row + dim, T::zero());
@@ -129,8 +173,8 @@ impl<T: Real> ConstraintSet<T> {
 
     /// Keeps which columns the blocks have; says whether they are those kept before.
     pub(super) fn same_columns(&self, kept: &mut Vec<usize>) -> bool {
-        let lengths = || self.blocks.iter().map(|b| b.columns);
-        let columns = || self.dofs.iter().copied().chain(lengths());
+        let starts = || self.blocks.iter().map(|b| b.column);
+        let columns = || self.dofs.iter().copied().chain(starts());
         let same = kept.len() == self.dofs.len() + self.blocks.len() && columns().eq(kept.iter().copied());
         if !same {
             kept.clear();
@@ -179,6 +223,69 @@ impl<T: Real> ConstraintSet<T> {
         !b.stiff && self.force[b.row..b.row + b.dim].iter().all(zero)
     }
 
+    /// Appends the groups of consecutive blocks.
+    pub(super) fn push_groups(&self, blocks: &[usize], groups: &mut Vec<Group>) {
+        let shared = |a: &usize, b: &usize| self.blocks[*a].column == self.blocks[*b].column;
+        for group in blocks.chunk_by(shared).flat_map(|run| run.chunks(MOST_BLOCKS)) {
+            groups.push(Group { first: group[0], count: group.len() });
+        }
+    }
+
+    /// Rows, degrees of freedom and Jacobian of a group.
+    #[inline(always)]
+    pub(super) fn group(&self, group: Group) -> (Range<usize>, &[usize], &[T]) {
+        let (first, last) = (&self.blocks[group.first], &self.blocks[group.first + group.count - 1]);
+        let rows = first.row..last.row + last.dim;
+        let jacobian = &self.jacobian[first.entry..first.entry + rows.len() * first.columns];
+        (rows, &self.dofs[first.column..first.column + first.columns], jacobian)
+    }
+
+    /// J x of some groups, into their rows of `out`. `scratch` is per degree of freedom.
+    pub fn multiply_all(&self, groups: &[Group], x: &[T], scratch: &mut [T], out: &mut [T]) {
+        for &group in groups {
+            let (rows, dofs, jacobian) = self.group(group);
+            let x = gathered(x, dofs, scratch);
+            for (out, row) in out[rows].iter_mut().zip(jacobian.chunks_exact(dofs.len())) {
+                let mut sum = T::zero();
+                for (entry, x) in row.iter().zip(x) {
+                    sum += *entry * *x;
+                }
+                *out = sum;
+            }
+        }
+    }
+
+    /// out ← out − Jᵀ f of some groups, with the forces at hand. `scratch` is per degree of freedom.
+    pub fn subtract_forces(&self, groups: &[Group], scratch: &mut [T], out: &mut [T]) {
+        for &group in groups {
+            let (rows, dofs, jacobian) = self.group(group);
+            let sum = &mut scratch[..dofs.len()];
+            sum.fill(T::zero());
+            for (f, row) in self.force[rows].iter().zip(jacobian.chunks_exact(dofs.len())) {
+                for (sum, entry) in sum.iter_mut().zip(row) {
+                    *sum += *entry * *f;
+                }
+            }
+            for (sum, k) in sum.iter().zip(dofs) {
+                out[*k] -= *sum;
+            }
+        }
+    }
+
+    /// Sets residual, force and curvature of some groups at acceleration `a`. `scratch` is per degree of freedom.
+    pub fn evaluate_all(&mut self, groups: &[Group], a: &[T], scratch: &mut [T]) {
+        let mut residual = std::mem::take(&mut self.residual);
+        self.multiply_all(groups, a, scratch, &mut residual);
+        self.residual = residual;
+        for block in groups.iter().flat_map(|group| group.blocks()) {
+            let b = &self.blocks[block];
+            for i in b.row..b.row + b.dim {
+                self.residual[i] -= self.reference[i];
+            }
+            self.evaluate_cost(block);
+        }
+    }
+
     /// J x of a block, into its rows of `out`.
     #[inline(always)]
     pub fn multiply(&self, block: usize, x: &[T], out: &mut [T]) {
@@ -190,19 +297,6 @@ impl<T: Real> ConstraintSet<T> {
                 sum += *entry * x[*k];
             }
             out[i] = sum;
-        }
-    }
-
-    /// out ← out + sign·Jᵀ f of a block.
-    #[inline(always)]
-    pub fn add_transposed(&self, block: usize, f: &[T], sign: T, out: &mut [T]) {
-        let b = &self.blocks[block];
-        let (jacobian, dofs) = (self.jacobian(block), self.dofs(block));
-        for (i, f) in f.iter().enumerate() {
-            let f = sign * *f;
-            for (entry, k) in jacobian[i * b.columns..(i + 1) * b.columns].iter().zip(dofs) {
-                out[*k] += *entry * f;
-            }
         }
     }
 
@@ -252,26 +346,12 @@ impl<T: Real> ConstraintSet<T> {
         squared.sqrt()
     }
 
-    /// Sets residual, force and curvature of a block at acceleration `a`. Returns whether its curvature is
-    /// another than before.
-    #[inline]
-    pub fn evaluate(&mut self, block: usize, a: &[T]) -> bool {
-        let b = self.blocks[block];
-        let mut product = [T::zero(); super::cost::MOST_ROWS];
-        self.multiply(block, a, &mut product);
-        for i in 0..b.dim {
-            self.residual[b.row + i] = product[i] - self.reference[b.row + i];
-        }
-        self.evaluate_cost(block)
-    }
-
     /// Sets force and curvature of a block at its residual. Returns whether its curvature is another than
     /// before.
     #[inline]
     pub fn evaluate_cost(&mut self, block: usize) -> bool {
         let b = self.blocks[block];
-        let mut curvature = [T::zero(); super::cost::MOST_ROWS * super::cost::MOST_ROWS];
-        let curvature = &mut curvature[..b.dim * b.dim];
+        let curvature = &mut self.new_curvature[..b.dim * b.dim];
         let rows = b.row..b.row + b.dim;
         b.cost.evaluate(&self.residual[rows.clone()], &self.weights[block], &mut self.force[rows], curvature);
         let before = &mut self.curvature[b.curve..b.curve + b.dim * b.dim];
@@ -285,4 +365,13 @@ impl<T: Real> ConstraintSet<T> {
         self.blocks[block].stiff = stiff;
         changed
     }
+}
+
+/// The entries of `x` at `dofs`, in `scratch`.
+#[inline(always)]
+fn gathered<'s, T: Real>(x: &[T], dofs: &[usize], scratch: &'s mut [T]) -> &'s [T] {
+    for (to, k) in scratch.iter_mut().zip(dofs) {
+        *to = x[*k];
+    }
+    &scratch[..dofs.len()]
 }

@@ -5,7 +5,8 @@
 //! a_ref = −b ṙ − k d(r) r. The regularization R = (1 − d)/d · A, where A approximates the inverse inertia
 //! that the constraint sees.
 
-use pullback_math::{Cotangent, Real, differentiable, select};
+use crate::contact::distance::{DistantSpline, nearness, nearness_vjp, softplus, softplus_vjp};
+use pullback_math::{Cotangent, Mask, Real, differentiable, select};
 
 /// Impedances are kept in [`LEAST_IMPEDANCE`, `MOST_IMPEDANCE`].
 const LEAST_IMPEDANCE: f64 = 1e-4;
@@ -41,22 +42,52 @@ fn clamped<T: Real>(x: T) -> T {
     x.max(T::lit(LEAST_IMPEDANCE)).min(T::lit(MOST_IMPEDANCE))
 }
 
-/// Impedance at a violation r.
-///
-/// d = d₀ + y (d_w − d₀), where y rises from 0 to 1 as |r| does from 0 to the width: by xᵖ/mᵖ⁻¹ below the
-/// midpoint m and by 1 − (1 − x)ᵖ/(1 − m)ᵖ⁻¹ above it.
+/// xᵖ; a square, which is usual, without a logarithm.
+#[inline(always)]
+fn raised<T: Real>(x: T, power: T) -> T {
+    let two = T::lit(2.0);
+    if !(power.ge(two) & power.le(two)).all() {
+        return x.powf(power);
+    }
+    let square = x * x;
+    if T::HAS_TANGENT { T::from_parts(square.primal(), x.powf(power).tangent()) } else { square }
+}
+
+/// The pullback of [`raised`].
+#[inline(always)]
+fn raised_vjp<T: Real>(x: T, power: T, bar: T) -> (T, T) {
+    x.powf_vjp(power, bar)
+}
+
+/// A spline from (0, 0) to (1, 1): m (x/m)ᵖ below the midpoint m, 1 − (1 − m) ((1 − x)/(1 − m))ᵖ above it.
+#[differentiable]
+#[inline]
+pub(crate) fn rise<T: Real>(x: T, middle: T, power: T) -> T {
+    let one = T::one();
+    let (middle, power) = (clamped(middle), power.max(one));
+    let rising = middle * raised(x / middle, power);
+    let leveling = one - (one - middle) * raised((one - x) / (one - middle), power);
+    select(x.le(middle), rising, leveling)
+}
+
+/// Impedance at a violation r: d = d₀ + y (d_w − d₀), where y rises from 0 to 1 as |r| does from 0 to the width.
 #[differentiable]
 #[inline]
 pub fn impedance<T: Real>(solimp: [T; 5], r: T) -> T {
-    let (one, least) = (T::one(), T::lit(LEAST));
-    let (first, last, middle) = (clamped(solimp[0]), clamped(solimp[1]), clamped(solimp[3]));
-    let power = solimp[4].max(one);
-    let thin = solimp[2].le(least);
-    let x = (r.abs() / select(thin, one, solimp[2])).min(one);
-    let rising = x.powf(power) / middle.powf(power - one);
-    let leveling = one - (one - x).powf(power) / (one - middle).powf(power - one);
-    let y = select(x.le(middle), rising, leveling);
+    let (first, last) = (clamped(solimp[0]), clamped(solimp[1]));
+    let thin = solimp[2].le(T::lit(LEAST));
+    let x = (r.abs() / select(thin, T::one(), solimp[2])).min(T::one());
+    let y = rise(x, solimp[3], solimp[4]);
     select(thin, (first + last) * T::lit(0.5), first + y * (last - first))
+}
+
+/// Impedance of a contact that acts from distance: as above at r ≤ 0, a spline of its own beyond.
+#[differentiable]
+#[inline]
+fn distant_impedance<T: Real>(solimp: [T; 5], r: T, #[constant] distant: [T; 5]) -> T {
+    let (far, near) = (clamped(distant[0]), clamped(distant[1]));
+    let beyond = far + nearness(r, distant) * (near - far);
+    select(r.gt(T::zero()), beyond, impedance(solimp, r))
 }
 
 /// Stiffness k of the reference, 1/s².
@@ -96,6 +127,22 @@ pub fn response<T: Real>(softness: SoftnessParams<T>, r: T, size: T, #[constant]
     let solref = safe_solref(softness.solref, shortest);
     let last = clamped(softness.solimp[1]);
     Response { impedance: d, pull: stiffness(solref, last) * d * r, damping: damping(solref, last) }
+}
+
+/// The response of a contact that acts from distance: pull −k d s ln(1 + e^{−r/s}).
+#[differentiable]
+#[inline]
+pub(crate) fn distant_response<T: Real>(
+    softness: SoftnessParams<T>,
+    r: T,
+    #[constant] shortest: T,
+    #[constant] distant: DistantSpline<T>,
+) -> Response<T> {
+    let d = distant_impedance(softness.solimp, r, distant.solimp);
+    let solref = safe_solref(softness.solref, shortest);
+    let last = clamped(softness.solimp[1]);
+    let depth = softplus(-r, distant.softplus);
+    Response { impedance: d, pull: -(stiffness(solref, last) * d * depth), damping: damping(solref, last) }
 }
 
 /// Damping of friction under an elliptic cone, from `solreffriction`.

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use pullback_collision::{BroadPhase, Contact, Kind, ShapeBar, collide, collide_vjp, max_contacts};
+use pullback_collision::{BroadPhase, Collider, Contact, Kind, ShapeBar, collide, collide_vjp, max_contacts};
 use pullback_core::Workspace;
 use pullback_math::{Force, Real, Transform, Vec3};
 
@@ -141,6 +141,9 @@ impl<T: Real> ContactSet<T> {
             let (a, b, first, second) =
                 if first.kind <= second.kind { (a, b, first, second) } else { (b, a, second, first) };
             let (start, count) = (contacts.len(), max_contacts(first.kind, second.kind));
+            if boxes_apart((&first, poses[a]), (&second, poses[b]), reach) {
+                continue;
+            }
             contacts.resize(start + count, Contact::default());
             collide(&first, poses[a], &second, poses[b], &mut contacts[start..]);
             found.push(FoundPair { geoms: (a, b), first: start, count, reach });
@@ -183,9 +186,13 @@ fn no_shape_bar<T: Real>() -> ShapeBar<T> {
     ShapeBar { pose: Transform::identity() - Transform::identity(), size: Vec3::zero() }
 }
 
-/// Distance up to which the contacts of a pair count, m, over all lanes: that of the model of constraints, or
-/// 0.
-fn reach<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> f64 {
+/// Distance up to which the contacts of a pair count, m, over all lanes.
+fn reach<T: Real>(geoms: &GeomView<'_, T>, pair: (usize, usize)) -> f64 {
+    margin_and_gap(geoms, pair) + geoms.slack + geoms.distant.map_or(0.0, |distant| distant.width_of(pair))
+}
+
+/// That of the model of constraints, or 0.
+fn margin_and_gap<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> f64 {
     let Some(index) = &geoms.index.constraints else {
         return if geoms.index.complementarity.is_some() { pair_margin(geoms.model, (a, b)) } else { 0.0 };
     };
@@ -211,10 +218,12 @@ fn reach<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> f64 {
 
 /// What a geom may add to the reach of its pairs, m, over all lanes.
 fn reach_of<T: Real>(geoms: &GeomView<'_, T>, geom: usize) -> f64 {
+    let width = geoms.slack + geoms.distant.map_or(0.0, |distant| distant.width());
     let Some(index) = &geoms.index.constraints else {
         let model = geoms.model;
-        let own = if geoms.index.complementarity.is_some() { model.geoms[geom].margin } else { return 0.0 };
-        return model.pairs.iter().fold(own, |reach, pair| reach.max(pair.margin));
+        let own =
+            if geoms.index.complementarity.is_some() { model.geoms[geom].margin } else { return width };
+        return width + model.pairs.iter().fold(own, |reach, pair| reach.max(pair.margin));
     };
     let own = match index.all_contacts {
         Some(law) => law.read(geoms.params).margin,
@@ -222,7 +231,7 @@ fn reach_of<T: Real>(geoms: &GeomView<'_, T>, geom: usize) -> f64 {
     };
     let pairs = geoms.model.pairs.iter().zip(&index.pairs);
     let explicit = pairs.map(|(pair, law)| pair.gap + law.read(geoms.params).margin.max_lane());
-    explicit.fold(own.max_lane() + geoms.model.geoms[geom].contact.gap, f64::max)
+    explicit.fold(own.max_lane() + geoms.model.geoms[geom].contact.gap, f64::max) + width
 }
 
 /// Whether two geoms, each by bounding radius and pose, are surely too far apart to touch, in every lane.
@@ -239,4 +248,38 @@ fn bounding_spheres_apart<T: Real>(
         (false, false) => return true,
     };
     -((-gap).max_lane()) > reach
+}
+
+/// Half sizes of the box around a shape that is worth a look before its narrow phase: one with edges.
+fn bounding_box<T: Real>(shape: &Collider<'_, T>) -> Option<Vec3<T>> {
+    let s = shape.size;
+    match shape.kind {
+        Kind::Capsule => Some(Vec3::new(s.x, s.x, s.x + s.y)),
+        Kind::Cylinder => Some(Vec3::new(s.x, s.x, s.y)),
+        Kind::Box => Some(s),
+        _ => None,
+    }
+}
+
+/// Whether the boxes around two shapes are surely too far apart to touch, along an axis of either, in every
+/// lane.
+fn boxes_apart<T: Real>(
+    (first, a): (&Collider<'_, T>, Transform<T>),
+    (second, b): (&Collider<'_, T>, Transform<T>),
+    reach: f64,
+) -> bool {
+    let (Some(half_a), Some(half_b)) = (bounding_box(first), bounding_box(second)) else { return false };
+    let between = b.translation - a.translation;
+    let (t, s) = (a.inverse_direction(between), b.inverse_direction(between));
+    // r[j] = bⱼ in the axes of the first
+    let r: [Vec3<T>; 3] = std::array::from_fn(|j| a.inverse_direction(b.rotation.col(j)));
+    let mut gap = T::lit(f64::NEG_INFINITY);
+    for i in 0..3 {
+        let extent_b = r[0][i].abs() * half_b.x + r[1][i].abs() * half_b.y + r[2][i].abs() * half_b.z;
+        let extent_a = r[i].x.abs() * half_a.x + r[i].y.abs() * half_a.y + r[i].z.abs() * half_a.z;
+        gap = gap.max(t[i].abs() - half_a[i] - extent_b).max(s[i].abs() - half_b[i] - extent_a);
+    }
+    // Far from the origin, contacts are computed to the round-off of T.
+    let slack = T::lit(64.0 * T::EPSILON) * (a.translation.norm() + b.translation.norm());
+    -((slack - gap).max_lane()) > reach
 }

@@ -4,6 +4,7 @@
 use pullback_collision::{Collider, ShapeBar};
 use pullback_math::{Force, MulVjp, Real, Transform, Vec3};
 
+use super::distance::ContactsFromDistance;
 use crate::kinematics::Kinematics;
 use crate::model::Model;
 use crate::params::{GeomParams, ParamIndex};
@@ -30,6 +31,10 @@ pub struct GeomView<'a, T> {
     pub params: &'a [T],
     /// Poses of the bodies.
     pub kinematics: &'a Kinematics<T>,
+    /// How contacts act from distance, if they do in this evaluation.
+    pub distant: Option<&'a ContactsFromDistance>,
+    /// Distance beyond that at which they act up to which contacts are found, m.
+    pub slack: f64,
 }
 
 impl<'a, T: Real> GeomView<'a, T> {

@@ -15,6 +15,7 @@
 //! [`complementarity`](crate::complementarity) by impulses over a step, after them too (Qiao et al.).
 //! [`ContactSolver`] is the choice of a model.
 
+pub mod distance;
 pub mod find;
 pub mod geoms;
 pub mod penalty;
@@ -24,10 +25,12 @@ use pullback_math::{Force, Motion, Real};
 
 use super::complementarity::{Complementarity, ComplementarityWorkspace};
 use super::constraint::{Convex, ConvexWorkspace};
+use super::guards::Held;
 use super::mass_matrix::MassMatrix;
 use super::rnea::Push;
 use super::tree::Tree;
 
+pub use distance::ContactsFromDistance;
 pub use find::{ContactSet, FoundPair};
 pub use geoms::{GeomView, PlacedGeom, pose_wrench};
 pub use penalty::{Penalty, PenaltyWorkspace, pair_law};
@@ -88,6 +91,8 @@ pub struct Smooth<'a, T> {
     pub mass: &'a MassMatrix<T>,
     /// The time step, s.
     pub dt: f64,
+    /// Which contacts and limits are held to act, or not to, during an adaptive step.
+    pub(crate) held: Option<Held<'a, T>>,
 }
 
 /// A contact model: how the contacts of an evaluation act.
@@ -156,6 +161,7 @@ pub enum ContactSolver {
 }
 
 /// Memory of [`ContactSolver`].
+#[expect(clippy::large_enum_variant, reason = "there is one in a workspace, which is itself large")]
 #[derive(Clone, Debug, Workspace)]
 pub enum ContactSolverWorkspace<T> {
     /// Of compliant forces.

@@ -4,10 +4,11 @@
 //! ([`ContactMaterials`](crate::ContactMaterials)). Friction is the pair's own or that of the two geoms.
 //! Forces act on the bodies as pushes at their frames.
 
-use pullback_collision::{Contact, PenaltyLaw, penalty_force, penalty_force_vjp};
+use pullback_collision::{Contact, PenaltyLaw, penalty_force_at, penalty_force_at_vjp};
 use pullback_core::Workspace;
 use pullback_math::{Cotangent, Force, Motion, Real, Vec3, differentiable};
 
+use super::distance::{DistantSpline, distant_depth, distant_depth_vjp};
 use super::{ContactSet, GeomView, MotionBars, Resolve};
 use crate::model::{MaterialMixing, Model};
 use crate::params::{LawBlocks, ParamIndex};
@@ -105,6 +106,24 @@ pub(crate) fn pair_friction_vjp<T: Real>(
     }
 }
 
+/// How the contacts of a pair act from distance, if they do.
+fn distant_spline<T: Real>(geoms: &GeomView<'_, T>, pair: (usize, usize)) -> Option<DistantSpline<T>> {
+    geoms.distant.filter(|distant| distant.width_of(pair) > 0.0).map(|distant| distant.spline())
+}
+
+/// Depth of a contact: max(−distance, 0), or as it acts from distance.
+fn depth<T: Real>(distant: Option<DistantSpline<T>>, distance: T) -> T {
+    distant.map_or_else(|| (-distance).max(T::zero()), |spline| distant_depth(distance, spline))
+}
+
+/// The pullback of [`depth`].
+fn depth_vjp<T: Real>(distant: Option<DistantSpline<T>>, distance: T, bar: T) -> T {
+    match distant {
+        None => -(-distance).max_vjp(T::zero(), bar).0,
+        Some(spline) => distant_depth_vjp(distance, spline, bar).0,
+    }
+}
+
 /// Velocity of the second body against the first at `point`.
 fn relative_velocity<T: Real>(
     geoms: &GeomView<'_, T>,
@@ -136,10 +155,12 @@ impl<T: Real> Resolve<T> for Penalty {
                 pair_friction(geoms, pair.geoms),
                 pair_law(geoms.model, geoms.index, geoms.params, pair.geoms),
             );
+            let distant = distant_spline(geoms, pair.geoms);
             let (a, b) = (geoms.model.geoms[pair.geoms.0].body, geoms.model.geoms[pair.geoms.1].body);
             for contact in &contacts.contacts()[pair.contacts()] {
                 let velocity = relative_velocity(geoms, velocities, (a, b), contact.position);
-                let force = penalty_force(contact.distance, contact.normal, velocity, friction, law, form);
+                let depth = depth(distant, contact.distance);
+                let force = penalty_force_at(depth, contact.normal, velocity, friction, law, form);
                 for (body, force) in [(a, -force), (b, force)] {
                     let arm = contact.position - geoms.kinematics.world_from_body[body].translation;
                     pushes[body].force += force;
@@ -165,13 +186,14 @@ impl<T: Real> Resolve<T> for Penalty {
                 pair_friction(geoms, pair.geoms),
                 pair_law(geoms.model, geoms.index, geoms.params, pair.geoms),
             );
+            let distant = distant_spline(geoms, pair.geoms);
             let (a, b) = (geoms.model.geoms[pair.geoms.0].body, geoms.model.geoms[pair.geoms.1].body);
             let (mut friction_bar, mut law_bar) = (T::zero(), PenaltyLaw::default());
             for slot in pair.contacts() {
                 let Contact { position, normal, distance } = contacts.contacts()[slot];
                 let bar = &mut contacts.contact_bars[slot];
                 let velocity = relative_velocity(geoms, velocities, (a, b), position);
-                let force = penalty_force(distance, normal, velocity, friction, law, form);
+                let force = penalty_force_at(depth(distant, distance), normal, velocity, friction, law, form);
 
                 // push.force += ±f, push.torque += (x − p) × ±f
                 let mut force_bar = Vec3::zero();
@@ -183,9 +205,10 @@ impl<T: Real> Resolve<T> for Penalty {
                     bar.position += arm_bar;
                     bars.wrenches[body] += Force::at_point(-arm_bar, origin - origins[body]);
                 }
-                let (distance_bar, normal_bar, velocity_bar, friction_part, law_part, ()) =
-                    penalty_force_vjp(distance, normal, velocity, friction, law, form, force_bar);
-                bar.distance += distance_bar;
+                let deep = depth(distant, distance);
+                let (depth_bar, normal_bar, velocity_bar, friction_part, law_part, ()) =
+                    penalty_force_at_vjp(deep, normal, velocity, friction, law, form, force_bar);
+                bar.distance += depth_vjp(distant, distance, depth_bar);
                 bar.normal += normal_bar;
                 friction_bar += friction_part;
                 law_bar.accumulate(law_part);

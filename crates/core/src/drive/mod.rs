@@ -112,6 +112,9 @@ impl<F: FieldShape, D: Drive> FieldShape for Driven<F, D> {
     fn vjp_follows_eval(&self) -> bool {
         self.field.vjp_follows_eval()
     }
+    fn guards(&self) -> usize {
+        self.field.guards()
+    }
 }
 
 impl<T: Real, F: VectorField<T>, D: Drive> VectorField<T> for Driven<F, D> {
@@ -122,13 +125,32 @@ impl<T: Real, F: VectorField<T>, D: Drive> VectorField<T> for Driven<F, D> {
         DrivenWorkspace { field: self.field.workspace(), control: zeros.clone(), control_bar: zeros }
     }
 
+    fn guard(&self, ws: &mut Self::Workspace, at: Point<'_, T>, time: T, guards: &mut [T]) {
+        let inner = self.fill_control(&mut ws.control, at, time);
+        let at = Point { params: inner, state: at.state, control: &ws.control };
+        self.field.guard(&mut ws.field, at, time, guards);
+    }
+
+    fn guard_vjp(
+        &self,
+        ws: &mut Self::Workspace,
+        at: Point<'_, T>,
+        time: T,
+        guards_bar: &[T],
+        bars: Bars<'_, T>,
+    ) -> T {
+        self.pull_back(ws, at, time, bars, |ws, at, bars| {
+            self.field.guard_vjp(ws, at, time, guards_bar, bars)
+        })
+    }
+
+    fn freeze(&self, ws: &mut Self::Workspace, sides: Option<&[T]>) {
+        self.field.freeze(&mut ws.field, sides);
+    }
+
     fn eval(&self, ws: &mut Self::Workspace, at: Point<'_, T>, time: T, rate: &mut [T]) {
-        let Point { params, state, control } = at;
-        let Range { start, end } = self.driven;
-        let (inner, own) = self.split(params);
-        ws.control[..start].copy_from_slice(&control[..start]);
-        self.drive.eval(own, time, &mut ws.control[start..end]);
-        ws.control[end..].copy_from_slice(&control[start..]);
+        let state = at.state;
+        let inner = self.fill_control(&mut ws.control, at, time);
         self.field.eval(&mut ws.field, Point { params: inner, state, control: &ws.control }, time, rate);
     }
 
@@ -140,29 +162,15 @@ impl<T: Real, F: VectorField<T>, D: Drive> VectorField<T> for Driven<F, D> {
         rate_bar: &[T],
         bars: Bars<'_, T>,
     ) -> T {
-        let Point { params, state, control } = at;
-        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
-        let Range { start, end } = self.driven;
-        let (inner, own) = self.split(params);
-        let (inner_bar, own_bar) = params_bar.split_at_mut(inner.len());
-        ws.control[..start].copy_from_slice(&control[..start]);
-        self.drive.eval(own, time, &mut ws.control[start..end]);
-        ws.control[end..].copy_from_slice(&control[start..]);
-
-        let DrivenWorkspace { field, control: all, control_bar: all_bar } = ws;
-        all_bar.fill(T::zero());
-        let by_field = self.field.eval_vjp(
-            field,
-            Point { params: inner, state, control: all },
-            time,
-            rate_bar,
-            Bars { params: inner_bar, state: state_bar, control: all_bar },
-        );
-        let kept = all_bar[..start].iter().chain(&all_bar[end..]);
-        control_bar.iter_mut().zip(kept).for_each(|(bar, x)| *bar += *x);
-        by_field + self.drive.eval_vjp(own, time, &all_bar[start..end], own_bar)
+        self.pull_back(ws, at, time, bars, |ws, at, bars| self.field.eval_vjp(ws, at, time, rate_bar, bars))
     }
 
+    fn embed(&self, state: &[T], rate: &[T], out: &mut [T]) {
+        self.field.embed(state, rate, out);
+    }
+    fn embed_vjp(&self, state: &[T], rate: &[T], out_bar: &[T], state_bar: &mut [T], rate_bar: &mut [T]) {
+        self.field.embed_vjp(state, rate, out_bar, state_bar, rate_bar);
+    }
     fn advance(&self, state: &[T], rate: &[T], h: T, next: &mut [T]) {
         self.field.advance(state, rate, h, next);
     }
@@ -189,5 +197,41 @@ impl<T: Real, F: VectorField<T>, D: Drive> VectorField<T> for Driven<F, D> {
         increment_bar: &mut [T],
     ) {
         self.field.dexp_inverse_vjp(increment, h, rate, rate_bar, increment_bar);
+    }
+}
+
+impl<F: FieldShape, D: Drive> Driven<F, D> {
+    /// All controls of the field, those that are driven included; returns its own parameters.
+    fn fill_control<'p, T: Real>(&self, all: &mut [T], at: Point<'p, T>, time: T) -> &'p [T] {
+        let Range { start, end } = self.driven;
+        let (inner, own) = self.split(at.params);
+        all[..start].copy_from_slice(&at.control[..start]);
+        self.drive.eval(own, time, &mut all[start..end]);
+        all[end..].copy_from_slice(&at.control[start..]);
+        inner
+    }
+
+    /// The pullback of a function of the field, `by_field`, through the drive: *adds* to `bars` and returns the
+    /// cotangent of the time.
+    fn pull_back<T: Real, W>(
+        &self,
+        ws: &mut DrivenWorkspace<T, W>,
+        at: Point<'_, T>,
+        time: T,
+        bars: Bars<'_, T>,
+        by_field: impl FnOnce(&mut W, Point<'_, T>, Bars<'_, T>) -> T,
+    ) -> T {
+        let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
+        let Range { start, end } = self.driven;
+        let DrivenWorkspace { field, control: all, control_bar: all_bar } = ws;
+        let inner = self.fill_control(all, at, time);
+        let (_, own) = self.split(at.params);
+        let (inner_bar, own_bar) = params_bar.split_at_mut(inner.len());
+        all_bar.fill(T::zero());
+        let at = Point { params: inner, state: at.state, control: all };
+        let time_bar = by_field(field, at, Bars { params: inner_bar, state: state_bar, control: all_bar });
+        let kept = all_bar[..start].iter().chain(&all_bar[end..]);
+        control_bar.iter_mut().zip(kept).for_each(|(bar, x)| *bar += *x);
+        time_bar + self.drive.eval_vjp(own, time, &all_bar[start..end], own_bar)
     }
 }

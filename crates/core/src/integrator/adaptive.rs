@@ -27,6 +27,8 @@ pub(super) struct InnerStep {
 pub(super) struct Solver<'a, T: Real> {
     pub tableau: &'static Tableau,
     pub controller: &'a PidController,
+    /// What the tolerances are multiplied by, per entry of the rate; empty for 1.
+    pub scales: &'a [f64],
     pub stages: &'a mut Stages<T>,
     pub events: &'a mut Events<T>,
     /// Scratch: the state after a step.
@@ -42,15 +44,14 @@ pub(super) fn solve<T: Real>(
     state: &mut [T],
     mut accept: impl FnMut(&[T], InnerStep, &[T]),
 ) -> Result<Info, StepError> {
-    let Solver { tableau, controller, stages, events, next } = solver;
+    let Solver { tableau, controller, scales, stages, events, next } = solver;
     let weights = tableau.error.unwrap_or_else(|| unreachable!("checked when the integrator was built"));
-    let tolerances = (controller.absolute, controller.relative);
     let mut history = History::new();
     let mut info = Info::default();
     let mut elapsed = 0.0;
     let mut h = controller.first_step.unwrap_or(span).min(span);
     let mut first_ready = false;
-    events.start(rhs, time, state);
+    events.start(rhs, time, span, state);
     while elapsed < span {
         if info.accepted + info.rejected >= controller.max_steps {
             return Err(StepError::TooManySteps { limit: controller.max_steps, time: elapsed, size: h });
@@ -65,7 +66,7 @@ pub(super) fn solve<T: Real>(
         let from = StepInput { time: now, h, state };
         explicit::step(tableau, rhs, stages, from, next, first_ready);
         explicit::last_stage(tableau, rhs, stages, from, next);
-        let error = explicit::error_norm(weights, stages, from, next, tolerances);
+        let error = explicit::error_norm(weights, stages, from, next, (controller, scales));
         let (accepted, factor) = history.judge(controller, tableau.error_order, error);
         first_ready = true;
         if !accepted {

@@ -4,6 +4,8 @@
 //! integrals of (∂f/∂u)ᵀ a, (∂f/∂θ)ᵀ a and (∂f/∂t)ᵀ a. The state is solved backwards along with a. Left alone
 //! it would drift (a damped system grows when run backwards), so it is set to the stored forward state at the
 //! end of every accepted step: memory is one state per accepted step.
+//!
+//! States on manifolds are solved in the space around them, ẋ = E(x) f(x); see [`VectorField::embed`].
 
 use pullback_math::Real;
 
@@ -26,21 +28,23 @@ pub(super) struct AdjointScratch<T> {
     stages: Stages<T>,
     current: Vec<T>,
     next: Vec<T>,
-    /// f(x), and −(∂f/∂x)ᵀ a.
+    /// f(x) and its cotangent, and −(∂f/∂x)ᵀ a.
     rate: Vec<T>,
+    rate_bar: Vec<T>,
     state_bar: Vec<T>,
 }
 
 impl<T: Real> AdjointScratch<T> {
-    /// For fields of `n` states with `layout`'s controls and parameters.
-    pub fn new(tableau: &Tableau, layout: &Layout, n: usize) -> Self {
+    /// For fields of `n` states and `m` rates with `layout`'s controls and parameters.
+    pub fn new(tableau: &Tableau, layout: &Layout, (n, m): (usize, usize)) -> Self {
         let len = 2 * n + layout.control.len() + layout.params.len() + 1;
         let zeros = |len| vec![T::zero(); len];
         AdjointScratch {
             stages: Stages::new(tableau, (len, len), true, false),
             current: zeros(len),
             next: zeros(len),
-            rate: zeros(n),
+            rate: zeros(m),
+            rate_bar: zeros(m),
             state_bar: zeros(n),
         }
     }
@@ -53,6 +57,7 @@ struct AdjointRhs<'a, T: Real, F: VectorField<T>> {
     end: T,
     n: usize,
     rate: &'a mut [T],
+    rate_bar: &'a mut [T],
     state_bar: &'a mut [T],
 }
 
@@ -65,18 +70,21 @@ impl<T: Real, F: VectorField<T>> Rhs<T> for AdjointRhs<'_, T, F> {
         let (control_part, rest) = integrals.split_at_mut(self.bound.control.len());
         let (params_part, time_part) = rest.split_at_mut(self.bound.params.len());
 
-        // dx/dσ = −f(x)
+        // dx/dσ = −E(x) f(x)
         self.bound.eval(time, x, self.rate);
-        for (out, f) in state_part[..n].iter_mut().zip(self.rate.iter()) {
-            *out = -*f;
+        self.bound.field.embed(x, self.rate, &mut state_part[..n]);
+        for out in &mut state_part[..n] {
+            *out = -*out;
         }
-        // da/dσ = (∂f/∂x)ᵀ a, and likewise for the integrals
+        // da/dσ = (∂(E f)/∂x)ᵀ a, and likewise for the integrals
         self.state_bar.fill(T::zero());
+        self.rate_bar.fill(T::zero());
+        self.bound.field.embed_vjp(x, self.rate, a, self.state_bar, self.rate_bar);
         control_part.fill(T::zero());
         params_part.fill(T::zero());
         time_part[0] = T::zero();
         let mut bars = InputBars { params: params_part, control: control_part, time: &mut time_part[0] };
-        self.bound.eval_vjp(time, x, a, self.state_bar, &mut bars);
+        self.bound.eval_vjp(time, x, self.rate_bar, self.state_bar, &mut bars);
         state_part[n..].copy_from_slice(self.state_bar);
     }
 
@@ -119,11 +127,14 @@ pub(super) fn solve<T: Real, F: VectorField<T>>(
         end: time,
         n,
         rate: &mut scratch.rate,
+        rate_bar: &mut scratch.rate_bar,
         state_bar: &mut scratch.state_bar,
     };
     let y = &mut scratch.current;
     y.fill(T::zero());
-    y[n..2 * n].copy_from_slice(next_bar);
+    // What leaves the manifold does not count: the last state is the end of a motion along it.
+    rhs.rate.fill(T::zero());
+    field.advance_vjp(current, rhs.rate, T::zero(), next_bar, &mut y[n..2 * n], rhs.rate_bar);
     let guards = field.guards();
     let mut no_events = Events::new(0, 0, 0, 0, 0);
     for i in (0..steps).rev() {
@@ -152,6 +163,7 @@ pub(super) fn solve<T: Real, F: VectorField<T>>(
         let solver = Solver {
             tableau,
             controller: controllers.1,
+            scales: &[],
             stages: &mut scratch.stages,
             events: &mut no_events,
             next: &mut scratch.next,

@@ -24,7 +24,7 @@ pub(super) fn record<T: Real, F: VectorField<T>>(
     ws.sides.clear();
     let IntegratedWorkspace { field, stepper, current, next, inner, kept, sides, events, .. } = &mut *ws;
     current.copy_from_slice(outer.at.state);
-    let solver = stepper.solver(controller, events, next);
+    let solver = stepper.solver((controller, outer.scales), events, next);
     adaptive::solve(solver, &mut outer.bound(field), (outer.time, outer.dt), current, |state, step, now| {
         inner.push(step);
         sides.extend_from_slice(now);

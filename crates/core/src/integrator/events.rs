@@ -11,6 +11,9 @@
 //! dynamics. So the gradient of a motion through jumps of f is exact, by dual numbers and by the pullback
 //! below alike.
 //!
+//! A guard that jumps over zero, as where shapes touch at another feature, has no instant that could move: it
+//! flips without a correction.
+//!
 //! Limitations: a guard that touches zero without crossing (ġ = 0) has no derivative there, and its
 //! correction is left out; two guards that flip in the same instant are corrected one after the other; a
 //! motion that slides along a guard flips forever and ends in [`StepError::TooManySteps`](crate::StepError).
@@ -44,7 +47,13 @@ pub(super) struct Events<T: Real> {
     /// Cotangents that nobody asks for.
     unused_control_bar: Vec<T>,
     unused_params_bar: Vec<T>,
+    /// Seconds of the solve.
+    #[workspace(plain)]
+    span: f64,
 }
+
+/// Part of the span up to which a crossing counts as located; beyond, the guard has jumped.
+const LOCATED: f64 = 1e-9;
 
 impl<T: Real> Events<T> {
     /// For `guards` guards, states of `n` and rates of `m` entries. Without guards nothing is allocated.
@@ -63,6 +72,7 @@ impl<T: Real> Events<T> {
             state_bar: zeros(n),
             unused_control_bar: zeros(controls),
             unused_params_bar: zeros(params),
+            span: 0.0,
         }
     }
 
@@ -71,8 +81,9 @@ impl<T: Real> Events<T> {
         &self.sides
     }
 
-    /// Takes the sides from the state a solve starts at, and freezes them.
-    pub fn start(&mut self, rhs: &mut impl Rhs<T>, time: T, state: &[T]) {
+    /// Takes the sides from the state that a solve over `span` seconds starts at, and freezes them.
+    pub fn start(&mut self, rhs: &mut impl Rhs<T>, time: T, span: f64, state: &[T]) {
+        self.span = span;
         if self.sides.is_empty() {
             return;
         }
@@ -183,7 +194,8 @@ impl<T: Real> Events<T> {
             if flipped.any() {
                 // x⁺ = x ⊕ (f⁻ − f⁺) Δt,  Δt = −g / ġ
                 let guard_rate = self.guard_rate(bound, time, state, j);
-                let delay = -safe_quotient(flipped, self.values[j], guard_rate);
+                let met = flipped & self.is_located(j, guard_rate);
+                let delay = -safe_quotient(met, self.values[j], guard_rate);
                 bound.field.advance(state, &self.jump, delay, &mut self.state);
                 state.copy_from_slice(&self.state);
             }
@@ -201,6 +213,7 @@ impl<T: Real> Events<T> {
         state_bar: &mut [T],
         bars: &mut InputBars<'_, T>,
     ) {
+        bound.guard(time, state, &mut self.values);
         bound.freeze(Some(sides.0));
         bound.eval(time, state, &mut self.before);
         bound.freeze(Some(sides.1));
@@ -219,10 +232,16 @@ impl<T: Real> Events<T> {
                 // Δt = −g / ġ with g = 0:  ḡ = −Δt̄ / ġ
                 let guard_rate = self.guard_rate(bound, time, state, j);
                 self.guard_bars.fill(T::zero());
-                self.guard_bars[j] = -safe_quotient(flipped, delay_bar, guard_rate);
+                let met = flipped & self.is_located(j, guard_rate);
+                self.guard_bars[j] = -safe_quotient(met, delay_bar, guard_rate);
                 bound.guard_vjp(time, state, &self.guard_bars, state_bar, bars);
             }
         }
+    }
+
+    /// Whether guard j, with its value at hand, is at zero rather than beyond a jump.
+    fn is_located(&self, j: usize, guard_rate: T) -> T::Mask {
+        self.values[j].abs().le(guard_rate.abs() * T::lit(LOCATED * self.span))
     }
 
     /// `jump` = f⁻ − f⁺, with f⁻ in `before` and f⁺ from the sides frozen now.
@@ -236,7 +255,7 @@ impl<T: Real> Events<T> {
     /// ġⱼ = ∇gⱼ·f⁻, with f⁻ in `before`.
     fn guard_rate<F: VectorField<T>>(
         &mut self,
-        bound: &Bound<'_, T, F>,
+        bound: &mut Bound<'_, T, F>,
         time: T,
         state: &[T],
         j: usize,

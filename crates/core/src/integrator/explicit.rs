@@ -2,6 +2,7 @@
 
 use pullback_math::Real;
 
+use super::controller::PidController;
 use super::rhs::{Bound, InputBars, Rhs, StepInput};
 use super::tableau::Tableau;
 use crate::Workspace;
@@ -150,14 +151,16 @@ pub(super) fn reuse_last_stage<T: Real>(stages: &mut Stages<T>) {
     }
 }
 
-/// Largest over the lanes of the root mean square over entries of hΣeᵢkᵢ / (atol + rtol·max(|x|, |x′|)).
+/// Largest over the lanes of the root mean square over entries of hΣeᵢkᵢ / (s (atol + rtol·max(|x|, |x′|))), with the
+/// scales s of the entries, or 1.
 pub(super) fn error_norm<T: Real>(
     weights: &[f64],
     stages: &mut Stages<T>,
     StepInput { h, state, .. }: StepInput<'_, T>,
     next: &[T],
-    (absolute, relative): (f64, f64),
+    (controller, scales): (&PidController, &[f64]),
 ) -> f64 {
+    let PidController { absolute, relative, .. } = *controller;
     let m = stages.m;
     let error = &mut stages.increment_bar;
     combine(weights, &stages.rates, error);
@@ -166,7 +169,8 @@ pub(super) fn error_norm<T: Real>(
         // On a manifold the rate is shorter than the state; its scale is then the absolute tolerance's
         // business.
         let size = if m == state.len() { state[k].abs().max(next[k].abs()) } else { T::one() };
-        let ratio = error[k] * T::lit(h) / (T::lit(absolute) + T::lit(relative) * size);
+        let scale = scales.get(k).copied().unwrap_or(1.0);
+        let ratio = error[k] * T::lit(h / scale) / (T::lit(absolute) + T::lit(relative) * size);
         sum += ratio * ratio;
     }
     (sum / T::lit(m as f64)).sqrt().max_lane()

@@ -25,6 +25,8 @@ pub struct Integrated<F> {
     layout: Layout,
     dt: f64,
     integrator: Integrator,
+    /// What the tolerances of adaptive steps are multiplied by, per entry of the rate; empty for 1.
+    scales: Vec<f64>,
 }
 
 /// Scratch of an [`Integrated`] system.
@@ -74,11 +76,6 @@ impl<F: FieldShape> Integrated<F> {
                 "semi-implicit Euler needs a second-order system (positions and velocities): use Rk4 or Tsit5",
             ));
         }
-        if matches!(integrator.adjoint, Adjoint::Continuous(_)) && !field.flat() {
-            return Err(ConfigError::new(
-                "the continuous adjoint is not available on manifolds (quaternions): use Adjoint::Discrete",
-            ));
-        }
         let layout = field.layout().clone();
         let layout = if field.time_dependent() {
             let time = Slice::new("time", 1, "s").doc("time since the start");
@@ -86,7 +83,24 @@ impl<F: FieldShape> Integrated<F> {
         } else {
             layout
         };
-        Ok(Integrated { field, layout, dt, integrator })
+        Ok(Integrated { field, layout, dt, integrator, scales: Vec::new() })
+    }
+
+    /// Multiplies the tolerances of adaptive steps by a number per entry of the rate, so that quantities of
+    /// different units have tolerances of their own.
+    pub fn with_tolerance_scales(mut self, scales: Vec<f64>) -> Result<Self, ConfigError> {
+        if scales.len() != self.field.rate_len() {
+            return Err(ConfigError::new(format!(
+                "{} scales of tolerances for a rate of {} entries",
+                scales.len(),
+                self.field.rate_len()
+            )));
+        }
+        if scales.iter().any(|s| !(*s > 0.0 && s.is_finite())) {
+            return Err(ConfigError::new("scales of tolerances must be positive"));
+        }
+        self.scales = scales;
+        Ok(self)
     }
 
     /// The vector field.
@@ -132,14 +146,14 @@ impl<T: Real> Stepper<T> {
     /// [`Integrator::check`] saw.
     pub fn solver<'a>(
         &'a mut self,
-        controller: &'a PidController,
+        (controller, scales): (&'a PidController, &'a [f64]),
         events: &'a mut Events<T>,
         next: &'a mut [T],
     ) -> Solver<'a, T> {
         let Stepper::RungeKutta { stages, tableau } = self else {
             unreachable!("checked when the integrator was built")
         };
-        Solver { tableau, controller, stages, events, next }
+        Solver { tableau, controller, scales, stages, events, next }
     }
 
     /// The pullback of [`Stepper::step`]: *adds* to `state_bar` and `bars`.
@@ -184,7 +198,9 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
             StepControl::Adaptive(_) => self.field.guards(),
         };
         let adjoint = match (self.integrator.adjoint, self.integrator.method.tableau()) {
-            (Adjoint::Continuous(_), Some(tableau)) => Some(AdjointScratch::new(tableau, &self.layout, n)),
+            (Adjoint::Continuous(_), Some(tableau)) => {
+                Some(AdjointScratch::new(tableau, &self.layout, (n, m)))
+            }
             _ => None,
         };
         IntegratedWorkspace {
@@ -214,7 +230,7 @@ impl<T: Real, F: VectorField<T>> System<T> for Integrated<F> {
             }
             StepControl::Adaptive(controller) => {
                 current.copy_from_slice(outer.at.state);
-                let solver = stepper.solver(controller, events, scratch);
+                let solver = stepper.solver((controller, outer.scales), events, scratch);
                 let span = (outer.time, self.dt);
                 let info = adaptive::solve(solver, &mut outer.bound(field), span, current, |_, _, _| {})?;
                 next[..n].copy_from_slice(current);
@@ -272,6 +288,8 @@ pub(super) struct OuterStep<'a, T, F> {
     /// The time that the state carries; zero for autonomous fields.
     pub time: T,
     pub dt: f64,
+    /// Scales of the tolerances.
+    pub scales: &'a [f64],
 }
 
 impl<'a, T: Real, F: VectorField<T>> OuterStep<'a, T, F> {
@@ -297,6 +315,12 @@ impl<F: FieldShape> Integrated<F> {
     fn outer_step<'a, T: Real>(&'a self, at: Point<'a, T>) -> OuterStep<'a, T, F> {
         let n = self.field.layout().state.len();
         let time = if self.field.time_dependent() { at.state[n] } else { T::zero() };
-        OuterStep { field: &self.field, at: at.with_state(&at.state[..n]), time, dt: self.dt }
+        OuterStep {
+            field: &self.field,
+            at: at.with_state(&at.state[..n]),
+            time,
+            dt: self.dt,
+            scales: &self.scales,
+        }
     }
 }

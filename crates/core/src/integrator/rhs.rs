@@ -80,14 +80,15 @@ impl<'a, T: Real, F: VectorField<T>> Bound<'a, T, F> {
 
     /// The pullback of [`Rhs::guard`]: *adds* to `state_bar` and `bars`.
     pub fn guard_vjp(
-        &self,
+        &mut self,
         time: T,
         state: &[T],
         guards_bar: &[T],
         state_bar: &mut [T],
         bars: &mut InputBars<'_, T>,
     ) {
-        let time_bar = self.field.guard_vjp(self.at(state), time, guards_bar, bars.with_state(state_bar));
+        let at = self.at(state);
+        let time_bar = self.field.guard_vjp(self.workspace, at, time, guards_bar, bars.with_state(state_bar));
         *bars.time += time_bar;
     }
 }
@@ -111,7 +112,8 @@ impl<T: Real, F: VectorField<T>> Rhs<T> for Bound<'_, T, F> {
         self.field.dexp_inverse(increment, h, rate);
     }
     fn guard(&mut self, time: T, state: &[T], guards: &mut [T]) {
-        self.field.guard(self.at(state), time, guards);
+        let at = self.at(state);
+        self.field.guard(self.workspace, at, time, guards);
     }
     fn freeze(&mut self, sides: Option<&[T]>) {
         self.field.freeze(self.workspace, sides);

@@ -103,11 +103,18 @@ impl<T: Real> VectorField<T> for PenaltyPointMass {
     }
 
     // The force is smooth while the height keeps its sign.
-    fn guard(&self, at: Point<'_, T>, _time: T, guards: &mut [T]) {
+    fn guard(&self, _ws: &mut FrozenSide<T>, at: Point<'_, T>, _time: T, guards: &mut [T]) {
         let Point { state, .. } = at;
         guards[0] = state[0];
     }
-    fn guard_vjp(&self, _at: Point<'_, T>, _time: T, guards_bar: &[T], bars: Bars<'_, T>) -> T {
+    fn guard_vjp(
+        &self,
+        _ws: &mut FrozenSide<T>,
+        _at: Point<'_, T>,
+        _time: T,
+        guards_bar: &[T],
+        bars: Bars<'_, T>,
+    ) -> T {
         let Bars { state: state_bar, .. } = bars;
         state_bar[0] += guards_bar[0];
         T::zero()

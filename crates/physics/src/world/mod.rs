@@ -524,6 +524,14 @@ impl<T: Real> VectorField<T> for World {
         }
     }
 
+    fn embed(&self, state: &[T], rate: &[T], out: &mut [T]) {
+        self.robot.coordinates().embed(state, rate, out);
+    }
+
+    fn embed_vjp(&self, state: &[T], rate: &[T], out_bar: &[T], state_bar: &mut [T], rate_bar: &mut [T]) {
+        self.robot.coordinates().embed_vjp(state, rate, out_bar, state_bar, rate_bar);
+    }
+
     fn dexp_inverse(&self, increment: &[T], h: T, rate: &mut [T]) {
         self.robot.dexp_inverse(increment, h, rate);
     }

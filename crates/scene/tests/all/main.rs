@@ -2,11 +2,13 @@
 //!
 //! One program, since linking takes longer than most tests.
 
+mod adaptive_contact;
 mod constraints;
 mod convex_batches;
 mod convex_laws;
 mod convex_piles;
 mod dynamics;
+mod from_distance;
 mod hfield;
 mod hull;
 mod kinematics;
