@@ -7,7 +7,7 @@ use pullback_core::{ConfigError, StepError};
 use pullback_physics::articulated::Keyframe;
 use pullback_plot::PlotError;
 use pullback_tasks::Results;
-use pullback_tasks::diffmjx_toy::ToyError;
+use pullback_tasks::diffmjx::toy::ToyError;
 use pullback_tasks::files::keyframe_names;
 use serde::Serialize;
 use thiserror::Error;

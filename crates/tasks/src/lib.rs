@@ -1,7 +1,7 @@
 //! Named scenes, the tasks made of them, and the experiments of the papers.
 
 pub mod bo_leap;
-pub mod diffmjx_toy;
+pub mod diffmjx;
 pub mod files;
 pub mod mpm;
 pub mod objectives;

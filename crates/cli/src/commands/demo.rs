@@ -9,8 +9,9 @@ use pullback_core::rollout::Inputs;
 use pullback_core::sources::{BO_LEAP, DIFFMJX, GRADSIM};
 use pullback_optim::{BfgsConfig, Landscape, LandscapeConfig, bfgs};
 use pullback_plot::{Figure, LinePanel, Report, Section, Series, Stat, Table, Tone};
+use pullback_tasks::diffmjx::toy;
 use pullback_tasks::scenes::{self, SCENES, SceneOptions};
-use pullback_tasks::{Checking, diffmjx_toy, objectives};
+use pullback_tasks::{Checking, objectives};
 use serde::Serialize;
 
 use crate::args::DemoOptions;
@@ -152,7 +153,7 @@ fn gradients(seed: u64) -> Result<Chapter, CliError> {
 /// A bouncing point under six contact models.
 fn contact() -> Result<Chapter, CliError> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let toy = diffmjx_toy::run(1000, threads, |_| {})?;
+    let toy = toy::run(1000, threads, |_| {})?;
     let best = toy.cases[2].fraction_right();
     let stat = Stat::new(
         "right contact gradients",

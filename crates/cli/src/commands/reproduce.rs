@@ -8,7 +8,7 @@ use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::{BO_LEAP, DIFFMJX};
 use pullback_plot::{Figure, LinePanel, Panel, Series};
 use pullback_tasks::Results;
-use pullback_tasks::diffmjx_toy::{self, Case, Toy};
+use pullback_tasks::diffmjx::toy::{self as diffmjx_toy, Case, Toy};
 use serde::Serialize;
 
 use crate::args::ReproduceOptions;

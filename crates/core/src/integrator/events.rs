@@ -14,9 +14,12 @@
 //! A guard that jumps over zero, as where shapes touch at another feature, has no instant that could move: it
 //! flips without a correction.
 //!
+//! Guards that flip in the same instant, as the corners of a box that lands on an edge, flip one after the other,
+//! each with its own part of the jump.
+//!
 //! Limitations: a guard that touches zero without crossing (ġ = 0) has no derivative there, and its
-//! correction is left out; two guards that flip in the same instant are corrected one after the other; a
-//! motion that slides along a guard flips forever and ends in [`StepError::TooManySteps`](crate::StepError).
+//! correction is left out; a motion that slides along a guard flips forever and ends in
+//! [`StepError::TooManySteps`](crate::StepError).
 
 use pullback_math::{Mask, Real};
 
@@ -35,9 +38,14 @@ pub(super) struct Events<T: Real> {
     past: Vec<T>,
     /// Cotangents of the guard values.
     guard_bars: Vec<T>,
-    /// f⁻ and f⁻ − f⁺.
+    /// f⁻, the field before the guard at hand flips, and what that changes.
     before: Vec<T>,
+    previous: Vec<T>,
     jump: Vec<T>,
+    /// Sides while guards flip one after the other.
+    current: Vec<T>,
+    /// How the cotangent of x⁺ pairs with rates.
+    outgoing: Vec<T>,
     /// The zero rate, and a cotangent of rates.
     zero_rate: Vec<T>,
     rate_bar: Vec<T>,
@@ -65,7 +73,10 @@ impl<T: Real> Events<T> {
             past: zeros(guards),
             guard_bars: zeros(guards),
             before: zeros(m),
+            previous: zeros(m),
             jump: zeros(m),
+            current: zeros(guards),
+            outgoing: zeros(m),
             zero_rate: zeros(m),
             rate_bar: zeros(m),
             state: zeros(n),
@@ -158,14 +169,13 @@ impl<T: Real> Events<T> {
     /// Flips the guards that stand at zero, freezes the new sides, and corrects the state.
     pub fn cross<F: VectorField<T>>(&mut self, bound: &mut Bound<'_, T, F>, time: T, state: &mut [T]) {
         bound.guard(time, state, &mut self.values);
-        bound.eval(time, state, &mut self.before);
+        self.current.copy_from_slice(&self.sides);
         // Flip what crossed and is at zero, up to round-off of how far it went.
         for ((past, side), g) in self.past.iter_mut().zip(&mut self.sides).zip(&self.values) {
             let arrived = past.gt(T::zero()) & (-(*side * *g)).ge(-(*past * T::lit(1e-9)));
             *side = T::select(arrived, -*side, *side);
             *past = T::select(arrived, T::one(), T::zero());
         }
-        bound.freeze(Some(&self.sides));
         self.correct(bound, time, state);
     }
 
@@ -178,20 +188,26 @@ impl<T: Real> Events<T> {
         state: &mut [T],
     ) {
         bound.guard(time, state, &mut self.values);
-        bound.eval(time, state, &mut self.before);
-        for ((past, before), after) in self.past.iter_mut().zip(sides.0).zip(sides.1) {
-            *past = T::select((*before * *after).lt(T::zero()), T::one(), T::zero());
-        }
-        bound.freeze(Some(sides.1));
+        self.start_crossing(sides);
         self.correct(bound, time, state);
     }
 
-    /// Corrects the state for the guards marked in `past`; f⁻ is in `before`, the new sides are frozen.
+    /// Takes the sides before a crossing, and which guards flip in it.
+    fn start_crossing(&mut self, sides: (&[T], &[T])) {
+        self.current.copy_from_slice(sides.0);
+        for ((past, before), after) in self.past.iter_mut().zip(sides.0).zip(sides.1) {
+            *past = T::select((*before * *after).lt(T::zero()), T::one(), T::zero());
+        }
+    }
+
+    /// Corrects the state for the guards marked in `past`, which flip from `current` on; leaves the new sides
+    /// frozen.
     fn correct<F: VectorField<T>>(&mut self, bound: &mut Bound<'_, T, F>, time: T, state: &mut [T]) {
-        self.evaluate_jump(bound, time, state);
+        self.evaluate_before(bound, time, state);
         for j in 0..self.past.len() {
             let flipped = self.past[j].gt(T::zero());
             if flipped.any() {
+                self.flip(bound, time, state, j);
                 // x⁺ = x ⊕ (f⁻ − f⁺) Δt,  Δt = −g / ġ
                 let guard_rate = self.guard_rate(bound, time, state, j);
                 let met = flipped & self.is_located(j, guard_rate);
@@ -214,42 +230,53 @@ impl<T: Real> Events<T> {
         bars: &mut InputBars<'_, T>,
     ) {
         bound.guard(time, state, &mut self.values);
-        bound.freeze(Some(sides.0));
-        bound.eval(time, state, &mut self.before);
-        bound.freeze(Some(sides.1));
-        self.evaluate_jump(bound, time, state);
-
-        // Δt̄ = (f⁻ − f⁺)·x̄⁺
+        self.start_crossing(sides);
+        self.evaluate_before(bound, time, state);
         self.state_bar.copy_from_slice(state_bar);
         self.pair_with_rates(bound.field, state);
-        let mut delay_bar = T::zero();
-        for (jump, bar) in self.jump.iter().zip(&self.rate_bar) {
-            delay_bar += *jump * *bar;
-        }
+        self.outgoing.copy_from_slice(&self.rate_bar);
         for j in 0..sides.0.len() {
-            let flipped = (sides.0[j] * sides.1[j]).lt(T::zero());
+            let flipped = self.past[j].gt(T::zero());
             if flipped.any() {
+                self.flip(bound, time, state, j);
+                // Δt̄ = (f⁻ − f⁺)·x̄⁺
+                let mut delay_bar = T::zero();
+                for (jump, bar) in self.jump.iter().zip(&self.outgoing) {
+                    delay_bar += *jump * *bar;
+                }
                 // Δt = −g / ġ with g = 0:  ḡ = −Δt̄ / ġ
                 let guard_rate = self.guard_rate(bound, time, state, j);
-                self.guard_bars.fill(T::zero());
                 let met = flipped & self.is_located(j, guard_rate);
+                self.guard_bars.fill(T::zero());
                 self.guard_bars[j] = -safe_quotient(met, delay_bar, guard_rate);
                 bound.guard_vjp(time, state, &self.guard_bars, state_bar, bars);
             }
         }
     }
 
+    /// f⁻ with the sides of before, frozen.
+    fn evaluate_before<F: VectorField<T>>(&mut self, bound: &mut Bound<'_, T, F>, time: T, state: &[T]) {
+        bound.freeze(Some(&self.current));
+        bound.eval(time, state, &mut self.before);
+        self.previous.copy_from_slice(&self.before);
+    }
+
+    /// Flips guard j where it is marked, freezes that, and leaves in `jump` what it changes, f before less f after.
+    fn flip<F: VectorField<T>>(&mut self, bound: &mut Bound<'_, T, F>, time: T, state: &[T], j: usize) {
+        let flipped = self.past[j].gt(T::zero());
+        self.current[j] = T::select(flipped, -self.current[j], self.current[j]);
+        bound.freeze(Some(&self.current));
+        bound.eval(time, state, &mut self.jump);
+        for (jump, previous) in self.jump.iter_mut().zip(&mut self.previous) {
+            let after = *jump;
+            *jump = *previous - after;
+            *previous = after;
+        }
+    }
+
     /// Whether guard j, with its value at hand, is at zero rather than beyond a jump.
     fn is_located(&self, j: usize, guard_rate: T) -> T::Mask {
         self.values[j].abs().le(guard_rate.abs() * T::lit(LOCATED * self.span))
-    }
-
-    /// `jump` = f⁻ − f⁺, with f⁻ in `before` and f⁺ from the sides frozen now.
-    fn evaluate_jump<F: VectorField<T>>(&mut self, bound: &mut Bound<'_, T, F>, time: T, state: &[T]) {
-        bound.eval(time, state, &mut self.jump);
-        for (jump, before) in self.jump.iter_mut().zip(&self.before) {
-            *jump = *before - *jump;
-        }
     }
 
     /// ġⱼ = ∇gⱼ·f⁻, with f⁻ in `before`.

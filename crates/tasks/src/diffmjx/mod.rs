@@ -1,0 +1,32 @@
+//! DiffMJX: right gradients through hard contact, useful gradients before contact.
+//!
+//! | module | figures |
+//! |---|---|
+//! | [`toy`] | 4: a point that bounces under six contact models |
+//! | [`toss`] | 5, S5: five shapes thrown on a floor; S6: error against run time of integrators |
+
+pub mod toss;
+pub mod toy;
+
+use pullback_core::integrator::{Integrator, Method, PidController};
+use pullback_core::{ConfigError, StepError};
+use pullback_scene::ImportError;
+
+/// Why an experiment stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError {
+    /// Bad settings.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A scene of the experiment did not load.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A simulation failed.
+    #[error(transparent)]
+    Step(#[from] StepError),
+}
+
+/// Tsit5 with the gains of the paper's step size control, 0.2, 0.4 and 0.
+pub fn tsit5(tolerance: f64) -> Integrator {
+    Integrator::adaptive(Method::Tsit5, PidController::new(tolerance).gains(0.2, 0.4, 0.0))
+}
