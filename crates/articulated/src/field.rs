@@ -142,9 +142,9 @@ impl Articulated {
         self.with_implicit(ImplicitTerms::Damping, dt)
     }
 
-    /// Treats `terms` implicitly over Euler steps of `dt` seconds: v̇ = (M − dt·Q)⁻¹ M a. Only for semi-implicit
-    /// Euler with this step. With joints that follow others, and under the complementarity model, only damping is
-    /// implicit.
+    /// Treats `terms` implicitly over Euler steps of `dt` seconds: v̇ = (M − dt·Q)⁻¹ M a. Only for
+    /// semi-implicit Euler with this step. With joints that follow others, and under the complementarity
+    /// model, only damping is implicit.
     pub fn with_implicit(mut self, terms: ImplicitTerms, dt: f64) -> Self {
         self.implicit = Some(Implicit { terms, dt });
         self.with_time_step(dt)

@@ -52,8 +52,8 @@ impl<T: Real> MassMatrix<T> {
         }
     }
 
-    /// The pullback of [`MassMatrix::update`], right after it: *adds* to the cotangents of the axes and of the
-    /// bodies' inertias, which come in as zero. An entry off the diagonal stands for both of its places.
+    /// The pullback of [`MassMatrix::update`], right after it: *adds* to the cotangents of the axes and of
+    /// the bodies' inertias, which come in as zero. An entry off the diagonal stands for both of its places.
     pub(crate) fn update_vjp(
         &self,
         tree: &Tree,

@@ -10,11 +10,11 @@
 //! | dry friction of a joint | −h loss ≤ λ ≤ h loss | J v⁺ + cfm λ |
 //! | coordinate that follows another | none | J v⁺ + cfm λ + erp r / h = 0 |
 //!
-//! The target of an overlap is restitution of the velocity before the step, plus Baumgarte's push: −e v⁻ + erp
-//! depth / h. Within the margin of a contact or limit the row is speculative: it keeps a gap from being overrun,
-//! −gap / h, or bounces if v⁻ would close the gap. Projected Gauss-Seidel ([`pgs`]) sweeps a
-//! fixed number of times, from zero, so that a step is a function of its arguments. The constrained
-//! acceleration is a = a₀ + M⁻¹ Jᵀ λ / h; only semi-implicit Euler with this step makes v⁺ of it.
+//! The target of an overlap is restitution of the velocity before the step, plus Baumgarte's push: −e v⁻ +
+//! erp depth / h. Within the margin of a contact or limit the row is speculative: it keeps a gap from being
+//! overrun, −gap / h, or bounces if v⁻ would close the gap. Projected Gauss-Seidel ([`pgs`]) sweeps a fixed
+//! number of times, from zero, so that a step is a function of its arguments. The constrained acceleration is
+//! a = a₀ + M⁻¹ Jᵀ λ / h; only semi-implicit Euler with this step makes v⁺ of it.
 //!
 //! *Schemes.* All rows are one problem, or each pair of trees has one of its own from the same v*
 //! ([`ImpulseScheme`]), as in the paper's code. That code gives the first body the normal impulse in place of
@@ -23,12 +23,13 @@
 //! *Pullback.* The sweeps backwards give the cotangents of J, M⁻¹ Jᵀ, the targets and the bounds. That of the
 //! mass matrix is packed and goes through composite bodies; that of J to axes and contacts.
 //!
-//! *Memory.* Impulses of every sweep: rows × iterations, reserved beforehand like the rest.
+//! *Memory.* Impulses of every sweep: rows × iterations, reserved beforehand like the rest for as many contacts
+//! as there can be, at most 64; more are allocated when first met.
 //!
 //! *Limits.* Points and frames that are held, torsional and rolling friction are refused
-//! ([`Complementarity::check`]). Where an impulse is exactly on a bound, the derivative is that of the bound. What
-//! rests without a margin overlaps by cfm λ h / erp, 10⁻⁸ m by default: gradients hold for motions smaller than
-//! that.
+//! ([`Complementarity::check`]). Where an impulse is exactly on a bound, the derivative is that of the bound.
+//! What rests without a margin overlaps by cfm λ h / erp, 10⁻⁸ m by default: gradients hold for motions
+//! smaller than that.
 
 pub mod params;
 pub mod pgs;

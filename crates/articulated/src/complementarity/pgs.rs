@@ -81,8 +81,8 @@ pub struct Pgs<T> {
     diagonal_bars: Vec<T>,
     response_bars: Vec<T>,
     scratch: [Vec<T>; 2],
-    /// Cotangents of the rows' free velocities, of their coefficients of friction or their dry friction, and of the
-    /// Jacobian.
+    /// Cotangents of the rows' free velocities, of their coefficients of friction or their dry friction, and
+    /// of the Jacobian.
     residual_bars: Vec<T>,
     bound_bars: Vec<T>,
     jacobian_bars: Vec<T>,
@@ -365,8 +365,8 @@ impl<T: Real> Pgs<T> {
         cfm_bar
     }
 
-    /// The pullback of Y = M⁻¹ Jᵀ and D = J Y + cfm of a block: *adds* to the cotangents of the Jacobian and of
-    /// the packed mass matrix. Returns that of cfm.
+    /// The pullback of Y = M⁻¹ Jᵀ and D = J Y + cfm of a block: *adds* to the cotangents of the Jacobian and
+    /// of the packed mass matrix. Returns that of cfm.
     fn response_vjp(
         &mut self,
         set: &ConstraintSet<T>,

@@ -1,9 +1,9 @@
-//! Rows of the complementarity model: coordinates that follow others, dry friction, limits and contacts, and their
-//! pullback.
+//! Rows of the complementarity model: coordinates that follow others, dry friction, limits and contacts, and
+//! their pullback.
 //!
 //! A row has a Jacobian J and the velocity that it leaves, its target: 0 of friction, restitution and
-//! Baumgarte's push of a limit or a contact. Rows of a contact are the relative velocity of the second body against the first along
-//! the normal and one or two tangents.
+//! Baumgarte's push of a limit or a contact. Rows of a contact are the relative velocity of the second body
+//! against the first along the normal and one or two tangents.
 
 use pullback_collision::{Contact, INACTIVE};
 use pullback_core::Block;

@@ -81,8 +81,8 @@ impl<'a, T: Real> Between<'a, T> {
         (!a.is_empty() || !b.is_empty()).then(|| set.push(source, cost, dim, merged(a, b)))
     }
 
-    /// Fills the Jacobian of a block by the motion of a point on the body `plus` against one on `minus`: `rows`
-    /// turns a motion, linear at the point, into the rows.
+    /// Fills the Jacobian of a block by the motion of a point on the body `plus` against one on `minus`:
+    /// `rows` turns a motion, linear at the point, into the rows.
     pub fn fill(
         &self,
         set: &mut ConstraintSet<T>,

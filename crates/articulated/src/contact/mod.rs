@@ -135,8 +135,8 @@ pub trait Resolve<T: Real> {
 
     /// The pullback of the solve and of [`Resolve::constrain`]: `lambda` comes in as the cotangent of the
     /// constrained acceleration and goes out as that of the smooth generalized force; *adds* to the
-    /// cotangents of the contacts and to `bars`. Without constraints λ = M⁻¹ v̇_bar. Inverse dynamics is pulled back
-    /// at the constrained acceleration; what the mass matrix sees beside that goes to `bars`.
+    /// cotangents of the contacts and to `bars`. Without constraints λ = M⁻¹ v̇_bar. Inverse dynamics is
+    /// pulled back at the constrained acceleration; what the mass matrix sees beside that goes to `bars`.
     fn constrain_vjp(
         &self,
         _ws: &mut Self::Workspace,

@@ -1,8 +1,8 @@
 //! Compliant contact between geoms: penalty forces with relaxed Coulomb friction (gradSim, Rewarped).
 //!
-//! The law of one contact is [`penalty_force`]. Its constants are those of all contacts or of the two geoms
-//! ([`ContactMaterials`](crate::ContactMaterials)). Friction is the pair's own or that of the two geoms.
-//! Forces act on the bodies as pushes at their frames.
+//! The law of one contact is [`penalty_force`](pullback_collision::penalty_force). Its constants are those of
+//! all contacts or of the two geoms ([`ContactMaterials`](crate::ContactMaterials)). Friction is the pair's
+//! own or that of the two geoms. Forces act on the bodies as pushes at their frames.
 
 use pullback_collision::{Contact, PenaltyLaw, penalty_force_at, penalty_force_at_vjp};
 use pullback_core::Workspace;

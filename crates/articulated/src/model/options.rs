@@ -88,8 +88,8 @@ pub enum ImpulseScheme {
     /// All rows.
     #[default]
     Global,
-    /// Those of each pair of trees, all from the same free velocity (the paper's code). Limits and dry friction
-    /// of a tree are one more.
+    /// Those of each pair of trees, all from the same free velocity (the paper's code). Limits and dry
+    /// friction of a tree are one more.
     Pairwise,
 }
 

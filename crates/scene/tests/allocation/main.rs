@@ -70,8 +70,8 @@ fn complementarity() -> [(&'static str, Moving); 2] {
         let kind = ["sphere", "capsule", "box", "cylinder", "ellipsoid"][i % 5];
         let (x, z) = (0.03 * i as f64, 0.08 + 0.05 * i as f64);
         text += &format!(
-            "<body pos=\"{x} 0 {z}\" euler=\"{} 0 0\"><freejoint/><geom type=\"{kind}\" size=\"0.1 0.08 0.06\"/>\
-             </body>",
+            "<body pos=\"{x} 0 {z}\" euler=\"{} 0 0\"><freejoint/>\
+             <geom type=\"{kind}\" size=\"0.1 0.08 0.06\"/></body>",
             20 * i
         );
     }
