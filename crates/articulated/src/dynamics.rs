@@ -7,7 +7,7 @@
 //! h Q)⁻ᵀ v̇_bar, ā = M μ, and the two mass matrices add μ·dM (a − v̇).
 
 use pullback_core::{Bars, Point, Workspace};
-use pullback_math::{Flat, Force, Quat, Real, SpatialInertia, Transform, Vec3};
+use pullback_math::{Flat, Force, Quat, Real, SpatialInertia, Vec3};
 
 use super::contact::{
     ConstraintBars, ContactSet, ContactSolverWorkspace, GeomView, MotionBars, Resolve, Smooth,
@@ -15,14 +15,14 @@ use super::contact::{
 use super::coupling::CoupledWorkspace;
 use super::field::Articulated;
 use super::guards::{HeldSides, SLACK};
-use super::implicit::{ImplicitInputs, ImplicitMatrix};
+use super::implicit::{Implicit, ImplicitInputs, ImplicitMatrix};
 use super::joint_forces::{actuator_forces, actuator_forces_vjp, passive_forces, passive_forces_vjp};
 use super::kinematic_params::{KinematicInputs, turn_to_quat};
 use super::kinematics::Kinematics;
 use super::mass_matrix::MassMatrix;
 use super::params::JointParams;
 use super::rnea::{
-    HeldMotion, InverseDynamicsBars, Push, Sweep, SweepInputs, body_velocities, body_velocities_vjp,
+    HeldMotions, InverseDynamicsBars, Push, Sweep, SweepInputs, body_velocities, body_velocities_vjp,
     inverse_dynamics, inverse_dynamics_vjp,
 };
 
@@ -74,6 +74,9 @@ pub struct ArticulatedWorkspace<T> {
     body_acceleration_bars: Vec<Force<T>>,
     q_bar: Vec<T>,
     v_bar: Vec<T>,
+    /// Empty unless constraints act by impulses: cotangents of the mass matrix, packed, and of joint axes.
+    mass_bars: Vec<T>,
+    constraint_axis_bars: Vec<Force<T>>,
     /// Cotangents of joint axes; empty unless kinematic parameters were asked for.
     pub(super) axis_bars: Vec<Force<T>>,
     pub(super) coupled: CoupledWorkspace<T>,
@@ -96,7 +99,8 @@ impl<T: Real> ArticulatedWorkspace<T> {
         let constrained = robot.solver.constrains();
         let touching = if robot.pairs.is_empty() && !constrained { 0 } else { robot.tree.bodies() };
         let if_constrained = |n: usize| if constrained { n } else { 0 };
-        let bodies = if_constrained(robot.tree.bodies());
+        let bodies = if robot.solver.holds_motions() { robot.tree.bodies() } else { 0 };
+        let if_impulses = |n: usize| if robot.solver.acts_by_impulses() { n } else { 0 };
         let compensated = if robot.index.compensation.is_empty() { 0 } else { robot.tree.bodies() };
         let axes = if robot.index.kinematics.is_some() { robot.model.nv } else { 0 };
         let contacts = ContactSet::new(&robot.model, &robot.pairs, robot.many);
@@ -115,7 +119,7 @@ impl<T: Real> ArticulatedWorkspace<T> {
             change: zeros(),
             scratch: zeros(),
             carried: vec![Force::zero(); robot.tree.bodies()],
-            implicit: ImplicitMatrix::new(&robot.tree, robot.implicit.map(|i| i.terms)),
+            implicit: ImplicitMatrix::new(&robot.tree, robot.implicit_matrix().map(|i| i.terms)),
             tau_bar: zeros(),
             tangent_bar: zeros(),
             inertia_bars: vec![SpatialInertia::zero(); robot.tree.bodies()],
@@ -130,6 +134,8 @@ impl<T: Real> ArticulatedWorkspace<T> {
             body_acceleration_bars: vec![Force::zero(); bodies],
             q_bar: vec![T::zero(); if_constrained(robot.model.nq)],
             v_bar: vec![T::zero(); if_constrained(robot.model.nv)],
+            mass_bars: vec![T::zero(); if_impulses(robot.tree.packed)],
+            constraint_axis_bars: vec![Force::zero(); if_impulses(robot.model.nv)],
             axis_bars: vec![Force::zero(); axes],
             coupled: robot.coupling.as_ref().map_or_else(CoupledWorkspace::default, |c| c.workspace()),
             resolve: robot.solver.workspace(&robot.tree, contacts.capacity()),
@@ -226,12 +232,12 @@ impl Articulated {
             acceleration.copy_from_slice(smooth);
             return;
         }
-        if let Some(step) = &self.implicit {
+        if let Some(step) = &self.implicit_matrix() {
             let inputs = ImplicitInputs { robot: self, params, q, v, control, kinematics, sweep, mass };
             implicit.update(step, &inputs);
         }
         if !self.solver.constrains() {
-            if self.implicit.is_some() {
+            if self.implicit_matrix().is_some() {
                 implicit.solve(&self.tree, smooth);
             } else {
                 mass.factorize(&self.tree);
@@ -253,7 +259,7 @@ impl Articulated {
             contacts,
             constrained,
         );
-        if self.implicit.is_some() {
+        if self.implicit_matrix().is_some() {
             // v̇ = (M − h Q)⁻¹ M a
             mass.multiply(&self.tree, constrained, acceleration);
             implicit.solve(&self.tree, acceleration);
@@ -308,7 +314,7 @@ impl Articulated {
     }
 
     /// Visits the degrees of freedom with what joints add to the diagonal of the mass matrix: armature, and
-    /// where joints follow others and steps are implicit, dt·damping.
+    /// dt·damping where it stands there.
     #[inline(always)]
     fn for_each_diagonal<T: Real>(&self, params: &[T], mut visit: impl FnMut(usize, T)) {
         for (j, joint) in self.model.joints.iter().enumerate() {
@@ -326,7 +332,13 @@ impl Articulated {
 
     /// The time step, where damping stands on the diagonal of the mass matrix.
     fn diagonal_damping(&self) -> Option<f64> {
-        self.implicit.filter(|_| self.coupling.is_some()).map(|i| i.dt)
+        self.implicit.filter(|_| self.implicit_matrix().is_none()).map(|i| i.dt)
+    }
+
+    /// What steps treat implicitly by a matrix M − h Q of its own. Where joints follow others or constraints
+    /// act by impulses, damping stands on the diagonal of M instead.
+    fn implicit_matrix(&self) -> Option<Implicit> {
+        self.implicit.filter(|_| self.coupling.is_none() && !self.solver.acts_by_impulses())
     }
 
     pub(super) fn inputs<'a, T: Real>(
@@ -397,6 +409,8 @@ impl Articulated {
             body_acceleration_bars,
             q_bar,
             v_bar,
+            mass_bars,
+            constraint_axis_bars,
             acts_from_distance,
             held,
             ..
@@ -405,13 +419,15 @@ impl Articulated {
         for bars in [&mut *velocity_bars, wrenches, virtual_bars, held_bars, body_acceleration_bars] {
             bars.fill(Force::zero());
         }
-        q_bar.fill(T::zero());
-        v_bar.fill(T::zero());
+        constraint_axis_bars.fill(Force::zero());
+        for bars in [&mut *q_bar, v_bar, mass_bars] {
+            bars.fill(T::zero());
+        }
         if let Some(coupling) = &self.coupling {
             return coupling.multipliers(coupled, acceleration_bar, lambda);
         }
         lambda.copy_from_slice(acceleration_bar);
-        if self.implicit.is_some() {
+        if self.implicit_matrix().is_some() {
             implicit.solve_transposed(&self.tree, lambda);
             if !self.solver.constrains() {
                 return;
@@ -429,6 +445,8 @@ impl Articulated {
             virtuals: virtual_bars,
             accelerations: held_bars,
             body_accelerations: body_acceleration_bars,
+            mass: mass_bars,
+            axes: constraint_axis_bars,
         };
         let smooth = self.smooth_motion(geoms, (q, v), sweep, mass, held);
         self.solver.constrain_vjp(resolve, &smooth, contacts, lambda, &mut bars);
@@ -454,6 +472,9 @@ impl Articulated {
             let mut bar = JointParams::default();
             for k in joint.v..joint.v + joint.kind.velocities() {
                 bar.armature -= ws.lambda[k] * ws.constrained[k];
+                if !ws.mass_bars.is_empty() {
+                    bar.armature += ws.mass_bars[self.tree.row[k]];
+                }
             }
             if let Some(h) = self.diagonal_damping() {
                 bar.damping = bar.armature * T::lit(h);
@@ -496,6 +517,9 @@ impl Articulated {
             virtual_bars,
             held_bars,
             body_acceleration_bars,
+            mass,
+            mass_bars,
+            constraint_axis_bars,
             axis_bars,
             contacts,
             acts_from_distance,
@@ -511,6 +535,10 @@ impl Articulated {
         push_bars.fill(Push::default());
         axis_bars.fill(Force::zero());
         compensation_bars.fill(T::zero());
+        if !mass_bars.is_empty() {
+            mass.update_vjp(&self.tree, kinematics, mass_bars, constraint_axis_bars, inertia_bars);
+            self.inertias_vjp(kinematics, params, inertia_bars, wrenches);
+        }
         let at = SweepInputs { compensation, ..self.inputs(kinematics, params, v, pushes) };
         inverse_dynamics(&at, Some(acceleration), sweep, bias);
         let mut bars = InverseDynamicsBars {
@@ -537,16 +565,15 @@ impl Articulated {
             contacts.find_vjp(&geoms, wrenches, params_bar);
         }
         if !wrenches.is_empty() {
-            let held: [HeldMotion<'_, T>; 2] = if self.solver.constrains() {
-                [(lambda, virtual_bars), (acceleration, held_bars)]
-            } else {
-                [(&[], &mut []), (&[], &mut [])]
-            };
+            let mut held = HeldMotions { axis_bars: constraint_axis_bars, ..HeldMotions::none() };
+            if self.solver.holds_motions() {
+                held.motions = [(lambda, virtual_bars), (acceleration, held_bars)];
+            }
             body_velocities_vjp(&at, velocity_bars, held, wrenches, tangent_bar, v_bar, axis_bars);
         }
         self.index.gravity.add(gravity_bar, params_bar);
         carried.iter_mut().enumerate().for_each(|(b, wrench)| *wrench = sweep.wrench(b));
-        if let Some(step) = self.implicit.filter(|_| self.coupling.is_none()) {
+        if let Some(step) = self.implicit_matrix() {
             let mu = if self.solver.constrains() { &*mu } else { &*lambda };
             self.implicit_terms_vjp(&step, params, (q, v, control), (mu, implicit_acceleration), params_bar);
             let mut sweep_again =
@@ -610,7 +637,7 @@ impl Articulated {
         let wrench = |b: usize| carried[b] + touch(b);
         self.mocap_vjp(kinematics, mocap, wrench, mocap_bar);
         self.kinematic_params_vjp(kinematics, params, q, axis_bars, wrench, params_bar);
-        self.body_params_vjp(ws, params, params_bar);
+        self.body_params_vjp(kinematics, params, inertia_bars, params_bar);
     }
 
     /// Cotangents of how bodies and joints stand, where these are parameters: from those of the axes and the
@@ -628,17 +655,5 @@ impl Articulated {
         let (model, tree, index) = (&self.model, &self.tree, &self.index);
         let inputs = KinematicInputs { model, tree, index, params, kinematics, q, axis_bars };
         inputs.add_bars(slots, wrench, params_bar);
-    }
-
-    /// Cotangents of body parameters from those of the inertias in the world.
-    fn body_params_vjp<T: Real>(&self, ws: &ArticulatedWorkspace<T>, params: &[T], params_bar: &mut [T]) {
-        for b in 1..self.tree.bodies() {
-            let block = self.index.body(b);
-            let pose = ws.kinematics.world_from_body[b];
-            let about_origin = Transform::new(pose.rotation, pose.translation - ws.kinematics.origins[b]);
-            let body = block.read(params);
-            let (_, in_body) = about_origin.inertia_vjp(body.spatial_inertia(), ws.inertia_bars[b]);
-            block.add(body.spatial_inertia_vjp(in_body), params_bar);
-        }
     }
 }

@@ -7,6 +7,7 @@ use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, SolverInfo, VectorField};
 use pullback_math::{Flat, Real, Vec3, rotation_vector_rate, rotation_vector_rate_vjp};
 
+use super::complementarity::{self, Complementarity};
 use super::constraint::inverse_weight::InverseWeights;
 use super::constraint::{self, Convex};
 use super::contact::find::MANY_PAIRS;
@@ -61,7 +62,7 @@ impl Articulated {
     /// Makes a compiled model move.
     pub fn new(mut model: Model) -> Result<Self, ConfigError> {
         let convex = model.options.contact_model == ContactModel::Convex;
-        if convex {
+        if model.options.contact_model != ContactModel::Penalty {
             mimics_to_equalities(&mut model);
         }
         let tree = Tree::new(&model);
@@ -74,6 +75,14 @@ impl Articulated {
             layout = builder.build()?;
             solver = ContactSolver::Convex(Convex::new(&tree, &constraints));
             index.constraints = Some(constraints);
+        }
+        if model.options.contact_model == ContactModel::Complementarity {
+            Complementarity::check(&model)?;
+            let mut builder = LayoutBuilder::from(layout);
+            let blocks = complementarity::params::add_slices(&model, &mut builder);
+            layout = builder.build()?;
+            solver = ContactSolver::Complementarity(Complementarity::new(&model, &tree, &blocks));
+            index.complementarity = Some(blocks);
         }
         let pairs = if model.options.contact { candidate_pairs(&model) } else { Vec::new() };
         check_tori(&model, &pairs)?;
@@ -133,8 +142,9 @@ impl Articulated {
         self.with_implicit(ImplicitTerms::Damping, dt)
     }
 
-    /// Treats `terms` implicitly over Euler steps of `dt` seconds: v̇ = (M − dt·Q)⁻¹ M a. Only for semi-implicit
-    /// Euler with this step. With joints that follow others, only damping is implicit.
+    /// Treats `terms` implicitly over Euler steps of `dt` seconds: v̇ = (M − dt·Q)⁻¹ M a. Only for
+    /// semi-implicit Euler with this step. With joints that follow others, and under the complementarity
+    /// model, only damping is implicit.
     pub fn with_implicit(mut self, terms: ImplicitTerms, dt: f64) -> Self {
         self.implicit = Some(Implicit { terms, dt });
         self.with_time_step(dt)
@@ -163,6 +173,9 @@ impl Articulated {
     /// Lets contacts act from distance, on the way back alone unless told otherwise.
     pub fn with_contacts_from_distance(mut self, distant: ContactsFromDistance) -> Result<Self, ConfigError> {
         distant.check(self.model.geoms.len())?;
+        if self.solver.acts_by_impulses() {
+            return Err(ConfigError::new("contacts from distance: the complementarity model has none"));
+        }
         self.from_distance = Some(distant);
         Ok(self)
     }
@@ -325,6 +338,7 @@ impl<T: Real> VectorField<T> for Articulated {
         match &ws.resolve {
             ContactSolverWorkspace::Penalty(_) => SolverInfo::default(),
             ContactSolverWorkspace::Convex(convex) => convex.newton.info,
+            ContactSolverWorkspace::Complementarity(complementarity) => complementarity.info(),
         }
     }
 

@@ -107,6 +107,12 @@ impl<T: Real> Kinematics<T> {
         }
     }
 
+    /// The pose of a body, seen from the point of its tree.
+    #[inline(always)]
+    pub(crate) fn about_point(&self, body: usize) -> Transform<T> {
+        Transform::new(self.world_from_body[body].rotation, self.arm(body))
+    }
+
     /// From the point of a body's tree to the origin of the body.
     #[inline(always)]
     pub fn arm(&self, body: usize) -> Vec3<T> {

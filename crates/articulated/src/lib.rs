@@ -7,6 +7,7 @@
 //! RNEA.
 
 pub mod aba;
+pub mod complementarity;
 pub mod constraint;
 pub mod contact;
 pub mod coordinates;
@@ -16,6 +17,7 @@ mod field;
 pub mod geom_lanes;
 mod guards;
 mod implicit;
+mod inertias;
 mod joint_forces;
 pub mod kinematic_params;
 pub mod kinematics;
@@ -33,10 +35,10 @@ pub use dynamics::ArticulatedWorkspace;
 pub use field::Articulated;
 pub use implicit::ImplicitTerms;
 pub use model::{
-    Actuator, ActuatorTarget, Body, CONTACT_MODELS, ContactMaterials, ContactModel, ContactOverride,
-    ContactPair, ContactSoftness, Equality, EqualityKind, FrictionCone, Geom, Heightfield, Joint, JointKind,
-    Keyframe, MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Shape, Site, Softness,
-    SolverOptions,
+    Actuator, ActuatorTarget, Body, CONTACT_MODELS, ComplementarityOptions, ContactMaterials, ContactModel,
+    ContactOverride, ContactPair, ContactSoftness, Equality, EqualityKind, FrictionCone, FrictionDirections,
+    Geom, Heightfield, ImpulseScheme, Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model,
+    ModelIntegrator, ModelOptions, Shape, Site, Softness, SolverOptions,
 };
 pub use pairs::candidate_pairs;
 pub use pullback_collision::ContactDamping;

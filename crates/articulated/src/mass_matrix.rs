@@ -5,9 +5,10 @@
 //! Algorithms, 6.3) creates no others. Rows are packed: k itself, then its ancestors, nearest first.
 
 use pullback_core::Workspace;
-use pullback_math::{Real, SpatialInertia};
+use pullback_math::{Force, Motion, MulVjp, Real, SpatialInertia};
 
 use super::kinematics::Kinematics;
+use super::rnea::as_cotangent;
 use super::tree::Tree;
 
 /// Pivots below this part of their entry of the diagonal are rounding errors of zero.
@@ -51,6 +52,34 @@ impl<T: Real> MassMatrix<T> {
         }
     }
 
+    /// The pullback of [`MassMatrix::update`], right after it: *adds* to the cotangents of the axes and of
+    /// the bodies' inertias, which come in as zero. An entry off the diagonal stands for both of its places.
+    pub(crate) fn update_vjp(
+        &self,
+        tree: &Tree,
+        kinematics: &Kinematics<T>,
+        packed_bar: &[T],
+        axis_bars: &mut [Force<T>],
+        inertia_bars: &mut [SpatialInertia<T>],
+    ) {
+        for b in 1..tree.bodies() {
+            // I^c of the parent += I^c
+            let mut composite_bar = inertia_bars[tree.parent[b]];
+            for k in tree.groups[b].iter().flat_map(|g| g.dofs.clone()) {
+                let (axis, force) = (kinematics.axes[k], self.composite[b] * kinematics.axes[k]);
+                // M_kj = S_j · f,  f = I^c S_k
+                let mut force_bar = Motion::zero();
+                for (bar, j) in packed_bar[tree.row[k]..].iter().zip(&tree.ancestors[k]) {
+                    axis_bars[*j] += force * *bar;
+                    force_bar += kinematics.axes[*j] * *bar;
+                }
+                composite_bar += self.composite[b].mul_vjp(axis, as_cotangent(force_bar)).0;
+                axis_bars[k] += self.composite[b] * force_bar;
+            }
+            inertia_bars[b] = composite_bar;
+        }
+    }
+
     /// Adds to diagonal entry k.
     pub(crate) fn add_diagonal(&mut self, tree: &Tree, k: usize, x: T) {
         self.packed[tree.row[k]] += x;
@@ -79,16 +108,26 @@ impl<T: Real> MassMatrix<T> {
 
     /// x ← M⁻¹ x.
     pub fn solve(&self, tree: &Tree, x: &mut [T]) {
+        self.solve_over(tree, 0..x.len(), x);
+    }
+
+    /// x ← M⁻¹ x on the rows `dofs`, which rise and hold whole trees; x is zero elsewhere.
+    pub(crate) fn solve_rows(&self, tree: &Tree, dofs: &[usize], x: &mut [T]) {
+        self.solve_over(tree, dofs.iter().copied(), x);
+    }
+
+    #[inline(always)]
+    fn solve_over(&self, tree: &Tree, dofs: impl DoubleEndedIterator<Item = usize> + Clone, x: &mut [T]) {
         let h = &self.factors;
         // Lᵀ y = x
-        for k in (0..x.len()).rev() {
+        for k in dofs.clone().rev() {
             let y = x[k];
             for (i, j) in tree.ancestors[k].iter().enumerate().skip(1) {
                 x[*j] -= h[tree.row[k] + i] * y;
             }
         }
         // D z = y, L x = z
-        for k in 0..x.len() {
+        for k in dofs {
             let mut z = x[k] * self.inverse_diagonal[k];
             for (i, j) in tree.ancestors[k].iter().enumerate().skip(1) {
                 z -= h[tree.row[k] + i] * x[*j];

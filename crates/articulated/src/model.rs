@@ -20,8 +20,8 @@ pub use constraint::{ContactPair, Equality, EqualityKind, Softness};
 pub use geom::{ContactSoftness, Geom};
 pub use joint::{Actuator, ActuatorTarget, Joint, JointKind, Mimic};
 pub use options::{
-    CONTACT_MODELS, ContactMaterials, ContactModel, ContactOverride, FrictionCone, MaterialMixing,
-    ModelIntegrator, ModelOptions, SolverOptions,
+    CONTACT_MODELS, ComplementarityOptions, ContactMaterials, ContactModel, ContactOverride, FrictionCone,
+    FrictionDirections, ImpulseScheme, MaterialMixing, ModelIntegrator, ModelOptions, SolverOptions,
 };
 pub use pullback_collision::{ContactDamping, Heightfield, Mesh, Shape};
 

@@ -6,7 +6,7 @@ use pullback_math::{Force, Real};
 use super::contact::MotionBars;
 use super::dynamics::ArticulatedWorkspace;
 use super::field::Articulated;
-use super::rnea::{HeldMotion, body_velocities, body_velocities_vjp};
+use super::rnea::{HeldMotions, body_velocities, body_velocities_vjp};
 
 impl Articulated {
     /// Poses and velocities of all bodies at a state, left in the workspace.
@@ -53,7 +53,7 @@ impl Articulated {
         tangent_bar.fill(T::zero());
         axis_bars.fill(Force::zero());
         let at = self.inputs(kinematics, params, v, &[]);
-        let none: [HeldMotion<'_, T>; 2] = [(&[], &mut []), (&[], &mut [])];
+        let none = HeldMotions::none();
         body_velocities_vjp(&at, velocity_bars, none, wrenches, tangent_bar, v_bar, axis_bars);
         self.all_coordinates.add_tangent(q, tangent_bar, q_bar);
         self.kinematic_params_vjp(kinematics, params, q, axis_bars, |b| wrenches[b], params_bar);

@@ -9,6 +9,7 @@ use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 use pullback_core::{Block, ConfigError};
 use pullback_math::{Cotangent, Quat, SpatialInertia, SymMat3, Vec3, differentiable};
 
+use super::complementarity::params::ComplementarityIndex;
 use super::constraint::params::ConstraintIndex;
 use super::contact::{PENALTY_DEFAULTS, PenaltyLaw};
 use super::coupling::ties;
@@ -143,7 +144,7 @@ pub struct ParamIndex {
     pub mimics: Vec<Block<MimicParams<f64>>>,
     /// Actuators.
     pub actuators: Vec<ActuatorBlocks>,
-    /// Constants of compliant contact; none where nothing can touch, and under the convex model.
+    /// Constants of compliant contact; none where nothing can touch, and under other models.
     pub law: Option<LawBlocks>,
     /// Geoms; empty where nothing can touch.
     pub geoms: Vec<Block<GeomParams<f64>>>,
@@ -151,6 +152,8 @@ pub struct ParamIndex {
     pub kinematics: Option<KinematicIndex>,
     /// Constraints, under the convex model.
     pub constraints: Option<ConstraintIndex>,
+    /// Rows of impulses, under the complementarity model.
+    pub complementarity: Option<ComplementarityIndex>,
 }
 
 impl ParamIndex {
@@ -208,6 +211,7 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
         geoms,
         kinematics: None,
         constraints: None,
+        complementarity: None,
     };
     Ok((builder.build()?, index))
 }
@@ -339,7 +343,7 @@ fn contact_blocks(
         return (None, Vec::new());
     }
     let form = model.options.contact_damping;
-    if model.options.contact_model == ContactModel::Convex {
+    if model.options.contact_model != ContactModel::Penalty {
         return (None, model.geoms.iter().map(|g| builder.param_block(geom_slices(model, g))).collect());
     }
     let mut geoms = Vec::new();

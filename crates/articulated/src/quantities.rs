@@ -48,9 +48,21 @@ impl Articulated {
     /// The generalized force of the constraints last solved (`qfrc_constraint`).
     pub fn constraint_force<T: Real>(&self, ws: &ArticulatedWorkspace<T>) -> Vec<T> {
         let mut force = vec![T::zero(); self.model.nv];
-        if let ContactSolverWorkspace::Convex(convex) = &ws.resolve {
-            let groups = convex.newton.islands.all_groups();
-            convex.set.subtract_forces(groups, &mut vec![T::zero(); self.model.nv], &mut force);
+        match &ws.resolve {
+            ContactSolverWorkspace::Penalty(_) => {}
+            ContactSolverWorkspace::Convex(convex) => {
+                let groups = convex.newton.islands.all_groups();
+                convex.set.subtract_forces(groups, &mut vec![T::zero(); self.model.nv], &mut force);
+            }
+            ContactSolverWorkspace::Complementarity(complementarity) => {
+                let set = &complementarity.set;
+                for (i, block) in set.blocks.iter().enumerate() {
+                    let (dofs, jacobian) = (set.dofs(i), set.jacobian(i));
+                    for (row, f) in jacobian.chunks(dofs.len()).zip(&set.force[block.row..]) {
+                        row.iter().zip(dofs).for_each(|(entry, k)| force[*k] -= *entry * *f);
+                    }
+                }
+            }
         }
         force.into_iter().map(|f| -f).collect()
     }

@@ -126,19 +126,35 @@ pub(crate) fn body_velocities<T: Real>(at: &SweepInputs<'_, T>, sweep: &mut Swee
 /// Motion of the bodies along a generalized velocity that is held, with cotangents of the bodies' velocities.
 pub(crate) type HeldMotion<'a, T> = (&'a [T], &'a mut [Force<T>]);
 
+/// What depends on the axes of joints beside velocities.
+pub(crate) struct HeldMotions<'a, T> {
+    /// Motions of the bodies; those along nothing are left out.
+    pub motions: [HeldMotion<'a, T>; 2],
+    /// Cotangents of the axes themselves; may be empty.
+    pub axis_bars: &'a [Force<T>],
+}
+
+impl<T> HeldMotions<'_, T> {
+    /// Nothing.
+    pub fn none() -> Self {
+        HeldMotions { motions: [(&[], &mut []), (&[], &mut [])], axis_bars: &[] }
+    }
+}
+
 /// Carries cotangents of body velocities, and wrenches on displacements of bodies, inwards to velocities and
 /// coordinates, and adds to the cotangents of joint axes unless `axis_bars` is empty. Afterwards the wrench
-/// of a body is that of everything beyond it too. `held` are further motions that depend on the axes.
+/// of a body is that of everything beyond it too. `held` is what else depends on the axes.
 pub(crate) fn body_velocities_vjp<T: Real>(
     at: &SweepInputs<'_, T>,
     velocity_bars: &mut [Force<T>],
-    mut held: [HeldMotion<'_, T>; 2],
+    held: HeldMotions<'_, T>,
     wrenches: &mut [Force<T>],
     tangent_bar: &mut [T],
     v_bar: &mut [T],
     axis_bars: &mut [Force<T>],
 ) {
     let SweepInputs { tree, kinematics, v, .. } = *at;
+    let HeldMotions { motions: mut held, axis_bars: own_axis_bars } = held;
     for b in (1..tree.bodies()).rev() {
         let (bar, mut wrench) = (velocity_bars[b], wrenches[b]);
         for group in tree.groups[b].iter().rev() {
@@ -148,6 +164,9 @@ pub(crate) fn body_velocities_vjp<T: Real>(
                 let mut axis_bar = bar * v[k];
                 for (x, bars) in held.iter().filter(|(x, _)| !x.is_empty()) {
                     axis_bar += bars[b] * x[k];
+                }
+                if let Some(own) = own_axis_bars.get(k) {
+                    axis_bar += *own;
                 }
                 wrench += axis.cross_force(axis_bar);
                 if let Some(total) = axis_bars.get_mut(k) {
@@ -320,6 +339,6 @@ pub(crate) fn inverse_dynamics_vjp<T: Real>(
 
 /// A motion as the cotangent of a force: the pairing is component by component.
 #[inline(always)]
-fn as_cotangent<T: Real>(m: Motion<T>) -> Force<T> {
+pub(crate) fn as_cotangent<T: Real>(m: Motion<T>) -> Force<T> {
     Force::new(m.angular, m.linear)
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
 use pullback_core::{ConfigError, Described, VectorField};
+use pullback_physics::articulated::complementarity::Complementarity;
 use pullback_physics::articulated::{
     Articulated, ContactModel, ImplicitTerms, JointKind, Keyframe, Model, ModelIntegrator,
 };
@@ -64,8 +65,12 @@ pub fn read_model_with(file: &str, options: FileOptions) -> Result<Model, Config
     };
     let mut model = read.map_err(|e| ConfigError::new(e.to_string()))?;
     if let Some(contact) = contact {
-        if contact == ContactModel::Penalty {
-            check_penalty(file, &model)?;
+        match contact {
+            ContactModel::Penalty => check_penalty(file, &model)?,
+            ContactModel::Complementarity => {
+                Complementarity::check(&model).map_err(|e| ConfigError::new(format!("{file}: {e}")))?;
+            }
+            ContactModel::Convex => {}
         }
         model.options.contact_model = contact;
     }
@@ -89,15 +94,21 @@ fn check_penalty(file: &str, model: &Model) -> Result<(), ConfigError> {
     }
 }
 
-/// A robot in motion, stepped as its model asks unless `options` say otherwise.
+/// A robot in motion, stepped as its model asks unless `options` say otherwise. Impulses need semi-implicit
+/// Euler.
 pub fn system(robot: Articulated, options: SceneOptions) -> Result<Integrated<Articulated>, ConfigError> {
     let model = robot.model();
     let dt = options.dt.unwrap_or(model.options.timestep);
+    let impulses = model.options.contact_model == ContactModel::Complementarity;
     let asked = match model.options.integrator {
-        ModelIntegrator::Rk4 => Method::Rk4,
+        ModelIntegrator::Rk4 if !impulses => Method::Rk4,
         _ => Method::SemiImplicitEuler,
     };
     let integrator = options.integrator.unwrap_or(Integrator::fixed(asked));
+    if impulses && integrator != Integrator::fixed(Method::SemiImplicitEuler) {
+        let why = "the complementarity model acts by impulses over a step, which must be semi-implicit Euler";
+        return Err(ConfigError::new(format!("{}: {why}", model.name)));
+    }
     let terms = match model.options.integrator {
         ModelIntegrator::ImplicitFast => Some(ImplicitTerms::Fast),
         ModelIntegrator::Implicit => Some(ImplicitTerms::Full),
@@ -126,7 +137,7 @@ pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
     let name = Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy().into_owned());
     let shown = robot.clone();
     // Not from the pose in the file itself: a robot that just touches the ground at rest stands on a kink.
-    let (rollout_from, settle) = if robot.model().options.contact_model == ContactModel::Convex {
+    let (rollout_from, settle) = if robot.model().options.contact_model != ContactModel::Penalty {
         let start = match robot.model().keyframes.first() {
             Some(key) => [&key.q[..], &key.v].concat(),
             None => robot.layout().state.defaults(),

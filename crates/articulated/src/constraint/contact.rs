@@ -6,6 +6,7 @@
 use pullback_collision::{Contact, INACTIVE, Kind};
 use pullback_math::{Force, Mask, Motion, Real, Vec3, differentiable, select};
 
+use super::between::Columns;
 use super::cost::{Cost, MOST_ROWS, Weights};
 use super::params::{ConstraintIndex, ContactLaw, SurfaceParams};
 use super::set::{ConstraintSet, Source};
@@ -13,7 +14,7 @@ use super::softness::{
     LEAST, Response, SoftnessParams, distant_response, distant_response_vjp, friction_damping,
     friction_damping_vjp, response, response_vjp, weight, weight_vjp,
 };
-use super::{Columns, Constrained, ConstraintBars, Fields};
+use super::{Constrained, ConstraintBars, Fields};
 use crate::contact::distance::DistantSpline;
 use crate::contact::{ContactSet, FoundPair, GeomView};
 use crate::model::FrictionCone;
@@ -67,7 +68,7 @@ fn law_source<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> LawSo
 }
 
 /// Dimension of the contacts of a pair.
-fn condim<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> usize {
+pub(crate) fn condim<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> usize {
     if let Some(pair) = geoms.model.explicit_pair(a, b) {
         return geoms.model.pairs[pair].condim as usize;
     }
@@ -238,7 +239,7 @@ pub(crate) fn contact_margin_vjp<T: Real>(
 /// normal; t₂ = n × t₁.
 #[differentiable]
 #[inline]
-fn contact_tangents<T: Real>(normal: Vec3<T>, hint: Vec3<T>) -> (Vec3<T>, Vec3<T>) {
+pub(crate) fn contact_tangents<T: Real>(normal: Vec3<T>, hint: Vec3<T>) -> (Vec3<T>, Vec3<T>) {
     let (zero, one) = (T::zero(), T::one());
     let along_y = normal.y.abs().lt(T::lit(0.5));
     let axis = Vec3::new(zero, select(along_y, one, zero), select(along_y, zero, one));
@@ -250,7 +251,7 @@ fn contact_tangents<T: Real>(normal: Vec3<T>, hint: Vec3<T>) -> (Vec3<T>, Vec3<T
 }
 
 /// The geom whose z axis the first tangent follows: a capsule on a plane.
-fn tangent_hint<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> Option<usize> {
+pub(crate) fn tangent_hint<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> Option<usize> {
     let kind = |geom: usize| geoms.collider(geom).kind;
     (kind(a) == Kind::Plane && kind(b) == Kind::Capsule).then_some(b)
 }
@@ -286,7 +287,7 @@ fn relative_motion<T: Real>(
     (first, second): (usize, usize),
     point: Vec3<T>,
 ) -> Motion<T> {
-    let of = |body: usize| motions[body].velocity_at(point - at.origin(body));
+    let of = |body: usize| motions[body].velocity_at(point - at.between.origin(body));
     Motion::new(motions[second].angular - motions[first].angular, of(second) - of(first))
 }
 
@@ -460,7 +461,7 @@ pub(super) fn push_contacts<T: Real>(
                 set.push_like_last(source)
             } else {
                 let (kind, bodies) = ((pair.cost, pair.dim), (first, second));
-                at.push_between(set, source, kind, Columns::Apart, bodies)
+                at.between.push(set, source, kind, Columns::Apart, bodies)
             };
             let Some(block) = block else { continue };
             pushed = true;
@@ -468,7 +469,7 @@ pub(super) fn push_contacts<T: Real>(
             let axes = frame(&contact, hint);
 
             // J = frame · (J₂ − J₁)
-            at.fill_between(
+            at.between.fill(
                 set,
                 block,
                 Columns::Apart,
@@ -614,7 +615,7 @@ pub(super) fn contact_vjp<T: Real>(
     let mut axis_bars = [Vec3::zero(); 3];
     let mut position_bar = Vec3::zero();
     let negated: [T; MOST_ROWS] = std::array::from_fn(|i| if i < b.dim { -z[i] } else { T::zero() });
-    let points = (contact.position - at.origin(first), contact.position - at.origin(second));
+    let points = (contact.position - at.between.origin(first), contact.position - at.between.origin(second));
     for (field, row_bars) in [(0, force), (1, &negated[..b.dim]), (2, &velocity_bar[..b.dim])] {
         let (motion, bars) = fields.get(field, at, bars);
         let relative = relative_motion(at, motion, pair.bodies, contact.position);

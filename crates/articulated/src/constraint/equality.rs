@@ -10,11 +10,12 @@
 
 use pullback_math::{Force, Mat3, Motion, Quat, Real, Vec3, differentiable, select};
 
+use super::between::Columns;
 use super::cost::{Cost, MOST_ROWS};
 use super::params::{ConnectParams, EqualityBlocks, WeldParams};
 use super::set::{ConstraintSet, Source};
 use super::softness::{Response, response, response_vjp, weight, weight_vjp};
-use super::{Columns, Constrained, ConstraintBars, Fields, joints};
+use super::{Constrained, ConstraintBars, Fields, joints};
 use crate::model::EqualityKind;
 
 /// Row of a rotation that goes with relative angular velocity `omega`.
@@ -124,7 +125,7 @@ impl<T: Real> Held<T> {
     }
 
     fn arms(&self, at: &Constrained<'_, T>) -> [Vec3<T>; 2] {
-        [self.points[0] - at.origin(self.bodies.0), self.points[1] - at.origin(self.bodies.1)]
+        [self.points[0] - at.between.origin(self.bodies.0), self.points[1] - at.between.origin(self.bodies.1)]
     }
 
     /// J̇ v.
@@ -167,10 +168,10 @@ fn push_held<T: Real>(at: &Constrained<'_, T>, number: usize, held: &Held<T>, se
     let dim = held.dim();
     // The points are apart, so what carries both bodies turns one about the other.
     let (source, kind, columns) = (Source::Equality(number), (Cost::Quadratic, dim), Columns::All);
-    let Some(block) = at.push_between(set, source, kind, columns, (first, second)) else { return };
+    let Some(block) = at.between.push(set, source, kind, columns, (first, second)) else { return };
     let points = (held.points[0], held.points[1]);
     let rows = |motion: Motion<T>| held.rows(motion.linear, motion.angular);
-    at.fill_between(set, block, columns, (first, second), points, rows);
+    at.between.fill(set, block, columns, (first, second), points, rows);
     let Response { impedance, pull, damping } =
         response(held.params.softness, T::one(), held.size, at.shortest);
     let mut velocity = [T::zero(); MOST_ROWS];

@@ -14,19 +14,19 @@ use crate::params::JointRange;
 /// Angle of a rotation, in [0, π], and its axis.
 #[differentiable]
 #[inline]
-fn angle_and_axis<T: Real>(q: Quat<T>) -> (T, Vec3<T>) {
+pub(crate) fn angle_and_axis<T: Real>(q: Quat<T>) -> (T, Vec3<T>) {
     let turn = q.normalize();
     let vector = turn.log();
     (vector.norm(), vector.normalize())
 }
 
 /// Sign of the row of a limit: the coordinate leaves the lower end as it rises.
-fn sign<T: Real>(upper: bool) -> T {
+pub(crate) fn sign<T: Real>(upper: bool) -> T {
     if upper { -T::one() } else { T::one() }
 }
 
 /// Distance of a coordinate from the end of its range.
-fn distance<T: Real>(range: JointRange<T>, q: T, upper: bool) -> T {
+pub(crate) fn distance<T: Real>(range: JointRange<T>, q: T, upper: bool) -> T {
     if upper { range.upper - q } else { q - range.lower }
 }
 
@@ -240,7 +240,7 @@ pub(super) fn limit_vjp<T: Real>(
 /// Value and slope of a polynomial.
 #[differentiable]
 #[inline]
-fn value_and_slope<T: Real>(c: [T; 5], x: T) -> (T, T) {
+pub(crate) fn value_and_slope<T: Real>(c: [T; 5], x: T) -> (T, T) {
     let value = c[0] + x * (c[1] + x * (c[2] + x * (c[3] + x * c[4])));
     let slope = c[1] + x * (T::lit(2.0) * c[2] + x * (T::lit(3.0) * c[3] + x * (T::lit(4.0) * c[4])));
     (value, slope)

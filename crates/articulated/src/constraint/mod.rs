@@ -12,6 +12,7 @@
 //! *One-sided derivatives.* A contact at exactly its margin and a row at exactly zero force do not act, so
 //! the derivative is that of the side where they do not.
 
+pub(crate) mod between;
 pub mod contact;
 pub mod cost;
 pub mod equality;
@@ -25,15 +26,16 @@ pub mod set;
 pub mod softness;
 
 use pullback_core::Workspace;
-use pullback_math::{Force, Motion, Real, Vec3};
+use pullback_math::{Force, Motion, Real};
 
 use crate::contact::{ConstraintBars, Resolve, Smooth};
 use crate::contact::{ContactSet, GeomView, MotionBars};
 use crate::guards::Held;
 use crate::rnea::Push;
 use crate::tree::Tree;
+use between::{Between, chains};
 use contact::PairBars;
-use cost::{Cost, MOST_ROWS};
+use cost::MOST_ROWS;
 use newton::{Newton, Problem};
 use params::ConstraintIndex;
 use set::{ConstraintSet, Source};
@@ -68,7 +70,7 @@ pub(crate) struct Constrained<'a, T> {
     geoms: &'a GeomView<'a, T>,
     index: &'a ConstraintIndex,
     tree: &'a Tree,
-    chains: &'a [Vec<usize>],
+    between: Between<'a, T>,
     q: &'a [T],
     v: &'a [T],
     /// Velocities of the bodies, and their accelerations when no joint accelerates.
@@ -105,37 +107,6 @@ impl<T: Real> Fields<'_, T> {
     }
 }
 
-/// Two falling lists without their common end.
-fn apart<'a>(mut a: &'a [usize], mut b: &'a [usize]) -> (&'a [usize], &'a [usize]) {
-    while let (Some((x, rest_a)), Some((y, rest_b))) = (a.split_last(), b.split_last()) {
-        if x != y {
-            break;
-        }
-        (a, b) = (rest_a, rest_b);
-    }
-    (a, b)
-}
-
-/// Two falling lists as one; what both have comes once.
-fn merged<'a>(a: &'a [usize], b: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
-    let (mut i, mut j) = (0, 0);
-    std::iter::from_fn(move || {
-        let (x, y) = (a.get(i), b.get(j));
-        i += usize::from(x.is_some() && x >= y);
-        j += usize::from(y.is_some() && y >= x);
-        x.max(y).copied()
-    })
-}
-
-/// Which degrees of freedom the rows between two bodies have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Columns {
-    /// Those that move one body and not the other: enough where both are seen at the same point.
-    Apart,
-    /// Those that move either body.
-    All,
-}
-
 impl<'a, T: Real> Constrained<'a, T> {
     fn new(
         convex: &'a Convex,
@@ -147,7 +118,7 @@ impl<'a, T: Real> Constrained<'a, T> {
             geoms: smooth.geoms,
             index,
             tree: smooth.tree,
-            chains: &convex.chains,
+            between: Between { kinematics: smooth.geoms.kinematics, chains: &convex.chains },
             q: smooth.q,
             v: smooth.v,
             velocities: smooth.velocities,
@@ -156,63 +127,6 @@ impl<'a, T: Real> Constrained<'a, T> {
             held: smooth.held,
             lambda,
             acceleration,
-        }
-    }
-
-    /// The point that motions of a body are about.
-    fn origin(&self, body: usize) -> Vec3<T> {
-        self.geoms.kinematics.origins[body]
-    }
-
-    /// Degrees of freedom that move each of two bodies.
-    fn columns(&self, columns: Columns, (first, second): (usize, usize)) -> (&'a [usize], &'a [usize]) {
-        let (a, b) = (&self.chains[first], &self.chains[second]);
-        if columns == Columns::All { (a, b) } else { apart(a, b) }
-    }
-
-    /// Appends a block over the degrees of freedom that move one body against another; none if nothing does.
-    fn push_between(
-        &self,
-        set: &mut ConstraintSet<T>,
-        source: Source,
-        (cost, dim): (Cost, usize),
-        columns: Columns,
-        bodies: (usize, usize),
-    ) -> Option<usize> {
-        let (a, b) = self.columns(columns, bodies);
-        (!a.is_empty() || !b.is_empty()).then(|| set.push(source, cost, dim, merged(a, b)))
-    }
-
-    /// Fills the Jacobian of a block by the motion of a point on the body `plus` against one on `minus`: `rows`
-    /// turns a motion, linear at the point, into the rows.
-    fn fill_between(
-        &self,
-        set: &mut ConstraintSet<T>,
-        block: usize,
-        columns: Columns,
-        (plus, minus): (usize, usize),
-        points: (Vec3<T>, Vec3<T>),
-        rows: impl Fn(Motion<T>) -> [T; MOST_ROWS],
-    ) {
-        let dim = set.blocks[block].dim;
-        let (positive, negative) = self.columns(columns, (plus, minus));
-        let (jacobian, dofs) = set.jacobian_mut(block);
-        let (mut i, mut j) = (0, 0);
-        for (number, &k) in dofs.iter().enumerate() {
-            let axis = self.geoms.kinematics.axes[k];
-            let mut motion = Motion::zero();
-            if positive.get(i) == Some(&k) {
-                motion += Motion::new(axis.angular, axis.velocity_at(points.0 - self.origin(plus)));
-                i += 1;
-            }
-            if negative.get(j) == Some(&k) {
-                motion -= Motion::new(axis.angular, axis.velocity_at(points.1 - self.origin(minus)));
-                j += 1;
-            }
-            let column = rows(motion);
-            for (row, entry) in column.into_iter().enumerate().take(dim) {
-                jacobian[row * dofs.len() + number] = entry;
-            }
         }
     }
 }
@@ -231,20 +145,15 @@ fn motions<T: Real>(smooth: &Smooth<'_, T>, x: &[T], out: &mut [Motion<T>]) {
 impl Convex {
     /// The model of constraints whose parameters lie where `index` says.
     pub(crate) fn new(tree: &Tree, index: &ConstraintIndex) -> Self {
-        let mut chains: Vec<Vec<usize>> = vec![Vec::new(); tree.bodies()];
-        for b in 1..tree.bodies() {
-            let own = tree.groups[b].iter().flat_map(|g| g.dofs.clone()).rev();
-            chains[b] = own.chain(chains[tree.parent[b]].iter().copied()).collect();
-        }
         let joints = index.joints.iter();
         let fixed =
             joints.map(|j| 2 * usize::from(j.limit.is_some()) + 6 * usize::from(j.friction.is_some()));
-        Convex { chains, fixed_blocks: fixed.sum::<usize>() + index.equalities.len() }
+        Convex { chains: chains(tree), fixed_blocks: fixed.sum::<usize>() + index.equalities.len() }
     }
 }
 
 /// Contacts that memory is reserved for beforehand.
-const RESERVED_CONTACTS: usize = 64;
+pub(crate) const RESERVED_CONTACTS: usize = 64;
 
 impl<T: Real> Resolve<T> for Convex {
     type Workspace = ConvexWorkspace<T>;

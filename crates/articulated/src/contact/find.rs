@@ -10,6 +10,7 @@ use pullback_core::Workspace;
 use pullback_math::{Force, Real, Transform, Vec3};
 
 use super::geoms::GeomView;
+use crate::complementarity::rows::pair_margin;
 use crate::model::Model;
 
 /// Number of pairs from which a broad phase pays.
@@ -192,7 +193,9 @@ fn reach<T: Real>(geoms: &GeomView<'_, T>, pair: (usize, usize)) -> f64 {
 
 /// That of the model of constraints, or 0.
 fn margin_and_gap<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> f64 {
-    let Some(index) = &geoms.index.constraints else { return 0.0 };
+    let Some(index) = &geoms.index.constraints else {
+        return if geoms.index.complementarity.is_some() { pair_margin(geoms.model, (a, b)) } else { 0.0 };
+    };
     let margin = |x: T| x.max_lane();
     if geoms.model.pairs.is_empty() && index.all_contacts.is_none() {
         let of = |geom: usize| {
@@ -216,7 +219,12 @@ fn margin_and_gap<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> f
 /// What a geom may add to the reach of its pairs, m, over all lanes.
 fn reach_of<T: Real>(geoms: &GeomView<'_, T>, geom: usize) -> f64 {
     let width = geoms.slack + geoms.distant.map_or(0.0, |distant| distant.width());
-    let Some(index) = &geoms.index.constraints else { return width };
+    let Some(index) = &geoms.index.constraints else {
+        let model = geoms.model;
+        let own =
+            if geoms.index.complementarity.is_some() { model.geoms[geom].margin } else { return width };
+        return width + model.pairs.iter().fold(own, |reach, pair| reach.max(pair.margin));
+    };
     let own = match index.all_contacts {
         Some(law) => law.read(geoms.params).margin,
         None => index.geoms[geom].read(geoms.params).margin,

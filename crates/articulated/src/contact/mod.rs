@@ -11,8 +11,9 @@
 //! [`ContactSet::find_vjp`] those of poses and sizes.
 //!
 //! [`penalty`] resolves by compliant forces, before the dynamics (gradSim, Rewarped);
-//! [`constraint`](crate::constraint) by convex optimization, after them (MuJoCo). [`ContactSolver`] is the
-//! choice of a model.
+//! [`constraint`](crate::constraint) by convex optimization, after them (MuJoCo);
+//! [`complementarity`](crate::complementarity) by impulses over a step, after them too (Qiao et al.).
+//! [`ContactSolver`] is the choice of a model.
 
 pub mod distance;
 pub mod find;
@@ -22,6 +23,7 @@ pub mod penalty;
 use pullback_core::Workspace;
 use pullback_math::{Force, Motion, Real};
 
+use super::complementarity::{Complementarity, ComplementarityWorkspace};
 use super::constraint::{Convex, ConvexWorkspace};
 use super::guards::Held;
 use super::mass_matrix::MassMatrix;
@@ -64,6 +66,11 @@ pub struct ConstraintBars<'a, T> {
     pub accelerations: &'a mut [Force<T>],
     /// Of the bodies' whole accelerations.
     pub body_accelerations: &'a mut [Force<T>],
+    /// Of the packed mass matrix; empty unless the model acts by impulses. An entry off the diagonal stands
+    /// for both of its places.
+    pub mass: &'a mut [T],
+    /// Of the joints' axes, about the trees' points; empty unless the model acts by impulses.
+    pub axes: &'a mut [Force<T>],
 }
 
 /// The motion without constraints, and what a solver needs to change it.
@@ -128,8 +135,8 @@ pub trait Resolve<T: Real> {
 
     /// The pullback of the solve and of [`Resolve::constrain`]: `lambda` comes in as the cotangent of the
     /// constrained acceleration and goes out as that of the smooth generalized force; *adds* to the
-    /// cotangents of the contacts and to `bars`. Without constraints λ = M⁻¹ v̇_bar. The mass matrix needs no
-    /// cotangent of its own: inverse dynamics is pulled back at the constrained acceleration.
+    /// cotangents of the contacts and to `bars`. Without constraints λ = M⁻¹ v̇_bar. Inverse dynamics is
+    /// pulled back at the constrained acceleration; what the mass matrix sees beside that goes to `bars`.
     fn constrain_vjp(
         &self,
         _ws: &mut Self::Workspace,
@@ -149,6 +156,8 @@ pub enum ContactSolver {
     Penalty(Penalty),
     /// Convex optimization.
     Convex(Convex),
+    /// Linear complementarity.
+    Complementarity(Complementarity),
 }
 
 /// Memory of [`ContactSolver`].
@@ -159,12 +168,24 @@ pub enum ContactSolverWorkspace<T> {
     Penalty(PenaltyWorkspace),
     /// Of convex optimization.
     Convex(ConvexWorkspace<T>),
+    /// Of linear complementarity.
+    Complementarity(ComplementarityWorkspace<T>),
 }
 
 impl ContactSolver {
     /// Whether it changes accelerations after the dynamics.
     pub fn constrains(&self) -> bool {
+        !matches!(self, ContactSolver::Penalty(_))
+    }
+
+    /// Whether its pullback goes through the motion of bodies along λ and the acceleration.
+    pub(crate) fn holds_motions(&self) -> bool {
         matches!(self, ContactSolver::Convex(_))
+    }
+
+    /// Whether it acts by impulses over a step.
+    pub(crate) fn acts_by_impulses(&self) -> bool {
+        matches!(self, ContactSolver::Complementarity(_))
     }
 }
 
@@ -177,6 +198,9 @@ impl<T: Real> Resolve<T> for ContactSolver {
                 ContactSolverWorkspace::Penalty(Resolve::<T>::workspace(model, tree, contacts))
             }
             ContactSolver::Convex(model) => ContactSolverWorkspace::Convex(model.workspace(tree, contacts)),
+            ContactSolver::Complementarity(model) => {
+                ContactSolverWorkspace::Complementarity(model.workspace(tree, contacts))
+            }
         }
     }
 
@@ -190,6 +214,7 @@ impl<T: Real> Resolve<T> for ContactSolver {
         match self {
             ContactSolver::Penalty(model) => model.push(geoms, contacts, velocities, pushes),
             ContactSolver::Convex(model) => model.push(geoms, contacts, velocities, pushes),
+            ContactSolver::Complementarity(model) => model.push(geoms, contacts, velocities, pushes),
         }
     }
 
@@ -204,6 +229,9 @@ impl<T: Real> Resolve<T> for ContactSolver {
         match self {
             ContactSolver::Penalty(model) => model.push_vjp(geoms, contacts, velocities, push_bars, bars),
             ContactSolver::Convex(model) => model.push_vjp(geoms, contacts, velocities, push_bars, bars),
+            ContactSolver::Complementarity(model) => {
+                model.push_vjp(geoms, contacts, velocities, push_bars, bars);
+            }
         }
     }
 
@@ -214,8 +242,14 @@ impl<T: Real> Resolve<T> for ContactSolver {
         contacts: &ContactSet<T>,
         acceleration: &mut [T],
     ) {
-        if let (ContactSolver::Convex(model), ContactSolverWorkspace::Convex(ws)) = (self, ws) {
-            model.constrain(ws, smooth, contacts, acceleration);
+        match (self, ws) {
+            (ContactSolver::Convex(model), ContactSolverWorkspace::Convex(ws)) => {
+                model.constrain(ws, smooth, contacts, acceleration);
+            }
+            (ContactSolver::Complementarity(model), ContactSolverWorkspace::Complementarity(ws)) => {
+                model.constrain(ws, smooth, contacts, acceleration);
+            }
+            _ => {}
         }
     }
 
@@ -229,6 +263,9 @@ impl<T: Real> Resolve<T> for ContactSolver {
     ) {
         match (self, ws) {
             (ContactSolver::Convex(model), ContactSolverWorkspace::Convex(ws)) => {
+                model.constrain_vjp(ws, smooth, contacts, lambda, bars);
+            }
+            (ContactSolver::Complementarity(model), ContactSolverWorkspace::Complementarity(ws)) => {
                 model.constrain_vjp(ws, smooth, contacts, lambda, bars);
             }
             _ => smooth.mass.solve(smooth.tree, lambda),

@@ -1,8 +1,8 @@
 //! Compliant contact between geoms: penalty forces with relaxed Coulomb friction (gradSim, Rewarped).
 //!
-//! The law of one contact is [`penalty_force`]. Its constants are those of all contacts or of the two geoms
-//! ([`ContactMaterials`](crate::ContactMaterials)). Friction is the pair's own or that of the two geoms.
-//! Forces act on the bodies as pushes at their frames.
+//! The law of one contact is [`penalty_force`](pullback_collision::penalty_force). Its constants are those of
+//! all contacts or of the two geoms ([`ContactMaterials`](crate::ContactMaterials)). Friction is the pair's
+//! own or that of the two geoms. Forces act on the bodies as pushes at their frames.
 
 use pullback_collision::{Contact, PenaltyLaw, penalty_force_at, penalty_force_at_vjp};
 use pullback_core::Workspace;
@@ -26,7 +26,7 @@ pub struct PenaltyWorkspace;
 /// A constant of a contact from those of its two geoms.
 #[differentiable]
 #[inline(always)]
-fn mix<T: Real>(a: T, b: T, #[constant] mixing: MaterialMixing) -> T {
+pub(crate) fn mix<T: Real>(a: T, b: T, #[constant] mixing: MaterialMixing) -> T {
     if mixing == MaterialMixing::Larger { a.max(b) } else { (a + b) * T::lit(0.5) }
 }
 
@@ -81,7 +81,7 @@ fn pair_law_vjp<T: Real>(
 }
 
 /// Friction of a pair: its own, or else that of the two geoms.
-fn pair_friction<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> T {
+pub(crate) fn pair_friction<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> T {
     match geoms.model.explicit_pair(a, b) {
         Some(pair) => T::lit(geoms.model.pairs[pair].friction[0]),
         None => {
@@ -92,7 +92,7 @@ fn pair_friction<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> T 
 }
 
 /// The pullback of [`pair_friction`]: *adds* to the cotangents of the geoms' friction.
-fn pair_friction_vjp<T: Real>(
+pub(crate) fn pair_friction_vjp<T: Real>(
     geoms: &GeomView<'_, T>,
     (a, b): (usize, usize),
     bar: T,

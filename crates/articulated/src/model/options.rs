@@ -2,6 +2,7 @@
 
 use pullback_collision::ContactDamping;
 use pullback_core::registry::{Entry, Registry};
+use pullback_core::sources::ARTICULATED_ADJOINT;
 use pullback_math::Vec3;
 
 use super::constraint::Softness;
@@ -39,6 +40,8 @@ pub enum ContactModel {
     Penalty,
     /// Soft constraints by convex optimization over accelerations (MuJoCo).
     Convex,
+    /// Linear complementarity over impulses by projected Gauss-Seidel (Qiao et al., ICML 2021).
+    Complementarity,
 }
 
 /// Every contact model by name.
@@ -49,6 +52,12 @@ pub const CONTACT_MODELS: Registry<ContactModel> = Registry::new(
             "convex",
             "soft constraints by convex optimization, as MuJoCo has them; the default of model files",
             ContactModel::Convex,
+        ),
+        Entry::cited(
+            "complementarity",
+            "impulses by projected Gauss-Seidel with boxed friction; for semi-implicit Euler",
+            ARTICULATED_ADJOINT.whole(),
+            ContactModel::Complementarity,
         ),
         Entry::new("penalty", "compliant forces; joint limits are springs", ContactModel::Penalty),
     ]],
@@ -70,6 +79,60 @@ pub struct SolverOptions {
 impl Default for SolverOptions {
     fn default() -> Self {
         SolverOptions { iterations: 100, tolerance: 1e-8, ls_iterations: 50, ls_tolerance: 0.01 }
+    }
+}
+
+/// Which rows of the complementarity model are one problem.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ImpulseScheme {
+    /// All rows.
+    #[default]
+    Global,
+    /// Those of each pair of trees, all from the same free velocity (the paper's code). Limits and dry
+    /// friction of a tree are one more.
+    Pairwise,
+}
+
+/// Directions of friction under the complementarity model, each with bounds of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FrictionDirections {
+    /// The two tangents of the contact.
+    #[default]
+    Two,
+    /// The direction of sliding at the end of the step without contacts (the paper's code).
+    AlongSlip,
+}
+
+/// Settings of the complementarity model; the paper's unless told.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ComplementarityOptions {
+    /// Part of a depth that one step takes back (Baumgarte); default of the parameter `contact.erp`.
+    pub erp: f64,
+    /// Velocity by which a row gives way per unit of impulse, 1/kg; default of `contact.cfm`.
+    pub cfm: f64,
+    /// Restitution of all geoms; default of `GEOM.restitution`. Two geoms mix theirs as they mix friction.
+    pub restitution: f64,
+    /// Number of sweeps.
+    pub iterations: usize,
+    /// Largest impulse of a contact or limit, N s.
+    pub max_impulse: f64,
+    /// Which rows are one problem.
+    pub scheme: ImpulseScheme,
+    /// Directions of friction.
+    pub friction: FrictionDirections,
+}
+
+impl Default for ComplementarityOptions {
+    fn default() -> Self {
+        ComplementarityOptions {
+            erp: 0.01,
+            cfm: 1e-5,
+            restitution: 0.0,
+            iterations: 50,
+            max_impulse: 1000.0,
+            scheme: ImpulseScheme::Global,
+            friction: FrictionDirections::Two,
+        }
     }
 }
 
@@ -138,6 +201,8 @@ pub struct ModelOptions {
     pub contact_override: Option<ContactOverride>,
     /// When the solver of the convex model stops.
     pub solver: SolverOptions,
+    /// Settings of the complementarity model.
+    pub complementarity: ComplementarityOptions,
     /// How the damping of compliant contact sets in.
     pub contact_damping: ContactDamping,
     /// Who owns the constants of compliant contact.
@@ -164,6 +229,7 @@ impl Default for ModelOptions {
             reference_safety: true,
             contact_override: None,
             solver: SolverOptions::default(),
+            complementarity: ComplementarityOptions::default(),
             contact_damping: ContactDamping::default(),
             contact_materials: ContactMaterials::default(),
             material_mixing: MaterialMixing::default(),

@@ -2,6 +2,7 @@
 //!
 //! One program, since linking takes longer than most tests.
 
+mod complementarity;
 mod contact;
 mod convex;
 mod coupling;

@@ -135,13 +135,16 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     robot.eval(&mut ws, at, 0.0, &mut rate);
 
     let mut contacts = Vec::new();
-    let convex = robot.model().options.contact_model == ContactModel::Convex;
+    let constrained = robot.model().options.contact_model != ContactModel::Penalty;
     for pair in ws.contacts.pairs() {
         let (a, b) = pair.geoms;
         for slot in pair.contacts() {
             let contact = ws.contacts.contacts()[slot];
-            let found =
-                if convex { contact.distance <= ws.contacts.reach(pair) } else { contact.distance < 0.0 };
+            let found = if constrained {
+                contact.distance <= ws.contacts.reach(pair)
+            } else {
+                contact.distance < 0.0
+            };
             if !found {
                 continue;
             }
@@ -157,7 +160,7 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         }
     }
     let carried = robot.gravity_compensation(&ws, &params);
-    let solver = convex.then(|| SolverReport::new(VectorField::<f64>::solver_info(&robot, &ws)));
+    let solver = constrained.then(|| SolverReport::new(VectorField::<f64>::solver_info(&robot, &ws)));
     let untouched = Articulated::new(isolated)?;
     let mut without = VectorField::<f64>::workspace(&untouched);
     let mut untouched_rate = vec![0.0; 2 * nv];
@@ -216,10 +219,10 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         qfrc_passive: robot.generalized_force(&params, &sum(&ws.passive, &carried)),
         qfrc_actuator: robot.generalized_force(&params, &ws.actuation),
         actuator_force: robot.actuator_force(&ws, at),
-        qfrc_constraint: if convex { robot.constraint_force(&ws) } else { Vec::new() },
+        qfrc_constraint: if constrained { robot.constraint_force(&ws) } else { Vec::new() },
         solver,
         qacc: rate[nv..].to_vec(),
-        qacc_without_contact: if convex { ws.smooth.clone() } else { untouched_rate[nv..].to_vec() },
+        qacc_without_contact: if constrained { ws.smooth.clone() } else { untouched_rate[nv..].to_vec() },
         contacts,
         potential_energy: ws.kinematics.potential_energy(model.options.gravity),
         kinetic_energy: ws.kinematics.kinetic_energy(&ws.sweep.velocities),

@@ -11,8 +11,9 @@ use std::cell::Cell;
 use std::path::Path;
 
 use moving::Moving;
+use pullback_articulated::{ContactModel, ModelIntegrator};
 use pullback_core::rollout::FinalState;
-use pullback_core::{Described, Inputs, Rollout, Schedule};
+use pullback_core::{Described, Inputs, Point, Rollout, Schedule, VectorField};
 use pullback_math::{Real, f64x8};
 use pullback_scene::mesh::MeshFiles;
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
@@ -47,14 +48,45 @@ fn allocations(work: impl FnOnce()) -> usize {
     COUNT.with(Cell::get) - before
 }
 
-/// The ant on the ground, and a pile of all shapes with equalities, limits and dry friction.
-fn models() -> [(&'static str, Moving); 3] {
+/// The ant, flat on the ground.
+fn ant(contact: ContactModel) -> Moving {
     let options =
         ImportOptions { mesh_loader: Some(std::sync::Arc::new(MeshFiles)), ..ImportOptions::default() };
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models/ant.xml");
-    let mut ant = Moving::from_model(read_mjcf(&file, &options).expect("the ant"));
-    // Flat on the ground.
+    let mut model = read_mjcf(&file, &options).expect("the ant");
+    model.options.contact_model = contact;
+    if contact == ContactModel::Complementarity {
+        model.options.integrator = ModelIntegrator::Euler;
+    }
+    let mut ant = Moving::from_model(model);
     ant.state[2] = 0.07;
+    ant
+}
+
+/// The ant and a pile of all shapes with limits and dry friction, under the complementarity model.
+fn complementarity() -> [(&'static str, Moving); 2] {
+    let mut text = "<mujoco><worldbody><geom type=\"plane\" size=\"0 0 1\"/>".to_owned();
+    for i in 0..6 {
+        let kind = ["sphere", "capsule", "box", "cylinder", "ellipsoid"][i % 5];
+        let (x, z) = (0.03 * i as f64, 0.08 + 0.05 * i as f64);
+        text += &format!(
+            "<body pos=\"{x} 0 {z}\" euler=\"{} 0 0\"><freejoint/>\
+             <geom type=\"{kind}\" size=\"0.1 0.08 0.06\"/></body>",
+            20 * i
+        );
+    }
+    text += "<body pos=\"0 1 1\"><joint name=\"j\" range=\"20 40\" frictionloss=\"0.1\"/><geom size=\"0.1\"/>\
+             </body></worldbody></mujoco>";
+    let mut model = moving::try_parse(&text).expect("the pile");
+    model.options.contact_model = ContactModel::Complementarity;
+    [
+        ("impulses on the ant", ant(ContactModel::Complementarity)),
+        ("impulses in a pile", Moving::from_model(model)),
+    ]
+}
+
+/// The ant on the ground, and a pile of all shapes with equalities, limits and dry friction.
+fn convex() -> [(&'static str, Moving); 3] {
     let pile = |cone: &str| {
         let mut text =
             format!("<mujoco><option cone=\"{cone}\"/><worldbody><geom type=\"plane\" size=\"0 0 1\"/>");
@@ -73,7 +105,11 @@ fn models() -> [(&'static str, Moving); 3] {
                  <weld body1=\"b2\" body2=\"b3\"/></equality></mujoco>";
         Moving::new(&text)
     };
-    [("ant", ant), ("pyramidal pile", pile("pyramidal")), ("elliptic pile", pile("elliptic"))]
+    [
+        ("ant", ant(ContactModel::Convex)),
+        ("pyramidal pile", pile("pyramidal")),
+        ("elliptic pile", pile("elliptic")),
+    ]
 }
 
 /// Allocations of the second value and the second gradient of a rollout.
@@ -99,9 +135,17 @@ fn counts<T: Real>(moving: &Moving) -> [usize; 2] {
 
 #[test]
 fn steps_and_gradients_of_constrained_robots_allocate_nothing_the_second_time() {
-    for (name, mut moving) in models() {
+    for (name, moving) in &mut convex() {
         moving.evaluate();
         assert!(moving.contacts().len() > 3, "{name}: {}", moving.contacts().len());
+    }
+    for (name, moving) in &mut complementarity() {
+        let at = Point { params: &moving.params, state: &moving.state, control: &moving.control };
+        moving.system.field().accelerations(&mut moving.ws, at);
+        let rows = VectorField::<f64>::solver_info(moving.system.field(), &moving.ws).active;
+        assert!(rows > 9, "{name}: {rows}");
+    }
+    for (name, moving) in convex().into_iter().chain(complementarity()) {
         assert_eq!(counts::<f64>(&moving), [0, 0], "{name}");
         assert_eq!(counts::<f64x8>(&moving), [0, 0], "{name} on lanes");
     }
@@ -109,7 +153,7 @@ fn steps_and_gradients_of_constrained_robots_allocate_nothing_the_second_time() 
 
 #[test]
 fn a_step_allocates_nothing_after_the_first() {
-    for (name, mut moving) in models() {
+    for (name, mut moving) in convex().into_iter().chain(complementarity()) {
         moving.step();
         let first = allocations(|| moving.step());
         let more = allocations(|| (0..20).for_each(|_| moving.step()));
