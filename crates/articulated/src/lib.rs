@@ -33,8 +33,8 @@ pub use field::Articulated;
 pub use implicit::ImplicitTerms;
 pub use model::{
     Actuator, ActuatorTarget, Body, CONTACT_MODELS, ContactMaterials, ContactModel, ContactOverride,
-    ContactPair, ContactSoftness, Equality, EqualityKind, FrictionCone, Geom, Heightfield, Joint, JointKind,
-    Keyframe, MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Shape, Site, Softness,
+    ContactPair, ContactSoftness, Equality, EqualityKind, FrictionCone, Geom, Heightfield, Hull, Joint,
+    JointKind, Keyframe, MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Shape, Site, Softness,
     SolverOptions,
 };
 pub use pairs::candidate_pairs;

@@ -23,7 +23,7 @@ pub use options::{
     CONTACT_MODELS, ContactMaterials, ContactModel, ContactOverride, FrictionCone, MaterialMixing,
     ModelIntegrator, ModelOptions, SolverOptions,
 };
-pub use pullback_collision::{ContactDamping, Heightfield, Mesh, Shape};
+pub use pullback_collision::{ContactDamping, Heightfield, Hull, Mesh, Shape};
 
 /// A rigid body.
 #[derive(Clone, Debug, PartialEq)]

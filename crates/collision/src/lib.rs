@@ -78,6 +78,7 @@ mod gjk;
 mod height_features;
 mod height_grid;
 pub mod heightfield;
+pub mod hull;
 mod lanes;
 pub mod manifold;
 mod overlap;
@@ -94,6 +95,7 @@ pub use broad_phase::BroadPhase;
 pub use collider::{Collider, HeightGrid, Kind};
 pub use contact::{Contact, INACTIVE, tangent_frame, tangent_frame_vjp};
 pub use dispatch::{MAX_CONTACTS, ShapeBar, collide, collide_vjp, max_contacts};
+pub use hull::Hull;
 pub use penalty::{
     ContactDamping, PENALTY_DEFAULTS, PenaltyLaw, normal_force, normal_force_vjp, penalty_force,
     penalty_force_vjp,

@@ -4,7 +4,7 @@ use crate::robots::{geom, random_state, touching};
 use pullback_articulated::contact::PENALTY_DEFAULTS;
 use pullback_articulated::restitution::{Impact, damping_for_restitution};
 use pullback_articulated::{
-    Articulated, Body, ContactDamping, ContactPair, Heightfield, Joint, JointKind, Mesh, Model, Shape,
+    Articulated, Body, ContactDamping, ContactPair, Heightfield, Hull, Joint, JointKind, Mesh, Model, Shape,
 };
 use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Integrated, Integrator, Method};
@@ -86,12 +86,9 @@ fn frustum() -> Mesh {
         let (radius, z) = if i < 5 { (0.15, -0.1) } else { (0.1, 0.1) };
         Vec3::new(radius * angle.cos(), radius * angle.sin(), z)
     };
-    Mesh {
-        name: "frustum".into(),
-        vertices: (0..10).map(corner).collect(),
-        triangles: vec![],
-        hull: (0..10).collect(),
-    }
+    let vertices: Vec<_> = (0..10).map(corner).collect();
+    let hull = Hull::around(&vertices);
+    Mesh { name: "frustum".into(), vertices, triangles: vec![], hull }
 }
 
 /// Hills of no height but one far corner, so that the middle is flat.

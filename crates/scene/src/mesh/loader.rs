@@ -55,5 +55,9 @@ fn load(source: &MeshSource) -> Result<LoadedMesh, MeshError> {
     let solid = mass_properties(&mesh, kind)
         .map(|w| SolidProperties { volume: w.volume, center: w.com, inertia: w.inertia })
         .map_err(|e| e.to_string());
-    Ok(LoadedMesh { mesh: mesh.into_model_mesh(source.name.clone())?, solid })
+    let mut mesh = mesh.into_model_mesh(source.name.clone())?;
+    if let Ok(solid) = &solid {
+        mesh.hull = mesh.hull.with_center(solid.center);
+    }
+    Ok(LoadedMesh { mesh, solid })
 }
