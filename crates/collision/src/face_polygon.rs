@@ -120,7 +120,7 @@ fn box_corner(bits: u32) -> Vec3<f64> {
 /// Normal of face `2 axis` of a box, or of the opposite face after it.
 fn box_normal(face: usize) -> Vec3<f64> {
     let mut normal = Vec3::zero();
-    normal[face / 2] = if face % 2 == 0 { 1.0 } else { -1.0 };
+    normal[face / 2] = if face.is_multiple_of(2) { 1.0 } else { -1.0 };
     normal
 }
 
@@ -235,7 +235,8 @@ pub(super) fn polygon(core: &Core, face: usize) -> FacePolygon {
             }
         }
         (Kind::Mesh, Some(hull)) => {
-            for &corner in hull.face(face).iter().rev() {
+            let corners = hull.face(face);
+            for &corner in corners.iter().rev().step_by(corners.len().div_ceil(CORNERS)) {
                 polygon.add(FacePoint::flat(core.collider.vertices[hull.corners[corner as usize]]));
             }
         }

@@ -1,7 +1,7 @@
 //! The convex hull of a mesh as the narrow phase reads it: its corners, the graph of its edges, its faces.
 //!
 //! Faces are MuJoCo's: triangles that meet at an edge and whose normals round to the same polar angles in
-//! steps of [`ANGLE`] become one polygon; its normal is that of its first three corners. So a face of a
+//! steps of 0.01 rad become one polygon; its normal is that of its first three corners. So a face of a
 //! finely cut curved side is not flat. Support points are found by climbing along edges: a corner that no
 //! neighbor exceeds is the highest, since the hull is convex. The climb starts at the highest corner in a
 //! direction nearby, kept for a grid of directions on a cube.
@@ -225,7 +225,7 @@ fn middle(cells: usize, index: usize) -> Vec3<f64> {
     let axis = side / 2;
     let at = |i: usize| (2.0 * i as f64 + 1.0) / cells as f64 - 1.0;
     let mut d = Vec3::zero();
-    d[axis] = if side % 2 == 0 { 1.0 } else { -1.0 };
+    d[axis] = if side.is_multiple_of(2) { 1.0 } else { -1.0 };
     (d[(axis + 1) % 3], d[(axis + 2) % 3]) = (at(row), at(column));
     d
 }

@@ -5,10 +5,10 @@
 //!
 //! 1. GJK and EPA give the normal and the features under it: a corner, an edge or a face of each shape.
 //! 2. Of the faces on which the two features lie, the pair that is closest to parallel is matched, if its
-//!    normals are opposite to within [`ANGLE`]. The face of the first shape clips that of the second. Its
+//!    normals are opposite to within 0.0889 rad. The face of the first shape clips that of the second. Its
 //!    corners are projected to the face of the first, and measured along the normal of the second.
 //! 3. Else an edge on which a feature lies is matched with a face of the other shape, if it is parallel to it
-//!    to within [`ANGLE`], and clipped by that face.
+//!    to within that angle, and clipped by that face.
 //! 4. Corners farther above the face than the shapes' reach are left out; of more than four, four are kept.
 //!    Where none is left, or nothing matches, the pair has the one contact of [`convex`](super::convex).
 //!
@@ -18,7 +18,7 @@
 //! normal of the one contact points; those of capsules are moved by half the reach of the pair in that
 //! direction, and the distance is corrected by it, which shows where the axis is not parallel to the face.
 //!
-//! Limits: contacts come and go where features change or leave [`ANGLE`]. Faces of meshes have 96 corners at
+//! Limits: contacts come and go where features change or leave that angle. Faces of meshes have 96 corners at
 //! most, corners of meshes 64 faces.
 
 use pullback_math::{Cotangent, Real, Transform, Vec3, differentiable, select};
@@ -200,14 +200,17 @@ fn features_of_pair(a: &Core, b: &Core, slots: usize) -> ManifoldFeatures<f64> {
         return found;
     }
     let across = other.pose.direction(incident_normal);
-    for (corner, v) in found.corners.iter_mut().zip(&corners[..count.min(slots)]) {
+    for (corner, v) in found.corners.iter_mut().zip(corners.iter().flatten()).take(slots) {
         (corner.unit, corner.rim, corner.ball, corner.off) = (v.point.unit, v.point.rim, v.point.ball, 0.0);
-        let outwards = |l: Line| l.side.map(|s| fixed.pose.direction(s.normal));
-        for (i, (line, partner)) in [(v.before, v.after), (v.after, v.before)].into_iter().enumerate() {
-            let (Some(side), Some(s)) = (line.side, outwards(line)) else { continue };
+        for i in 0..2 {
+            let Line::Side(side) = v.lines[i] else { continue };
             // Along the other line: an edge of the other shape, or its face in the other side.
-            let along = outwards(partner).map_or(partner.along, |p| p.cross(across)).normalize();
-            let rate = s.dot(along);
+            let along = match v.lines[1 - i] {
+                Line::Side(partner) => fixed.pose.direction(partner.normal).cross(across),
+                Line::Along(edge) => edge,
+            };
+            let along = along.normalize();
+            let rate = fixed.pose.direction(side.normal).dot(along);
             if rate.abs() > 1e-6 {
                 (corner.normals[i], corner.units[i]) = (side.normal, side.unit);
                 corner.moves[i] = along * (-1.0 / rate);

@@ -8,27 +8,35 @@ use super::face_polygon::{CORNERS, FacePoint, FacePolygon};
 use super::plane_mesh::area;
 use super::support::{Core, extents};
 
-/// A side of a clipped polygon: one of the face that clips, or an edge of the other shape along `along`.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Line {
-    pub side: Option<Side>,
-    pub along: Vec3<f64>,
+/// A line that holds a corner: a side of the face that clips, or an edge of the other shape along `Along`.
+#[derive(Clone, Copy)]
+pub(super) enum Line {
+    Side(Side),
+    Along(Vec3<f64>),
 }
 
 /// A side of the face that clips: outward normal, and a point on it in units of the extents, both local.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Side {
     pub normal: Vec3<f64>,
     pub unit: Vec3<f64>,
 }
 
-/// A corner, and the lines that meet there.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Vertex {
-    pub x: Vec3<f64>,
+/// A corner of the overlap, and the lines that meet there.
+#[derive(Clone, Copy)]
+pub(super) struct OverlapCorner {
     pub point: FacePoint,
-    pub before: Line,
-    pub after: Line,
+    pub lines: [Line; 2],
+}
+
+/// A corner of a polygon, with the numbers of the lines before and after it: those of edges, then those of
+/// sides.
+#[derive(Clone, Copy, Default)]
+struct Vertex {
+    x: Vec3<f64>,
+    unit: Vec3<f64>,
+    before: u16,
+    after: u16,
 }
 
 /// Corners of a clipped polygon, at most.
@@ -43,6 +51,9 @@ struct Clipped {
 }
 
 impl Clipped {
+    fn empty() -> Self {
+        Clipped { corners: [Vertex::default(); ROOM], count: 0 }
+    }
     fn add(&mut self, corner: Vertex) {
         if self.count < ROOM {
             self.corners[self.count] = corner;
@@ -54,10 +65,9 @@ impl Clipped {
     }
 }
 
-/// What is left of a polygon on the inner side of a line; lines keep their names. The second end of each edge
-/// comes first.
-fn clip(polygon: &Clipped, into: &mut Clipped, side: Side, beyond: impl Fn(Vec3<f64>) -> f64) {
-    let cut = Line { side: Some(side), along: Vec3::zero() };
+/// What is left of a polygon on the inner side of a line; lines keep their numbers. The second end of each
+/// edge comes first.
+fn clip(polygon: &Clipped, into: &mut Clipped, cut: u16, beyond: impl Fn(Vec3<f64>) -> f64) {
     into.count = 0;
     let mut here = polygon.all().first().map_or(0.0, |v| beyond(v.x));
     for i in 0..polygon.count {
@@ -65,9 +75,9 @@ fn clip(polygon: &Clipped, into: &mut Clipped, side: Side, beyond: impl Fn(Vec3<
         let there = beyond(next.x);
         if (here <= ON_SIDE) != (there <= ON_SIDE) {
             let t = (here / (here - there)).clamp(0.0, 1.0);
-            let point = FacePoint { unit: v.point.unit + (next.point.unit - v.point.unit) * t, ..v.point };
             let (before, after) = if here <= ON_SIDE { (v.after, cut) } else { (cut, v.after) };
-            into.add(Vertex { x: v.x + (next.x - v.x) * t, point, before, after });
+            let unit = v.unit + (next.unit - v.unit) * t;
+            into.add(Vertex { x: v.x + (next.x - v.x) * t, unit, before, after });
         }
         if there <= ON_SIDE {
             into.add(*next);
@@ -143,22 +153,29 @@ pub(super) fn overlap(
     incident: &FacePolygon,
     place: impl Fn(&FacePoint) -> Vec3<f64>,
     reach: f64,
-) -> ([Vertex; 4], usize) {
+) -> ([Option<OverlapCorner>; 4], usize) {
+    let (sides, edges) = (reference.count, incident.count);
     let extent = extents(fixed.collider.kind, fixed.collider.size);
-    let corner = |k: usize| reference.points[k % reference.count].unit.zip(extent, |u, e| u * e);
-    let at = |i: usize| place(&incident.points[i % incident.count]);
-    let edge = |from: usize| Line { side: None, along: at(from + 1) - at(from) };
-    let mut polygon = Clipped { corners: [Vertex::default(); ROOM], count: 0 };
-    let mut clipped = Clipped { corners: [Vertex::default(); ROOM], count: 0 };
-    for i in 0..incident.count {
-        let (before, after) = (edge(i + incident.count - 1), edge(i));
-        polygon.add(Vertex { x: at(i), point: incident.points[i], before, after });
+    let corner = |k: usize| reference.points[k % sides].unit.zip(extent, |u, e| u * e);
+    let side = |k: usize| Side {
+        normal: normal.cross(corner(k + 1) - corner(k)).normalize(),
+        unit: reference.points[k].unit,
+    };
+    let at = |i: usize| place(&incident.points[i % edges]);
+    let (mut polygon, mut clipped) = (Clipped::empty(), Clipped::empty());
+    for i in 0..edges {
+        let (before, after) = ((i + edges - 1) % edges, i);
+        polygon.add(Vertex {
+            x: at(i),
+            unit: incident.points[i].unit,
+            before: before as u16,
+            after: after as u16,
+        });
     }
-    for k in 0..reference.count {
-        let on = corner(k);
-        let side =
-            Side { normal: normal.cross(corner(k + 1) - on).normalize(), unit: reference.points[k].unit };
-        clip(&polygon, &mut clipped, side, |x| side.normal.dot(fixed.pose.inverse_point(x) - on));
+    for k in 0..sides {
+        let (on, side) = (corner(k), side(k));
+        let beyond = |x: Vec3<f64>| side.normal.dot(fixed.pose.inverse_point(x) - on);
+        clip(&polygon, &mut clipped, (edges + k) as u16, beyond);
         std::mem::swap(&mut polygon, &mut clipped);
     }
     let mut count = 0;
@@ -170,15 +187,22 @@ pub(super) fn overlap(
         }
     }
     polygon.count = count;
-    let mut kept = [Vertex::default(); 4];
-    if incident.count == 2 && count > 2 {
-        let ends = farthest(polygon.all());
-        (kept[0], kept[1]) = (polygon.corners[ends[0]], polygon.corners[ends[1]]);
-        return (kept, 2);
-    }
-    if count > 4 {
-        return (four(polygon.all()).map(|k| polygon.corners[k]), 4);
-    }
-    kept[..count].copy_from_slice(polygon.all());
-    (kept, count)
+    let (chosen, count) = match count {
+        3.. if edges == 2 => {
+            let [i, j] = farthest(polygon.all());
+            ([i, j, j, j], 2)
+        }
+        5.. => (four(polygon.all()), 4),
+        _ => ([0, 1, 2, 3], count),
+    };
+    let line = |number: u16| match (number as usize).checked_sub(edges) {
+        Some(k) => Line::Side(side(k)),
+        None => Line::Along(at(number as usize + 1) - at(number as usize)),
+    };
+    let resolved = |slot: usize| {
+        let v = &polygon.corners[chosen[slot]];
+        let point = FacePoint { unit: v.unit, ..incident.points[0] };
+        (slot < count).then(|| OverlapCorner { point, lines: [line(v.before), line(v.after)] })
+    };
+    (std::array::from_fn(resolved), count)
 }
