@@ -26,7 +26,8 @@ fn frustum() -> [Vec3<f64>; 10] {
 }
 
 fn shape<T: Real>(kind: Kind, size: Vec3<T>, vertices: &[Vec3<f64>]) -> Collider<'_, T> {
-    if kind == Kind::Mesh { Collider::mesh(vertices, hull()) } else { Collider::new(kind, size) }
+    let shape = if kind == Kind::Mesh { Collider::mesh(vertices, hull()) } else { Collider::new(kind, size) };
+    Collider { reach: 0.01, ..shape }
 }
 
 fn pose<T: Real>(x: Vec3<T>, q: Quat<T>) -> Transform<T> {
