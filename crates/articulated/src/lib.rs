@@ -37,7 +37,7 @@ pub use implicit::ImplicitTerms;
 pub use model::{
     Actuator, ActuatorTarget, Body, CONTACT_MODELS, ComplementarityOptions, ContactMaterials, ContactModel,
     ContactOverride, ContactPair, ContactSoftness, Equality, EqualityKind, FrictionCone, FrictionDirections,
-    Geom, Heightfield, ImpulseScheme, Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model,
+    Geom, Heightfield, Hull, ImpulseScheme, Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model,
     ModelIntegrator, ModelOptions, Shape, Site, Softness, SolverOptions,
 };
 pub use pairs::candidate_pairs;

@@ -23,7 +23,7 @@ pub use options::{
     CONTACT_MODELS, ComplementarityOptions, ContactMaterials, ContactModel, ContactOverride, FrictionCone,
     FrictionDirections, ImpulseScheme, MaterialMixing, ModelIntegrator, ModelOptions, SolverOptions,
 };
-pub use pullback_collision::{ContactDamping, Heightfield, Mesh, Shape};
+pub use pullback_collision::{ContactDamping, Heightfield, Hull, Mesh, Shape};
 
 /// A rigid body.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,6 +3,7 @@
 
 use pullback_math::{Real, Vec3};
 
+use super::hull::Hull;
 use super::shape::{Heightfield, Mesh, Shape};
 
 /// What a shape is, in MuJoCo's order: of a pair, the earlier kind comes first.
@@ -52,6 +53,10 @@ pub struct Collider<'m, T> {
     pub vertices: &'m [Vec3<f64>],
     /// Which of them are on the hull.
     pub hull: &'m [usize],
+    /// Edges and faces of the hull; without them a mesh touches at single points.
+    pub faces: Option<&'m Hull>,
+    /// Distance up to which contacts are asked for, m; those of a pair add up.
+    pub reach: f64,
     /// Elevations of its terrain; empty for other kinds.
     pub grid: HeightGrid<'m>,
 }
@@ -59,12 +64,12 @@ pub struct Collider<'m, T> {
 impl<'m, T: Real> Collider<'m, T> {
     /// A shape that is neither a mesh nor terrain.
     pub fn new(kind: Kind, size: Vec3<T>) -> Self {
-        Collider { kind, size, vertices: &[], hull: &[], grid: HeightGrid::default() }
+        let (vertices, hull, grid): (_, _, HeightGrid) = (&[], &[], HeightGrid::default());
+        Collider { kind, size, vertices, hull, faces: None, reach: 0.0, grid }
     }
     /// The shape of one environment.
     pub(super) fn lane(&self, lane: usize) -> Collider<'m, f64> {
-        let size = self.size.map(|x| x.lane(lane));
-        Collider { kind: self.kind, size, vertices: self.vertices, hull: self.hull, grid: self.grid }
+        self.with_size(self.size.map(|x| x.lane(lane)))
     }
     /// A half space.
     pub fn plane() -> Self {
@@ -95,7 +100,11 @@ impl<'m, T: Real> Collider<'m, T> {
         Self::new(Kind::Torus, Vec3::new(ring, tube, T::zero()))
     }
     /// The convex hull of a mesh.
-    pub fn mesh(vertices: &'m [Vec3<f64>], hull: &'m [usize]) -> Self {
+    pub fn mesh(vertices: &'m [Vec3<f64>], hull: &'m Hull) -> Self {
+        Collider { faces: Some(hull), ..Self::points(vertices, &hull.corners) }
+    }
+    /// The convex hull of points of which only the corners are known.
+    pub fn points(vertices: &'m [Vec3<f64>], hull: &'m [usize]) -> Self {
         Collider { vertices, hull, ..Self::new(Kind::Mesh, Vec3::zero()) }
     }
     /// Terrain.
@@ -123,7 +132,8 @@ impl<'m, T: Real> Collider<'m, T> {
     }
     /// The same shape with sizes of another scalar.
     pub fn with_size<U: Real>(&self, size: Vec3<U>) -> Collider<'m, U> {
-        Collider { kind: self.kind, size, vertices: self.vertices, hull: self.hull, grid: self.grid }
+        let Collider { kind, vertices, hull, faces, reach, grid, .. } = *self;
+        Collider { kind, size, vertices, hull, faces, reach, grid }
     }
     /// Radius of a ball around its origin that holds it, m; infinite for a plane.
     pub fn bounding_radius(&self) -> f64 {

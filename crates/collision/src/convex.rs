@@ -28,6 +28,9 @@ use super::support::{Core, Witness, extents};
 /// Unit coordinates nearer than this to ±1 are on the boundary.
 const BOUNDARY: f64 = 1e-7;
 
+/// Error of EPA's normal of a face, at most.
+const NEARLY: f64 = 1e-3;
+
 /// The features of a pair, constants of the differentiation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ConvexFeatures<T> {
@@ -163,9 +166,9 @@ pub(super) fn features_at(a: &Core, b: &Core, found: Witness) -> ConvexFeatures<
     let of_a = dimension(a, f.unit_a, na, found.distinct[0]);
     let of_b = dimension(b, f.unit_b, -nb, found.distinct[1]);
     if of_a >= 2 {
-        f.in_a = face_normal(a, na);
+        f.in_a = face_normal(a, na, found.corners[0]);
     } else if of_b >= 2 {
-        f.in_b = face_normal(b, nb);
+        f.in_b = -face_normal(b, -nb, found.corners[1]);
     } else {
         let (ea, eb) = (edge(a, f.unit_a, of_a, found.edges[0]), edge(b, f.unit_b, of_b, found.edges[1]));
         let (wa, wb) = (a.pose.direction(ea), b.pose.direction(eb));
@@ -189,9 +192,19 @@ pub(super) fn features_at(a: &Core, b: &Core, found: Witness) -> ConvexFeatures<
     f
 }
 
-/// The exact normal of a face whose approximate local normal is n.
-fn face_normal(core: &Core, n: Vec3<f64>) -> Vec3<f64> {
-    if core.collider.kind == Kind::Cylinder { Vec3::new(0.0, 0.0, n.z.signum()) } else { n }
+/// The exact normal of a face whose approximate local normal is n, by three of its corners.
+fn face_normal(core: &Core, n: Vec3<f64>, corners: [u32; 3]) -> Vec3<f64> {
+    let exact = match core.collider.kind {
+        Kind::Cylinder => return Vec3::new(0.0, 0.0, n.z.signum()),
+        Kind::Box => n.map(f64::round),
+        _ => {
+            let Collider { vertices, hull, .. } = core.collider;
+            let [p, q, r] = corners.map(|c| hull.get(c as usize).map_or(Vec3::zero(), |&v| vertices[v]));
+            let normal = (q - p).cross(r - p).normalize();
+            if normal.dot(n) < 0.0 { -normal } else { normal }
+        }
+    };
+    if (exact - n).norm() < NEARLY { exact } else { n }
 }
 
 /// Local direction of the edge through a witness of dimension one, zero for a point.

@@ -132,7 +132,7 @@ fn sorted<T: Real>(
         (Kind::Plane, Kind::Cylinder) => out.copy_from_slice(&plane_cylinder(p, q, t.x, t.y)),
         (Kind::Plane, Kind::Box) => out.copy_from_slice(&plane_box(p, q, t)),
         (Kind::Plane, Kind::Mesh) => {
-            let (chosen, off) = touching_vertices(p, q, b.vertices, b.hull);
+            let (chosen, off) = touching_vertices(p, q, b);
             for ((out, vertex), off) in out.iter_mut().zip(chosen).zip(off) {
                 *out = plane_vertex(p, q, vertex);
                 out.distance += off;
@@ -197,7 +197,7 @@ fn sorted_vjp<T: Real>(
             (p, z, q, t)
         }
         (Kind::Plane, Kind::Mesh) => {
-            let (chosen, _) = touching_vertices(p, q, b.vertices, b.hull);
+            let (chosen, _) = touching_vertices(p, q, b);
             for (bar, vertex) in bar.iter().zip(chosen) {
                 let (p_bar, q_bar, ()) = plane_vertex_vjp(p, q, vertex, *bar);
                 a_bar.add(p_bar, z);

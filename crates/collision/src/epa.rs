@@ -168,8 +168,9 @@ pub(super) fn penetration(a: &Core, b: &Core, simplex: &Simplex) -> Witness {
     for _ in 0..VERTICES {
         let vertex = difference(a, b, face.normal);
         let height = vertex.w.dot(face.normal);
-        if height < bound {
-            (best, bound) = (face, height);
+        // Of faces with the same bound, the last is the one that reaches it.
+        if height <= bound + 1e-14 * scale {
+            (best, bound) = (face, height.min(bound));
         }
         if bound - face.distance <= TOLERANCE * scale || !polytope.expand(vertex) {
             break;
@@ -179,5 +180,12 @@ pub(super) fn penetration(a: &Core, b: &Core, simplex: &Simplex) -> Witness {
     let face = best;
     let corners = face.corners.map(|i| polytope.vertices[i as usize]);
     let [p, q, r] = corners.map(|v| v.w - face.normal * face.distance);
-    Witness::new(face.normal, &corners, &nearest_on_triangle(p, q, r))
+    // Of a flat side of the polytope the face may be another part than the one below the origin, so weights
+    // may be negative.
+    let areas = [q.cross(r), r.cross(p), p.cross(q)].map(|area| face.normal.dot(area));
+    let sum = areas[0] + areas[1] + areas[2];
+    let longest = (q - p).norm_squared().max((r - p).norm_squared());
+    let weights =
+        if sum > 1e-12 * longest { areas.map(|area| area / sum) } else { nearest_on_triangle(p, q, r) };
+    Witness::new(face.normal, &corners, &weights)
 }

@@ -1,20 +1,29 @@
-//! Flat faces of convex shapes in one environment, as polygons: what [`manifold`](super::manifold) clips.
+//! Faces and edges of convex shapes in one environment, as [`manifold`](super::manifold) matches and clips
+//! them.
+//!
+//! A *feature* is what the support points of one shape under the contact have in common: a corner, an edge or
+//! a face of a polyhedron, an end or the side of a cylinder. It says which faces and edges may lie flat on
+//! the other shape. Polygons go clockwise seen from outside. The cap of a cylinder is a polygon of [`RIM`]
+//! corners; its side, and that of a capsule, is one edge.
 
 use pullback_math::Vec3;
 
 use super::collider::Kind;
-use super::contact::tangent_frame;
+use super::hull::Hull;
 use super::support::Core;
 
 /// Corners of a face, at most.
-pub(super) const CORNERS: usize = 16;
+pub(super) const CORNERS: usize = 96;
+/// Faces or edges at a corner, at most.
+const MATCHES: usize = 64;
 /// Corners of the polygon that stands for the cap of a cylinder.
-const RIM: usize = 8;
-/// Sine of the lean up to which a cylinder stands on its cap, not on its rim.
-pub(super) const STANDING: f64 = 0.01;
+const RIM: usize = 16;
+
+/// Sine of the angle between a direction and the axis of a cylinder below which it points to no side.
+const NO_SIDE: f64 = 1e-6;
 
 /// A point of a shape: `unit` in units of its extents, plus its radius towards the other shape, square to the
-/// axis (`rim`) or in all directions (`ball`).
+/// axis: all of it (`rim`), or its part that is square to the axis (`ball`).
 #[derive(Clone, Copy, Default)]
 pub(super) struct FacePoint {
     pub unit: Vec3<f64>,
@@ -22,141 +31,216 @@ pub(super) struct FacePoint {
     pub ball: f64,
 }
 
-/// Points around a face; two where the shape is straight, one where it is pointed.
+impl FacePoint {
+    fn flat(unit: Vec3<f64>) -> Self {
+        FacePoint { unit, rim: 0.0, ball: 0.0 }
+    }
+}
+
+/// Points around a face; two are an edge.
 #[derive(Clone, Copy)]
 pub(super) struct FacePolygon {
     pub points: [FacePoint; CORNERS],
     pub count: usize,
 }
 
-/// A side of a face: outward normal, and a point on it in units of the extents, both local.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Side {
-    pub normal: Vec3<f64>,
-    pub unit: Vec3<f64>,
-}
-
-fn rim(k: f64, z: f64) -> Vec3<f64> {
-    let angle = k * std::f64::consts::TAU / RIM as f64;
-    Vec3::new(angle.cos(), angle.sin(), z)
-}
-
-fn sign(x: f64) -> f64 {
-    if x < 0.0 { -1.0 } else { 1.0 }
-}
-
-/// The face of a hull that a plane square to n, let down on it and tilted as little as it takes, comes to
-/// rest on.
-fn hull_face(core: &Core, n: Vec3<f64>) -> Option<Vec3<f64>> {
-    let vertices = || core.collider.hull.iter().map(|&i| core.collider.vertices[i]);
-    let top = core.local_support(n);
-    let tiny = 1e-9 * core.collider.bounding_radius();
-    // The vertex with the least fall from the top, then the least fall on either side of the edge between
-    // them.
-    let fall = |w: Vec3<f64>, n: Vec3<f64>, along: Vec3<f64>| {
-        let d = w - top;
-        let d = d - along * along.dot(d);
-        let level = (d - n * n.dot(d)).norm();
-        if level > tiny { n.dot(d) / level } else { f64::NEG_INFINITY }
-    };
-    let steepest = |n: Vec3<f64>, along: Vec3<f64>| {
-        vertices().fold((f64::NEG_INFINITY, top), |best, w| {
-            let slope = fall(w, n, along);
-            if slope > best.0 { (slope, w) } else { best }
-        })
-    };
-    let (_, second) = steepest(n, Vec3::zero());
-    let edge = (second - top).normalize();
-    let tilted = (n - edge * edge.dot(n)).normalize();
-    let (slope, third) = steepest(tilted, edge);
-    let face = (second - top).cross(third - top).normalize();
-    (slope.is_finite() && face.norm_squared() > 0.5).then_some(face * sign(face.dot(n)))
-}
-
-/// The local normal of the face nearest to the local direction n; `None` if the shape has none.
-pub(super) fn face_near(core: &Core, n: Vec3<f64>) -> Option<Vec3<f64>> {
-    match core.collider.kind {
-        Kind::Box => {
-            let k = (0..3).fold(0, |k, j| if n[j].abs() > n[k].abs() + 1e-12 { j } else { k });
-            let mut face = Vec3::zero();
-            face[k] = sign(n[k]);
-            Some(face)
+impl FacePolygon {
+    fn empty() -> Self {
+        FacePolygon { points: [FacePoint::default(); CORNERS], count: 0 }
+    }
+    /// Of two points.
+    pub fn edge(from: FacePoint, to: FacePoint) -> Self {
+        let mut edge = Self::empty();
+        edge.add(from);
+        edge.add(to);
+        edge
+    }
+    fn add(&mut self, point: FacePoint) {
+        if self.count < CORNERS {
+            self.points[self.count] = point;
+            self.count += 1;
         }
-        Kind::Cylinder => Some(Vec3::new(0.0, 0.0, sign(n.z))),
-        Kind::Mesh => hull_face(core, n),
-        _ => None,
     }
 }
 
-/// The points that face the local direction d, counter-clockwise around it.
-pub(super) fn facing(core: &Core, d: Vec3<f64>) -> FacePolygon {
-    let mut polygon = FacePolygon { points: [FacePoint::default(); CORNERS], count: 0 };
-    let mut add = |unit: Vec3<f64>, rim: f64, ball: f64| {
-        if polygon.count < CORNERS {
-            polygon.points[polygon.count] = FacePoint { unit, rim, ball };
-            polygon.count += 1;
+/// Faces, with local normals, or edges, with local directions.
+#[derive(Clone, Copy)]
+pub(super) struct Matches<T> {
+    items: [(Vec3<f64>, T); MATCHES],
+    count: usize,
+}
+
+impl<T: Copy + Default> Matches<T> {
+    fn none() -> Self {
+        Matches { items: [(Vec3::zero(), T::default()); MATCHES], count: 0 }
+    }
+    /// A single one.
+    pub fn one(direction: Vec3<f64>, item: T) -> Self {
+        let mut one = Self::none();
+        one.add(direction, item);
+        one
+    }
+    fn add(&mut self, direction: Vec3<f64>, item: T) {
+        if self.count < MATCHES {
+            self.items[self.count] = (direction, item);
+            self.count += 1;
         }
-    };
-    let ends = [Vec3::new(0.0, 0.0, 1.0), Vec3::new(0.0, 0.0, -1.0)];
-    match core.collider.kind {
-        Kind::Capsule => ends.into_iter().for_each(|end| add(end, 0.0, 1.0)),
-        Kind::Cylinder if d.x.hypot(d.y) > STANDING => {
-            ends.into_iter().for_each(|end| add(end, 1.0, 0.0));
+    }
+    pub fn all(&self) -> &[(Vec3<f64>, T)] {
+        &self.items[..self.count]
+    }
+}
+
+/// What three support points of a shape span.
+#[derive(Clone, Copy)]
+pub(super) struct Feature {
+    /// Number of distinct corners.
+    pub dimension: usize,
+    corners: [u32; 3],
+}
+
+impl Feature {
+    pub fn new([a, b, c]: [u32; 3]) -> Self {
+        if a != b {
+            Feature { dimension: if c == a || c == b { 2 } else { 3 }, corners: [a, b, c] }
+        } else {
+            Feature { dimension: if a == c { 1 } else { 2 }, corners: [a, c, c] }
         }
-        Kind::Cylinder => (0..RIM).for_each(|k| add(rim(k as f64 * sign(d.z), sign(d.z)), 0.0, 0.0)),
-        Kind::Box => {
-            let Some(face) = face_near(core, d) else { return polygon };
-            let k = (0..3).fold(0, |k, j| if face[j].abs() > 0.5 { j } else { k });
-            let (i, j) = if face[k] > 0.0 { ((k + 1) % 3, (k + 2) % 3) } else { ((k + 2) % 3, (k + 1) % 3) };
-            for (a, b) in [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)] {
-                let mut unit = face;
-                (unit[i], unit[j]) = (a, b);
-                add(unit, 0.0, 0.0);
+    }
+    fn corners(&self) -> &[u32] {
+        &self.corners[..self.dimension]
+    }
+}
+
+fn box_corner(bits: u32) -> Vec3<f64> {
+    let sign = |axis: u32| if bits >> axis & 1 == 1 { 1.0 } else { -1.0 };
+    Vec3::new(sign(0), sign(1), sign(2))
+}
+
+/// Normal of face `2 axis` of a box, or of the opposite face after it.
+fn box_normal(face: usize) -> Vec3<f64> {
+    let mut normal = Vec3::zero();
+    normal[face / 2] = if face.is_multiple_of(2) { 1.0 } else { -1.0 };
+    normal
+}
+
+/// The faces of a shape on which its feature lies. Of a feature of a box within no or several faces, the face
+/// within `cos_angle` of n, the local direction to the other shape.
+pub(super) fn faces_at(core: &Core, feature: Feature, n: Vec3<f64>, cos_angle: f64) -> Matches<usize> {
+    let mut faces = Matches::none();
+    match (core.collider.kind, core.collider.faces) {
+        (Kind::Box, _) => {
+            let holds = |face: usize| {
+                let normal = box_normal(face);
+                feature.corners().iter().all(|&c| box_corner(c).dot(normal) > 0.0)
+            };
+            (0..6).filter(|&face| holds(face)).for_each(|face| faces.add(box_normal(face), face));
+            if faces.count + feature.dimension != 4 {
+                faces.count = 0;
+                let near = (0..6).find(|&face| box_normal(face).dot(n) > cos_angle);
+                near.into_iter().for_each(|face| faces.add(box_normal(face), face));
             }
         }
-        Kind::Mesh => {
-            let Some(face) = face_near(core, d) else { return polygon };
-            let height = core.local_support(face).dot(face);
-            let tiny = 1e-6 * core.collider.bounding_radius();
-            for &i in core.collider.hull {
-                let vertex = core.collider.vertices[i];
-                if vertex.dot(face) > height - tiny {
-                    add(vertex, 0.0, 0.0);
+        (Kind::Cylinder, _) if feature.dimension == 1 => {
+            let top = if feature.corners[0] == 1 { 1.0 } else { -1.0 };
+            faces.add(Vec3::new(0.0, 0.0, top), feature.corners[0] as usize);
+        }
+        (Kind::Mesh, Some(hull)) => {
+            let most = [MATCHES, 2, 1][feature.dimension - 1];
+            let others = &feature.corners()[1..];
+            let common = |face: u32| others.iter().all(|&c| hull.faces_at(c as usize).contains(&face));
+            let at_first = hull.faces_at(feature.corners[0] as usize).iter().copied();
+            for face in at_first.filter(|&face| common(face)).take(most) {
+                faces.add(hull.normal(face as usize), face as usize);
+            }
+        }
+        _ => {}
+    }
+    faces
+}
+
+/// The edges of a shape on which its feature lies: where they start, and their other ends. That of a cylinder
+/// is on the side of n, the local direction to the other shape; along its axis any side will do.
+pub(super) fn edges_at(core: &Core, feature: Feature, n: Vec3<f64>) -> (FacePoint, Matches<FacePoint>) {
+    let mut edges = Matches::none();
+    let first = feature.corners[0];
+    let size = core.collider.size;
+    match (core.collider.kind, core.collider.faces) {
+        (Kind::Capsule, _) => {
+            let end = |z: f64| FacePoint { unit: Vec3::new(0.0, 0.0, z), rim: 0.0, ball: 1.0 };
+            edges.add(Vec3::new(0.0, 0.0, 1.0), end(1.0));
+            (end(-1.0), edges)
+        }
+        (Kind::Cylinder, _) => {
+            let z = if first == 1 { 1.0 } else { -1.0 };
+            let side = n.x.hypot(n.y) > NO_SIDE;
+            let (x, rim) = if side { (0.0, 1.0) } else { (1.0, 0.0) };
+            let end = |z: f64| FacePoint { unit: Vec3::new(x, 0.0, z), rim, ball: 0.0 };
+            edges.add(Vec3::new(0.0, 0.0, -z), end(-z));
+            (end(z), edges)
+        }
+        (Kind::Box, _) => {
+            let start = box_corner(first);
+            let mut add = |end: Vec3<f64>| {
+                edges.add((end - start).zip(size, |x, s| x * s).normalize(), FacePoint::flat(end));
+            };
+            if feature.dimension == 2 {
+                add(box_corner(feature.corners[1]));
+            } else {
+                (0..3).for_each(|axis| add(box_corner(first ^ 1 << axis)));
+            }
+            (FacePoint::flat(start), edges)
+        }
+        (Kind::Mesh, Some(hull)) => {
+            let at = |corner: u32| core.collider.vertices[hull.corners[corner as usize]];
+            let mut add = |end: Vec3<f64>| edges.add((end - at(first)).normalize(), FacePoint::flat(end));
+            if feature.dimension == 2 {
+                add(at(feature.corners[1]));
+            } else {
+                for &face in hull.faces_at(first as usize) {
+                    add(at(before(hull, face as usize, first)));
                 }
             }
-            sort_around(&mut polygon, face);
+            (FacePoint::flat(at(first)), edges)
+        }
+        _ => (FacePoint::default(), edges),
+    }
+}
+
+/// The corner before another one around a face.
+fn before(hull: &Hull, face: usize, corner: u32) -> u32 {
+    let polygon = hull.face(face);
+    let at = polygon.iter().position(|&c| c == corner).unwrap_or(0);
+    polygon[(at + polygon.len() - 1) % polygon.len()]
+}
+
+/// First corner of each face of a box, and the axis along which the second lies.
+const BOX_FACES: [(u32, u32); 6] = [(7, 2), (2, 2), (2, 0), (4, 0), (6, 0), (3, 0)];
+
+/// Corners of a face, clockwise seen from outside.
+pub(super) fn polygon(core: &Core, face: usize) -> FacePolygon {
+    let mut polygon = FacePolygon::empty();
+    match (core.collider.kind, core.collider.faces) {
+        (Kind::Box, _) => {
+            let (first, axis) = BOX_FACES[face];
+            let other = 3 - axis - face as u32 / 2;
+            let steps = [0, 1 << axis, 1 << axis | 1 << other, 1 << other];
+            steps.into_iter().for_each(|step| polygon.add(FacePoint::flat(box_corner(first ^ step))));
+        }
+        (Kind::Cylinder, _) => {
+            let z = if face == 1 { 1.0 } else { -1.0 };
+            for k in 0..RIM {
+                let angle = k as f64 * std::f64::consts::TAU / RIM as f64;
+                polygon.add(FacePoint::flat(Vec3::new(angle.cos(), -z * angle.sin(), z)));
+            }
+        }
+        (Kind::Mesh, Some(hull)) => {
+            let corners = hull.face(face);
+            for &corner in corners.iter().rev().step_by(corners.len().div_ceil(CORNERS)) {
+                polygon.add(FacePoint::flat(core.collider.vertices[hull.corners[corner as usize]]));
+            }
         }
         _ => {}
     }
     polygon
-}
-
-/// Orders points counter-clockwise around their middle, seen against n.
-fn sort_around(polygon: &mut FacePolygon, n: Vec3<f64>) {
-    let points = &mut polygon.points[..polygon.count];
-    let middle = points.iter().fold(Vec3::zero(), |sum, p| sum + p.unit) * (1.0 / points.len().max(1) as f64);
-    let (t, s) = tangent_frame(n);
-    let angle = |p: &FacePoint| (p.unit - middle).dot(s).atan2((p.unit - middle).dot(t));
-    points.sort_unstable_by(|p, q| angle(p).total_cmp(&angle(q)));
-}
-
-/// The sides of the face with local normal `face`.
-pub(super) fn sides(core: &Core, face: Vec3<f64>) -> ([Side; CORNERS], usize) {
-    let mut sides = [Side::default(); CORNERS];
-    if core.collider.kind == Kind::Cylinder {
-        let inset = (std::f64::consts::PI / RIM as f64).cos();
-        for (k, side) in sides.iter_mut().enumerate().take(RIM) {
-            let normal = rim(k as f64 + 0.5, 0.0);
-            *side = Side { normal, unit: normal * inset };
-        }
-        return (sides, RIM);
-    }
-    let polygon = facing(core, face);
-    let extents = super::support::extents(core.collider.kind, core.collider.size);
-    let at = |i: usize| polygon.points[i % polygon.count.max(1)].unit;
-    for (i, side) in sides.iter_mut().enumerate().take(polygon.count) {
-        let along = (at(i + 1) - at(i)).zip(extents, |u, e| u * e);
-        *side = Side { normal: along.cross(face).normalize(), unit: at(i) };
-    }
-    (sides, polygon.count)
 }

@@ -204,7 +204,7 @@ fn pokes(
         let center = prism.iter().fold(Vec3::zero(), |sum, v| sum + *v) * (1.0 / 6.0);
         let vertices = prism.map(|v| v - center);
         let a = Core {
-            collider: Collider::mesh(&vertices, &HULL),
+            collider: Collider::points(&vertices, &HULL),
             pose: Transform::new(field.rotation, field.point(center)),
         };
         let b = Core { collider: *shape, pose };

@@ -1,42 +1,43 @@
-//! Several contacts where a flat face of a convex shape meets another: cylinders, boxes, meshes and capsules
-//! that rest on each other do so on a polygon, not on one wandering point.
+//! Several contacts where a face of a convex shape meets a face or an edge of another: cylinders, boxes,
+//! meshes and capsules that rest on each other do so on a polygon, not on one wandering point.
 //!
-//! 1. GJK and EPA give the normal. The face nearest to it, of the shape whose face separates the pair better,
-//!    is the reference.
-//! 2. The face of the other shape that looks at it is clipped to its sides (Sutherland and Hodgman 1974).
-//!    Each corner of the result is a slot: gap along the reference normal. Of more corners than slots, evenly
-//!    many are left out.
-//! 3. It must separate the pair as the normal of EPA does or nearly be that normal, and the smallest gap must
-//!    be that along the normal of EPA, to `CARRIES`; else no face carries the pair, and it has the one
-//!    contact of [`convex`](super::convex).
+//! The method is MuJoCo's, and so are the contacts, four at most.
+//!
+//! 1. GJK and EPA give the normal and the features under it: a corner, an edge or a face of each shape.
+//! 2. Of the faces on which the two features lie, the pair that is closest to parallel is matched, if its
+//!    normals are opposite to within 0.0889 rad. The face of the first shape clips that of the second. Its
+//!    corners are projected to the face of the first, and measured along the normal of the second.
+//! 3. Else an edge on which a feature lies is matched with a face of the other shape, if it is parallel to it
+//!    to within that angle, and clipped by that face.
+//! 4. Corners farther above the face than the shapes' reach are left out; of more than four, four are kept.
+//!    Where none is left, or nothing matches, the pair has the one contact of [`convex`](super::convex).
 //!
 //! A corner is a point of the other shape, moved by how far it is off the sides that hold it (none, one or
 //! two), with the inverse of their equations held constant: one Newton step, so exact first derivatives, as
-//! in [`box_box`](super::box_box). The cap of a cylinder is an octagon fixed in the body while it leans less
-//! than 0.01 rad; beyond that the lowest points of both rims stand for it, and they follow the normal.
+//! in [`box_box`](super::box_box). Edges of capsules and cylinders lie on the side of their axis to which the
+//! normal of the one contact points; those of capsules are moved by half the reach of the pair in that
+//! direction, and the distance is corrected by it, which shows where the axis is not parallel to the face.
 //!
-//! Limits: where the lean passes 0.01 rad, depths jump by up to 8·10⁻⁴ radii. Faces of meshes have 16 corners
-//! at most.
+//! Limits: contacts come and go where features change or leave that angle. Faces of meshes have 96 corners at
+//! most, corners of meshes 64 faces.
 
 use pullback_math::{Cotangent, Real, Transform, Vec3, differentiable, select};
 
 use super::collider::{Collider, Kind};
 use super::contact::{Contact, INACTIVE};
 use super::convex::{ConvexFeatures, convex_at, convex_at_vjp, features_at, packed};
-use super::face_polygon::{STANDING, face_near};
+use super::face_polygon::{FacePoint, FacePolygon, Feature, Matches, edges_at, faces_at, polygon};
 use super::gjk::witness;
 use super::lanes::{lane_of, of_all_lanes, pack};
-use super::overlap::{Line, Overlap, overlap};
-use super::support::{Core, Witness, difference, extents};
+use super::overlap::{Line, overlap, place};
+use super::support::{Core, Witness};
 
 /// Most contacts of a pair.
-const MANIFOLD_SLOTS: usize = 8;
-/// Gap, relative to the size of the shapes, by which a face of the second shape must beat one of the first.
-const FACE_PREFERENCE: f64 = 1e-8;
-/// Angle in rad up to which a face is parallel to the normal of EPA.
-const PARALLEL: f64 = 3e-4;
-/// Difference of depth, relative to the size of the shapes, up to which a face carries a pair.
-const CARRIES: f64 = 1e-6;
+const MANIFOLD_SLOTS: usize = 4;
+/// Angle up to which faces and edges are parallel, rad.
+const ANGLE: f64 = 0.0889;
+/// Angle up to which a face is square to the normal of EPA, rad.
+const FLUSH: f64 = 1e-9;
 
 /// Number of slots of a pair that the convex solver serves.
 pub(super) fn manifold_slots(a: Kind, b: Kind) -> usize {
@@ -51,8 +52,8 @@ pub(super) fn manifold_slots(a: Kind, b: Kind) -> usize {
 /// One corner of the clipped face.
 #[derive(Clone, Copy, Debug)]
 struct Corner<T> {
-    /// On the other shape, in units of its extents, with its radius square to the axis (`rim`) or all around
-    /// (`ball`).
+    /// On the other shape, in units of its extents, with its radius square to the axis, all of it (`rim`) or
+    /// in part (`ball`).
     unit: Vec3<T>,
     rim: T,
     ball: T,
@@ -73,6 +74,10 @@ struct ManifoldFeatures<T> {
     reference: T,
     normal: Vec3<T>,
     top: Vec3<T>,
+    /// Inward normal of the face on the other shape, or zero for an edge.
+    inward: Vec3<T>,
+    /// By how much edges of capsules are moved to the other shape, m: half the reach of the pair.
+    moved: T,
     corners: [Corner<T>; MANIFOLD_SLOTS],
 }
 
@@ -86,14 +91,92 @@ fn single(a: &Core, b: &Core, nearest: Witness) -> ManifoldFeatures<f64> {
         reference: 1.0,
         normal: up,
         top: o,
+        inward: o,
+        moved: 0.5 * (a.collider.reach + b.collider.reach),
         corners: [corner; MANIFOLD_SLOTS],
     }
 }
 
-/// Gap of two shapes between planes square to n.
-fn gap(a: &Core, b: &Core, n: Vec3<f64>) -> f64 {
-    let round = |c: &Core| if c.collider.kind == Kind::Capsule { c.collider.size.x } else { 0.0 };
-    -difference(a, b, n).w.dot(n) - round(a) - round(b)
+/// A face of the reference, and the face or edge of the other shape that lies on it.
+struct Match {
+    /// 1 where the reference is the first shape, −1 where the second.
+    reference: f64,
+    face: usize,
+    normal: Vec3<f64>,
+    incident: FacePolygon,
+    /// Outward normal of the incident face, local; zero for an edge.
+    incident_normal: Vec3<f64>,
+}
+
+/// The edge on which a feature of `other` lies that is parallel to one of the faces, the first of those; `out`
+/// is the direction out of the reference.
+fn matching_edge(
+    fixed: &Core,
+    faces: &Matches<usize>,
+    other: &Core,
+    feature: Feature,
+    out: Vec3<f64>,
+    reference: f64,
+) -> Option<Match> {
+    let (start, edges) = edges_at(other, feature, other.pose.inverse_direction(-out));
+    for &(normal, face) in faces.all() {
+        let n = fixed.pose.direction(normal);
+        if n.dot(out) <= 1e-15 {
+            continue;
+        }
+        for &(along, end) in edges.all() {
+            if other.pose.direction(along).dot(n).abs() < ANGLE.sin() {
+                let incident = FacePolygon::edge(start, end);
+                return Some(Match { reference, face, normal, incident, incident_normal: Vec3::zero() });
+            }
+        }
+    }
+    None
+}
+
+/// Makes the face of a polyhedron whose normal is n, if there is one, the feature.
+fn flush(core: &Core, feature: &mut Feature, faces: &mut Matches<usize>, n: Vec3<f64>) {
+    let square = |(normal, _): &&(Vec3<f64>, usize)| (*normal - n).norm_squared() < FLUSH * FLUSH;
+    if let (true, Some(&(normal, face))) =
+        (core.collider.kind != Kind::Cylinder, faces.all().iter().find(square))
+    {
+        feature.dimension = 3;
+        *faces = Matches::one(normal, face);
+    }
+}
+
+/// The faces that are closest to opposite, else an edge and a face; n is the direction from a to b.
+fn matching(a: &Core, b: &Core, nearest: &Witness, n: Vec3<f64>) -> Option<Match> {
+    let (local_a, local_b) = (a.pose.inverse_direction(n), b.pose.inverse_direction(-n));
+    let [mut fa, mut fb] = nearest.corners.map(Feature::new);
+    let (mut faces_a, mut faces_b) =
+        (faces_at(a, fa, local_a, ANGLE.cos()), faces_at(b, fb, local_b, ANGLE.cos()));
+    // A face that is square to the normal is the feature, even if not all of it was seen.
+    flush(a, &mut fa, &mut faces_a, local_a);
+    flush(b, &mut fb, &mut faces_b, local_b);
+    let mut best = (-ANGLE.cos(), None);
+    for &(local_a, face_a) in faces_a.all() {
+        let na = a.pose.direction(local_a);
+        for &(local_b, face_b) in faces_b.all() {
+            let nb = b.pose.direction(local_b);
+            let facing = na.dot(n) > ANGLE.sin() && nb.dot(n) < -ANGLE.sin();
+            if facing && na.dot(nb) < best.0 {
+                best = (na.dot(nb), Some(((local_a, face_a), (local_b, face_b))));
+            }
+        }
+    }
+    if let Some(((normal, face), (incident_normal, incident))) = best.1 {
+        let incident = polygon(b, incident);
+        return Some(Match { reference: 1.0, face, normal, incident, incident_normal });
+    }
+    let (none_a, none_b) = (faces_a.all().is_empty(), faces_b.all().is_empty());
+    if fa.dimension < 3 && !none_b && (fa.dimension <= fb.dimension || none_a) {
+        matching_edge(b, &faces_b, a, fa, -n, -1.0)
+    } else if fb.dimension < 3 {
+        matching_edge(a, &faces_a, b, fb, n, 1.0)
+    } else {
+        None
+    }
 }
 
 /// The features of one environment.
@@ -103,58 +186,42 @@ fn features_of_pair(a: &Core, b: &Core, slots: usize) -> ManifoldFeatures<f64> {
     if slots == 1 {
         return found;
     }
-    let scale = a.collider.bounding_radius() + b.collider.bounding_radius();
-    let n = nearest.normal;
-    let best = gap(a, b, n);
-    // Octagons reach 1 − cos(π/8) short of the rim.
-    let round = |c: &Core| if c.collider.kind == Kind::Cylinder { 0.08 * c.collider.size.x } else { 0.0 };
-    // The reference: the face that separates best, of the first shape if both do, if it carries the pair.
-    let mut chosen: Option<(f64, Vec3<f64>, f64, Overlap)> = None;
-    for (fixed, other, sign) in [(a, b, 1.0), (b, a, -1.0)] {
-        let Some(face) = face_near(fixed, fixed.pose.inverse_direction(n * sign)) else { continue };
-        let separation = gap(a, b, fixed.pose.direction(face) * sign);
-        if chosen.as_ref().is_some_and(|c| separation <= c.2 + FACE_PREFERENCE * scale) {
-            continue;
-        }
-        // It separates them as EPA's normal does, or nearly is that normal: what hangs over leans against an
-        // edge.
-        let separates = separation >= best - FACE_PREFERENCE * scale;
-        let parallel = (fixed.pose.direction(face) * sign - n).norm() < PARALLEL;
-        if !separates && !parallel {
-            continue;
-        }
-        let part = overlap(fixed, face, other, scale);
-        let short = if part.lean < STANDING { part.lean * (round(a) + round(b)) } else { 0.0 };
-        let error = part.lowest - best;
-        if error > -CARRIES * scale && error < CARRIES * scale + short {
-            chosen = Some((sign, face, separation, part));
-        }
+    let (size_a, size_b) = (a.collider.size, b.collider.size);
+    let one = convex_at(a.collider.kind, size_a, a.pose, b.collider.kind, size_b, b.pose, found.convex);
+    let Some(matched) = matching(a, b, &nearest, one.normal) else { return found };
+    let (fixed, other) = if matched.reference > 0.0 { (a, b) } else { (b, a) };
+    let Match { reference, face, normal, incident, incident_normal } = matched;
+    let polygon = polygon(fixed, face);
+    let out = one.normal * -reference;
+    let reach = a.collider.reach + b.collider.reach;
+    let place = |p: &FacePoint| place(other, p, out, found.moved);
+    let (corners, count) = overlap(fixed, &polygon, normal, &incident, place, reach);
+    if count == 0 {
+        return found;
     }
-    let Some((sign, face, _, part)) = chosen else { return found };
-    let fixed = if sign > 0.0 { a } else { b };
-    let kept = part.count.min(slots);
-    for slot in 0..kept {
-        let v = part.polygon[slot * part.count / kept];
-        let corner = &mut found.corners[slot];
+    let across = other.pose.direction(incident_normal);
+    for (corner, v) in found.corners.iter_mut().zip(corners.iter().flatten()).take(slots) {
         (corner.unit, corner.rim, corner.ball, corner.off) = (v.point.unit, v.point.rim, v.point.ball, 0.0);
-        let normal = |l: Line| l.side.map(|s| fixed.pose.direction(part.sides[s].normal));
-        for (i, (line, partner)) in [(v.before, v.after), (v.after, v.before)].into_iter().enumerate() {
-            let (Some(side), Some(s)) = (line.side, normal(line)) else { continue };
+        for i in 0..2 {
+            let Line::Side(side) = v.lines[i] else { continue };
             // Along the other line: an edge of the other shape, or its face in the other side.
-            let along = normal(partner).map_or(partner.along, |p| p.cross(part.across)).normalize();
-            let rate = s.dot(along);
+            let along = match v.lines[1 - i] {
+                Line::Side(partner) => fixed.pose.direction(partner.normal).cross(across),
+                Line::Along(edge) => edge,
+            };
+            let along = along.normalize();
+            let rate = fixed.pose.direction(side.normal).dot(along);
             if rate.abs() > 1e-6 {
-                corner.normals[i] = part.sides[side].normal;
-                corner.units[i] = part.sides[side].unit;
+                (corner.normals[i], corner.units[i]) = (side.normal, side.unit);
                 corner.moves[i] = along * (-1.0 / rate);
             }
         }
     }
-    let extent = extents(fixed.collider.kind, fixed.collider.size);
     found.single = 0.0;
-    found.reference = sign;
-    found.normal = face;
-    found.top = fixed.local_support(face).zip(extent, |x, e| if e > 0.0 { x / e } else { 0.0 });
+    found.reference = reference;
+    found.normal = normal;
+    found.top = polygon.points[0].unit;
+    found.inward = -incident_normal;
     found
 }
 
@@ -177,6 +244,8 @@ fn manifold_features<T: Real>(
         reference: T::from_lanes(|i| lanes[i].reference),
         normal: pack(|i| lanes[i].normal),
         top: pack(|i| lanes[i].top),
+        inward: pack(|i| lanes[i].inward),
+        moved: T::from_lanes(|i| lanes[i].moved),
         corners: std::array::from_fn(|c| Corner {
             unit: pack(|i| lanes[i].corners[c].unit),
             rim: T::from_lanes(|i| lanes[i].corners[c].rim),
@@ -210,19 +279,25 @@ fn scaled<T: Real>(#[constant] unit: Vec3<T>, size: Vec3<T>) -> Vec3<T> {
     Vec3::new(unit.x * size.x, unit.y * size.y, unit.z * size.z)
 }
 
-/// What the corners of one clipped face share.
-#[derive(Clone, Copy, Cotangent)]
+/// The two faces, or a face and an edge, in the world.
+#[derive(Clone, Copy, Debug, PartialEq, Cotangent)]
 struct Faces<T> {
     reference: Transform<T>,
     reference_reach: Vec3<T>,
     other: Transform<T>,
     other_reach: Vec3<T>,
+    /// Radius of the other shape, and the local direction square to its axis in which it points.
     radius: T,
+    across: Vec3<T>,
+    /// Outward normal of the reference face, and a point on it.
     normal: Vec3<T>,
     top: Vec3<T>,
+    /// Direction out of the reference along which gaps are measured.
+    measure: Vec3<T>,
 }
 
 #[differentiable]
+#[allow(clippy::too_many_arguments)]
 fn faces<T: Real>(
     #[constant] kind_a: Kind,
     size_a: Vec3<T>,
@@ -230,20 +305,29 @@ fn faces<T: Real>(
     #[constant] kind_b: Kind,
     size_b: Vec3<T>,
     b: Transform<T>,
+    normal: Vec3<T>,
     #[constant] f: ManifoldFeatures<T>,
 ) -> Faces<T> {
     let first = f.reference.gt(T::zero());
     let (reach_a, reach_b) = (reach(kind_a, size_a), reach(kind_b, size_b));
     let reference = select(first, a, b);
     let reference_reach = select(first, reach_a, reach_b);
+    let other = select(first, b, a);
+    // Out of the other shape.
+    let out = other.inverse_direction(normal * (-f.reference));
+    let face = reference.direction(f.normal);
+    let inward = other.direction(f.inward);
+    let is_face = f.inward.norm_squared().gt(T::zero());
     Faces {
         reference,
         reference_reach,
-        other: select(first, b, a),
+        other,
         other_reach: select(first, reach_b, reach_a),
         radius: select(first, size_b.x, size_a.x),
-        normal: reference.direction(f.normal),
+        across: Vec3::new(out.x, out.y, T::zero()),
+        normal: face,
         top: reference.point(scaled(f.top, reference_reach)),
+        measure: select(is_face, inward, face),
     }
 }
 
@@ -253,22 +337,24 @@ fn corner_contact<T: Real>(
     faces: Faces<T>,
     #[constant] c: Corner<T>,
     #[constant] reference: T,
+    #[constant] moved: T,
 ) -> Contact<T> {
-    // Towards the reference, in the other shape.
-    let d = faces.other.inverse_direction(-faces.normal);
-    let radial = Vec3::new(d.x, d.y, T::zero()).normalize();
-    let round = radial * (faces.radius * c.rim) + d * (faces.radius * c.ball);
+    let round =
+        faces.across.normalize() * (faces.radius * c.rim) + faces.across * ((faces.radius + moved) * c.ball);
     let x = faces.other.point(scaled(c.unit, faces.other_reach) + round);
     // Back onto the sides that hold it.
     let y = faces.reference.inverse_point(x);
     let off0 = c.normals[0].dot(y - scaled(c.units[0], faces.reference_reach));
     let off1 = c.normals[1].dot(y - scaled(c.units[1], faces.reference_reach));
     let x = x + c.moves[0] * off0 + c.moves[1] * off1;
+    // On the reference face, and from there along the direction of measure.
     let gap = faces.normal.dot(x - faces.top);
+    let on = x - faces.normal * gap;
+    let distance = gap * faces.normal.dot(faces.measure) + moved * c.ball;
     Contact {
-        position: x - faces.normal * (gap * T::lit(0.5)),
-        normal: faces.normal * reference,
-        distance: gap + c.off,
+        position: on + faces.measure * (distance * T::lit(0.5)),
+        normal: faces.measure * reference,
+        distance: distance + c.off,
     }
 }
 
@@ -282,19 +368,15 @@ fn manifold_at<T: Real>(
     size_b: Vec3<T>,
     b: Transform<T>,
     #[constant] f: ManifoldFeatures<T>,
-) -> [Contact<T>; 8] {
+) -> [Contact<T>; 4] {
     let one = convex_at(kind_a, size_a, a, kind_b, size_b, b, f.convex);
-    let faces = faces(kind_a, size_a, a, kind_b, size_b, b, f);
-    let first = corner_contact(faces, f.corners[0], f.reference);
+    let faces = faces(kind_a, size_a, a, kind_b, size_b, b, one.normal, f);
+    let first = corner_contact(faces, f.corners[0], f.reference, f.moved);
     [
         select(f.single.gt(T::zero()), one, first),
-        corner_contact(faces, f.corners[1], f.reference),
-        corner_contact(faces, f.corners[2], f.reference),
-        corner_contact(faces, f.corners[3], f.reference),
-        corner_contact(faces, f.corners[4], f.reference),
-        corner_contact(faces, f.corners[5], f.reference),
-        corner_contact(faces, f.corners[6], f.reference),
-        corner_contact(faces, f.corners[7], f.reference),
+        corner_contact(faces, f.corners[1], f.reference, f.moved),
+        corner_contact(faces, f.corners[2], f.reference, f.moved),
+        corner_contact(faces, f.corners[3], f.reference, f.moved),
     ]
 }
 

@@ -1,111 +1,208 @@
 //! The part of one shape's face that lies over a face of another, in one environment: Sutherland and
 //! Hodgman's clipping (1974) with names for the lines, so that [`manifold`](super::manifold) knows which
-//! sides hold a corner.
+//! sides hold a corner. Of more than four corners, four that span a large area are kept.
 
 use pullback_math::Vec3;
 
-use super::face_polygon::{CORNERS, FacePoint, Side, facing, sides};
+use super::face_polygon::{CORNERS, FacePoint, FacePolygon};
+use super::plane_mesh::area;
 use super::support::{Core, extents};
 
-/// A side of the clipped polygon: of the reference, or an edge of the other shape along `along`.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Line {
-    pub side: Option<usize>,
-    pub along: Vec3<f64>,
+/// A line that holds a corner: a side of the face that clips, or an edge of the other shape along `Along`.
+#[derive(Clone, Copy)]
+pub(super) enum Line {
+    Side(Side),
+    Along(Vec3<f64>),
 }
 
-/// A corner, and the lines that meet there.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Vertex {
-    pub x: Vec3<f64>,
+/// A side of the face that clips: outward normal, and a point on it in units of the extents, both local.
+#[derive(Clone, Copy)]
+pub(super) struct Side {
+    pub normal: Vec3<f64>,
+    pub unit: Vec3<f64>,
+}
+
+/// A corner of the overlap, and the lines that meet there.
+#[derive(Clone, Copy)]
+pub(super) struct OverlapCorner {
     pub point: FacePoint,
-    pub before: Line,
-    pub after: Line,
+    pub lines: [Line; 2],
+}
+
+/// A corner of a polygon, with the numbers of the lines before and after it: those of edges, then those of
+/// sides.
+#[derive(Clone, Copy, Default)]
+struct Vertex {
+    x: Vec3<f64>,
+    unit: Vec3<f64>,
+    before: u16,
+    after: u16,
 }
 
 /// Corners of a clipped polygon, at most.
 const ROOM: usize = 2 * CORNERS;
+/// Distance beyond a side, m, up to which a corner is kept.
+const ON_SIDE: f64 = 1e-14;
 
-/// Cuts away what is beyond the side; lines keep their names.
-fn clip(polygon: &mut [Vertex; ROOM], count: usize, side: usize, beyond: impl Fn(Vec3<f64>) -> f64) -> usize {
-    let source = *polygon;
-    let cut = Line { side: Some(side), along: Vec3::zero() };
-    let mut kept = 0;
-    let mut keep = |v: Vertex| {
-        if kept < ROOM {
-            polygon[kept] = v;
-            kept += 1;
-        }
-    };
-    for i in 0..count {
-        let (v, next) = (source[i], source[(i + 1) % count]);
-        let (here, there) = (beyond(v.x), beyond(next.x));
-        if here <= 0.0 {
-            keep(v);
-        }
-        if (here <= 0.0) != (there <= 0.0) {
-            let t = here / (here - there);
-            let point = FacePoint { unit: v.point.unit + (next.point.unit - v.point.unit) * t, ..v.point };
-            let (before, after) = if here <= 0.0 { (v.after, cut) } else { (cut, v.after) };
-            keep(Vertex { x: v.x + (next.x - v.x) * t, point, before, after });
-        }
-    }
-    kept
+/// A polygon under the knife.
+struct Clipped {
+    corners: [Vertex; ROOM],
+    count: usize,
 }
 
-/// The world position of a point that faces the world direction d.
-fn place(core: &Core, p: &FacePoint, d: Vec3<f64>) -> Vec3<f64> {
-    let local = core.pose.inverse_direction(d);
-    let radial = Vec3::new(local.x, local.y, 0.0).normalize();
+impl Clipped {
+    fn empty() -> Self {
+        Clipped { corners: [Vertex::default(); ROOM], count: 0 }
+    }
+    fn add(&mut self, corner: Vertex) {
+        if self.count < ROOM {
+            self.corners[self.count] = corner;
+            self.count += 1;
+        }
+    }
+    fn all(&self) -> &[Vertex] {
+        &self.corners[..self.count]
+    }
+}
+
+/// What is left of a polygon on the inner side of a line; lines keep their numbers. The second end of each
+/// edge comes first.
+fn clip(polygon: &Clipped, into: &mut Clipped, cut: u16, beyond: impl Fn(Vec3<f64>) -> f64) {
+    into.count = 0;
+    let mut here = polygon.all().first().map_or(0.0, |v| beyond(v.x));
+    for i in 0..polygon.count {
+        let (v, next) = (&polygon.corners[i], &polygon.corners[(i + 1) % polygon.count]);
+        let there = beyond(next.x);
+        if (here <= ON_SIDE) != (there <= ON_SIDE) {
+            let t = (here / (here - there)).clamp(0.0, 1.0);
+            let (before, after) = if here <= ON_SIDE { (v.after, cut) } else { (cut, v.after) };
+            let unit = v.unit + (next.unit - v.unit) * t;
+            into.add(Vertex { x: v.x + (next.x - v.x) * t, unit, before, after });
+        }
+        if there <= ON_SIDE {
+            into.add(*next);
+        }
+        here = there;
+    }
+}
+
+/// Four corners of a convex polygon that span a large area. The first goes around once; for each, the last
+/// moves ahead while the area grows, and after each of its moves those between do.
+fn four(corners: &[Vertex]) -> [usize; 4] {
+    let next = |k: usize| (k + 1) % corners.len();
+    let size = |c: [usize; 4]| area(c.map(|k| corners[k].x));
+    let mut at = [0, 1, 2, 3];
+    let (mut best, mut largest) = (at, size(at));
+    for first in 0..corners.len() {
+        at[0] = first;
+        let mut grow = |at: &mut [usize; 4], k: usize| {
+            let mut moved = *at;
+            moved[k] = next(moved[k]);
+            let grown = size(moved);
+            let grows = grown > largest;
+            if grows {
+                (*at, best, largest) = (moved, moved, grown);
+            }
+            grows
+        };
+        while grow(&mut at, 3) {
+            while grow(&mut at, 2) {}
+            while grow(&mut at, 1) {}
+        }
+        // Those that the first meets give way.
+        for k in 1..4 {
+            if at[k] != at[k - 1] {
+                break;
+            }
+            at[k] = next(at[k]);
+        }
+    }
+    best
+}
+
+/// The two corners that are farthest from each other.
+fn farthest(corners: &[Vertex]) -> [usize; 2] {
+    let (mut best, mut largest) = ([0, 1], 0.0);
+    for i in 0..corners.len() {
+        for j in i + 1..corners.len() {
+            let squared = (corners[j].x - corners[i].x).norm_squared();
+            if squared > largest {
+                (best, largest) = ([i, j], squared);
+            }
+        }
+    }
+    best
+}
+
+/// The world position of a point of a shape whose outward direction at the contact is `out`; the radius of a
+/// capsule is larger by `moved`.
+pub(super) fn place(core: &Core, p: &FacePoint, out: Vec3<f64>, moved: f64) -> Vec3<f64> {
+    let local = core.pose.inverse_direction(out);
+    let across = Vec3::new(local.x, local.y, 0.0);
     let unit = p.unit.zip(extents(core.collider.kind, core.collider.size), |u, e| u * e);
-    core.pose.point(unit + (radial * p.rim + local * p.ball) * core.collider.size.x)
+    let radius = core.collider.size.x;
+    core.pose.point(unit + across.normalize() * (p.rim * radius) + across * (p.ball * (radius + moved)))
 }
 
-/// The part of the other shape's face that is over a face of the first, without corners that fell together.
-pub(super) struct Overlap {
-    pub polygon: [Vertex; ROOM],
-    pub count: usize,
-    pub sides: [Side; CORNERS],
-    /// Square to the other shape's face.
-    pub across: Vec3<f64>,
-    /// Sine of the angle between the faces.
-    pub lean: f64,
-    /// Smallest gap along the normal of the reference, m.
-    pub lowest: f64,
-}
-
-/// Clips the face of `other` that looks at the face of `fixed` with local normal `face`.
-pub(super) fn overlap(fixed: &Core, face: Vec3<f64>, other: &Core, scale: f64) -> Overlap {
-    let n = fixed.pose.direction(face);
-    let incident = facing(other, other.pose.inverse_direction(-n));
-    let corners = incident.count;
-    let at = |i: usize| place(other, &incident.points[i % corners.max(1)], -n);
-    let edge = |from: usize| Line { side: None, along: at(from + 1) - at(from) };
-    let mut polygon = [Vertex::default(); ROOM];
-    for (i, vertex) in polygon.iter_mut().enumerate().take(corners) {
-        let (before, after) = (edge(i + corners - 1), edge(i));
-        *vertex = Vertex { x: at(i), point: incident.points[i], before, after };
-    }
-    let mut clipped = corners;
-    let (sides, side_count) = sides(fixed, face);
+/// Up to four corners of the part of `incident`, whose points `place` puts in the world, over the face
+/// `reference` of `fixed` with local normal `normal`, that are no farther above it than `reach`.
+pub(super) fn overlap(
+    fixed: &Core,
+    reference: &FacePolygon,
+    normal: Vec3<f64>,
+    incident: &FacePolygon,
+    place: impl Fn(&FacePoint) -> Vec3<f64>,
+    reach: f64,
+) -> ([Option<OverlapCorner>; 4], usize) {
+    let (sides, edges) = (reference.count, incident.count);
     let extent = extents(fixed.collider.kind, fixed.collider.size);
-    for (i, side) in sides.iter().enumerate().take(side_count) {
-        let on = side.unit.zip(extent, |u, e| u * e);
+    let corner = |k: usize| reference.points[k % sides].unit.zip(extent, |u, e| u * e);
+    let side = |k: usize| Side {
+        normal: normal.cross(corner(k + 1) - corner(k)).normalize(),
+        unit: reference.points[k].unit,
+    };
+    let at = |i: usize| place(&incident.points[i % edges]);
+    let (mut polygon, mut clipped) = (Clipped::empty(), Clipped::empty());
+    for i in 0..edges {
+        let (before, after) = ((i + edges - 1) % edges, i);
+        polygon.add(Vertex {
+            x: at(i),
+            unit: incident.points[i].unit,
+            before: before as u16,
+            after: after as u16,
+        });
+    }
+    for k in 0..sides {
+        let (on, side) = (corner(k), side(k));
         let beyond = |x: Vec3<f64>| side.normal.dot(fixed.pose.inverse_point(x) - on);
-        clipped = clip(&mut polygon, clipped, i, beyond);
+        clip(&polygon, &mut clipped, (edges + k) as u16, beyond);
+        std::mem::swap(&mut polygon, &mut clipped);
     }
     let mut count = 0;
-    for i in 0..clipped {
-        let v = polygon[i];
-        if polygon[..count].iter().all(|p| (p.x - v.x).norm() > 1e-6 * scale) {
-            polygon[count] = v;
+    for i in 0..polygon.count {
+        let v = polygon.corners[i];
+        if normal.dot(fixed.pose.inverse_point(v.x) - corner(0)) <= reach {
+            polygon.corners[count] = v;
             count += 1;
         }
     }
-    let top = fixed.pose.point(fixed.local_support(face));
-    let lowest = polygon[..count].iter().map(|v| n.dot(v.x - top)).fold(f64::INFINITY, f64::min);
-    let across = (at(1) - at(0)).cross(at(2) - at(0));
-    let lean =
-        if corners > 2 { across.normalize().cross(n).norm() } else { edge(0).along.normalize().dot(n).abs() };
-    Overlap { polygon, count, sides, across, lean, lowest }
+    polygon.count = count;
+    let (chosen, count) = match count {
+        3.. if edges == 2 => {
+            let [i, j] = farthest(polygon.all());
+            ([i, j, j, j], 2)
+        }
+        5.. => (four(polygon.all()), 4),
+        _ => ([0, 1, 2, 3], count),
+    };
+    let line = |number: u16| match (number as usize).checked_sub(edges) {
+        Some(k) => Line::Side(side(k)),
+        None => Line::Along(at(number as usize + 1) - at(number as usize)),
+    };
+    let resolved = |slot: usize| {
+        let v = &polygon.corners[chosen[slot]];
+        let point = FacePoint { unit: v.unit, ..incident.points[0] };
+        (slot < count).then(|| OverlapCorner { point, lines: [line(v.before), line(v.after)] })
+    };
+    (std::array::from_fn(resolved), count)
 }

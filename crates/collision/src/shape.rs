@@ -4,6 +4,8 @@ mod heightfield;
 
 use pullback_math::Vec3;
 
+use super::hull::Hull;
+
 pub use heightfield::Heightfield;
 
 /// A shape, in its own frame. Sizes in m.
@@ -68,6 +70,6 @@ pub struct Mesh {
     pub vertices: Vec<Vec3<f64>>,
     /// Triangles, counter-clockwise seen from outside.
     pub triangles: Vec<[usize; 3]>,
-    /// Vertices of the convex hull, as indices.
-    pub hull: Vec<usize>,
+    /// The convex hull.
+    pub hull: Hull,
 }

@@ -6,6 +6,7 @@
 use pullback_math::{Transform, Vec3};
 
 use super::collider::{Collider, Kind};
+use super::hull::highest_of;
 
 /// A convex core in the world.
 #[derive(Clone, Copy)]
@@ -28,36 +29,42 @@ pub(super) fn extents(kind: Kind, size: Vec3<f64>) -> Vec3<f64> {
 impl Core<'_> {
     /// The farthest local point in the local direction d.
     pub fn local_support(&self, d: Vec3<f64>) -> Vec3<f64> {
+        self.local_corner(d).0
+    }
+    /// The farthest local point in the local direction d, and which corner it is: bits of the signs of a box,
+    /// the end of a cylinder, the corner of a hull.
+    pub fn local_corner(&self, d: Vec3<f64>) -> (Vec3<f64>, u32) {
         let s = self.collider.size;
         let sign = |x: f64| if x < 0.0 { -1.0 } else { 1.0 };
+        let bit = |x: f64| u32::from(x >= 0.0);
         match self.collider.kind {
-            Kind::Plane | Kind::Heightfield | Kind::Torus | Kind::Sphere => Vec3::zero(),
-            Kind::Capsule => Vec3::new(0.0, 0.0, sign(d.z) * s.y),
+            Kind::Plane | Kind::Heightfield | Kind::Torus | Kind::Sphere => (Vec3::zero(), 0),
+            Kind::Capsule => (Vec3::new(0.0, 0.0, sign(d.z) * s.y), 0),
             Kind::Cylinder => {
                 let side = Vec3::new(d.x, d.y, 0.0).normalize() * s.x;
-                Vec3::new(side.x, side.y, sign(d.z) * s.y)
+                (Vec3::new(side.x, side.y, sign(d.z) * s.y), bit(d.z))
             }
             Kind::Ellipsoid => {
                 let u = d.zip(s, |d, s| d * s).normalize();
-                u.zip(s, |u, s| u * s)
+                (u.zip(s, |u, s| u * s), 0)
             }
-            Kind::Box => d.zip(s, |d, s| sign(d) * s),
+            Kind::Box => (d.zip(s, |d, s| sign(d) * s), bit(d.x) | bit(d.y) << 1 | bit(d.z) << 2),
             Kind::Mesh => {
-                let vertices = self.collider.vertices;
-                let mut best = (f64::NEG_INFINITY, Vec3::zero());
-                for &i in self.collider.hull {
-                    let height = vertices[i].dot(d);
-                    if height > best.0 {
-                        best = (height, vertices[i]);
-                    }
+                let Collider { vertices, hull, faces, .. } = self.collider;
+                if hull.is_empty() {
+                    return (Vec3::zero(), 0);
                 }
-                best.1
+                let corner = match faces {
+                    Some(faces) => faces.highest(vertices, d),
+                    None => highest_of(hull, vertices, d),
+                };
+                (vertices[hull[corner]], corner as u32)
             }
         }
     }
-    /// The farthest local point in the world direction d.
-    pub fn support(&self, d: Vec3<f64>) -> Vec3<f64> {
-        self.local_support(self.pose.inverse_direction(d))
+    /// The farthest local point in the world direction d, and which corner it is.
+    pub fn support(&self, d: Vec3<f64>) -> (Vec3<f64>, u32) {
+        self.local_corner(self.pose.inverse_direction(d))
     }
 }
 
@@ -67,12 +74,14 @@ pub(super) struct Vertex {
     pub w: Vec3<f64>,
     pub a: Vec3<f64>,
     pub b: Vec3<f64>,
+    /// Which corner of each.
+    pub corners: [u32; 2],
 }
 
 /// The farthest point of A − B in direction d.
 pub(super) fn difference(a: &Core, b: &Core, d: Vec3<f64>) -> Vertex {
-    let (la, lb) = (a.support(d), b.support(-d));
-    Vertex { w: a.pose.point(la) - b.pose.point(lb), a: la, b: lb }
+    let ((la, ca), (lb, cb)) = (a.support(d), b.support(-d));
+    Vertex { w: a.pose.point(la) - b.pose.point(lb), a: la, b: lb, corners: [ca, cb] }
 }
 
 /// Where two cores are nearest or deepest, in one environment.
@@ -88,6 +97,8 @@ pub(super) struct Witness {
     pub distinct: [usize; 2],
     /// Local directions between two of them, zero if there is only one.
     pub edges: [Vec3<f64>; 2],
+    /// Corners of each under three support points.
+    pub corners: [[u32; 3]; 2],
 }
 
 impl Witness {
@@ -98,7 +109,7 @@ impl Witness {
             a += v.a * *weight;
             b += v.b * *weight;
         }
-        let used = |i: usize| weights[i] > 1e-9;
+        let used = |i: usize| weights[i].abs() > 1e-9;
         let distinct = |point: fn(&Vertex) -> Vec3<f64>| {
             (0..vertices.len())
                 .filter(|&i| {
@@ -119,6 +130,9 @@ impl Witness {
             b,
             distinct: [distinct(|v| v.a), distinct(|v| v.b)],
             edges: [edge(|v| v.a), edge(|v| v.b)],
+            corners: [0, 1].map(|side| {
+                [0, 1, 2].map(|i| vertices[if i < vertices.len() { i } else { 0 }].corners[side])
+            }),
         }
     }
 }

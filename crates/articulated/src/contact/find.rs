@@ -136,7 +136,8 @@ impl<T: Real> ContactSet<T> {
             if bounding_spheres_apart((radii[a], poses[a]), (radii[b], poses[b]), reach) {
                 continue;
             }
-            let (first, second) = (geoms.collider(a), geoms.collider(b));
+            let of = |geom: usize| Collider { reach: 0.5 * reach, ..geoms.collider(geom) };
+            let (first, second) = (of(a), of(b));
             // The earlier kind comes first, so that normals point from it.
             let (a, b, first, second) =
                 if first.kind <= second.kind { (a, b, first, second) } else { (b, a, second, first) };
@@ -171,7 +172,8 @@ impl<T: Real> ContactSet<T> {
         for pair in pairs.iter() {
             let (a, b) = pair.geoms;
             let (mut a_bar, mut b_bar) = (shape_bars[a], shape_bars[b]);
-            let (first, second) = (geoms.collider(a), geoms.collider(b));
+            let of = |geom: usize| Collider { reach: 0.5 * pair.reach, ..geoms.collider(geom) };
+            let (first, second) = (of(a), of(b));
             let bars = &contact_bars[pair.contacts()];
             collide_vjp(&first, poses[a], &second, poses[b], bars, &mut a_bar, &mut b_bar);
             (shape_bars[a], shape_bars[b]) = (a_bar, b_bar);

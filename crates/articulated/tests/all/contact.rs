@@ -4,7 +4,7 @@ use crate::robots::{geom, random_state, touching};
 use pullback_articulated::contact::PENALTY_DEFAULTS;
 use pullback_articulated::restitution::{Impact, damping_for_restitution};
 use pullback_articulated::{
-    Articulated, Body, ContactDamping, ContactPair, Heightfield, Joint, JointKind, Mesh, Model, Shape,
+    Articulated, Body, ContactDamping, ContactPair, Heightfield, Hull, Joint, JointKind, Mesh, Model, Shape,
 };
 use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Integrated, Integrator, Method};
@@ -79,19 +79,16 @@ fn shapes_settle_at_the_analytic_depth() {
     }
 }
 
-/// A frustum with five corners on its base, at z = −0.1.
+/// A frustum with four corners on its base, at z = −0.1.
 fn frustum() -> Mesh {
     let corner = |i: usize| {
-        let angle = 0.3 + (i % 5) as f64 * std::f64::consts::TAU / 5.0;
-        let (radius, z) = if i < 5 { (0.15, -0.1) } else { (0.1, 0.1) };
+        let angle = 0.3 + (i % 4) as f64 * std::f64::consts::TAU / 4.0;
+        let (radius, z) = if i < 4 { (0.15, -0.1) } else { (0.1, 0.1) };
         Vec3::new(radius * angle.cos(), radius * angle.sin(), z)
     };
-    Mesh {
-        name: "frustum".into(),
-        vertices: (0..10).map(corner).collect(),
-        triangles: vec![],
-        hull: (0..10).collect(),
-    }
+    let vertices: Vec<_> = (0..8).map(corner).collect();
+    let hull = Hull::around(&vertices);
+    Mesh { name: "frustum".into(), vertices, triangles: vec![], hull }
 }
 
 /// Hills of no height but one far corner, so that the middle is flat.
@@ -108,7 +105,7 @@ fn plain() -> Heightfield {
     }
 }
 
-/// Faces carry at every corner: stacks settle level at the depth of their weight over all of them.
+/// Faces carry at four corners, on terrain at all: stacks settle level at the depth of their weight over them.
 #[test]
 fn stacks_settle_level_at_the_analytic_depth() {
     let table = Shape::Box { half: Vec3::new(0.5, 0.5, 0.1) };
@@ -119,13 +116,13 @@ fn stacks_settle_level_at_the_analytic_depth() {
     let weight = 2.0 * 9.81;
     // What lies below with its top, what stands on it with its bottom, contacts that carry.
     for (below, top, above, bottom, carriers) in [
-        (table, 0.1, can, 0.15, 8.0),
-        (table, 0.1, rock, 0.1, 5.0),
-        (drum, 0.1, can, 0.15, 8.0),
-        (drum, 0.1, rock, 0.1, 5.0),
+        (table, 0.1, can, 0.15, 4.0),
+        (table, 0.1, rock, 0.1, 4.0),
+        (drum, 0.1, can, 0.15, 4.0),
+        (drum, 0.1, rock, 0.1, 4.0),
         (drum, 0.1, brick, 0.1, 4.0),
         (field, 0.0, brick, 0.1, 4.0),
-        (field, 0.0, rock, 0.1, 5.0),
+        (field, 0.0, rock, 0.1, 4.0),
         (field, 0.0, can, 0.15, 3.0),
         (field, 0.0, Shape::Sphere { radius: 0.1 }, 0.1, 1.0),
     ] {
@@ -142,14 +139,17 @@ fn stacks_settle_level_at_the_analytic_depth() {
         start.extend([0.0; 6]);
         let end = after(model, 3.0, Some(&start));
         let expected = top + bottom - weight / (carriers * PENALTY_DEFAULTS[0]);
+        // The four of sixteen corners on which a can stands, chosen as MuJoCo does, are not quite a square.
+        let can = carriers == 4.0 && matches!(above, Shape::Cylinder { .. });
+        let (height, level) = if can { (1e-5, 1e-3) } else { (5e-6, 1e-5) };
         assert!(
-            (end[2] - expected).abs() < 5e-6,
+            (end[2] - expected).abs() < height,
             "{above:?} on {below:?}: at {}, expected {expected}",
             end[2]
         );
         let up = Quat::new(end[3], end[4], end[5], end[6]).rotate(Vec3::new(0.0, 0.0, 1.0));
         let round = matches!(above, Shape::Sphere { .. });
-        assert!(round || up.x.hypot(up.y) < 1e-5, "{above:?} on {below:?} leans: {up:?}");
+        assert!(round || up.x.hypot(up.y) < level, "{above:?} on {below:?} leans: {up:?}");
     }
 }
 

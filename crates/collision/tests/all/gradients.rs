@@ -7,7 +7,7 @@ use pullback_collision::plane::*;
 use pullback_collision::rounded::*;
 use pullback_collision::sphere_solid::*;
 use pullback_collision::torus::{sphere_torus, sphere_torus_vjp};
-use pullback_collision::{Collider, Contact, Kind, ShapeBar, collide, collide_vjp};
+use pullback_collision::{Collider, Contact, Hull, Kind, ShapeBar, collide, collide_vjp};
 use pullback_core::check_vjp;
 use pullback_core::gradcheck::Options;
 use pullback_core::random::Random;
@@ -361,7 +361,6 @@ convex_pair_is_differentiable!(
 /// Through the dispatcher, mesh first, so that the swap is pulled back too.
 #[test]
 fn mesh_against_plane() {
-    const HULL: [usize; 6] = [0, 1, 2, 3, 4, 5];
     fn vertices() -> [Vec3<f64>; 6] {
         let mut random = Random::new(7);
         std::array::from_fn(|_| Vec3::new(random.normal(), random.normal(), random.normal()))
@@ -371,13 +370,15 @@ fn mesh_against_plane() {
             |xa: Vec3<T>, qa: Quat<T>, xb: Vec3<T>, qb: Quat<T>| -> [Contact<T>; 4] {
                 let vertices = vertices();
                 let mut out = [Contact::inactive(); 4];
-                let mesh = Collider::mesh(&vertices, &HULL);
+                let hull = Hull::around(&vertices);
+                let mesh = Collider::mesh(&vertices, &hull);
                 collide(&mesh, pose(xa, qa), &Collider::plane(), pose(xb, qb), &mut out);
                 seen(out)
             },
             |bar| {
                 let vertices = vertices();
-                let mesh = Collider::mesh(&vertices, &HULL);
+                let hull = Hull::around(&vertices);
+                let mesh = Collider::mesh(&vertices, &hull);
                 let mut out = [Contact::inactive(); 4];
                 collide(&mesh, pose(xa, qa), &Collider::plane(), pose(xb, qb), &mut out);
                 let bar = seen_vjp(out, bar);

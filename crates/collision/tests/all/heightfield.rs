@@ -1,7 +1,9 @@
 //! Terrain: pullbacks of every pair, flat ground as a plane, ridges that hold, lanes as scalars, MuJoCo's
 //! contacts.
 
-use pullback_collision::{Collider, Contact, HeightGrid, Kind, MAX_CONTACTS, ShapeBar, collide, collide_vjp};
+use pullback_collision::{
+    Collider, Contact, HeightGrid, Hull, Kind, MAX_CONTACTS, ShapeBar, collide, collide_vjp,
+};
 use pullback_core::check_vjp;
 use pullback_core::gradcheck::Options;
 use pullback_core::random::Random;
@@ -29,7 +31,7 @@ fn terrain<T: Real>(size: Vec3<T>, values: &[f64]) -> Collider<'_, T> {
 }
 
 fn solid<T: Real>(kind: Kind, size: Vec3<T>, rock: &[Vec3<f64>]) -> Collider<'_, T> {
-    if kind == Kind::Mesh { Collider::mesh(rock, &HULL) } else { Collider::new(kind, size) }
+    if kind == Kind::Mesh { Collider::points(rock, &HULL) } else { Collider::new(kind, size) }
 }
 
 fn pose<T: Real>(x: Vec3<T>, q: Quat<T>) -> Transform<T> {
@@ -281,7 +283,7 @@ fn the_deepest_contact_is_that_of_mujoco() {
     let values = numbers(&golden["values"]);
     let size = numbers(&golden["size"]);
     let rock: Vec<Vec3<f64>> = golden["mesh"].as_array().unwrap().iter().map(vector).collect();
-    let hull: Vec<usize> = (0..rock.len()).collect();
+    let hull = Hull::around(&rock);
     let grid = HeightGrid {
         rows: golden["rows"].as_u64().unwrap() as usize,
         columns: golden["columns"].as_u64().unwrap() as usize,

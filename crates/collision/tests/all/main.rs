@@ -2,6 +2,7 @@
 //!
 //! One program, since linking takes longer than most tests.
 
+mod convex_oracle;
 mod gradients;
 mod heightfield;
 mod laws;

@@ -1,14 +1,20 @@
 //! Convex shapes that rest on faces: how many contacts, where, and their exact pullbacks.
 
+use std::sync::OnceLock;
+
 use pullback_collision::{
-    Collider, Contact, Kind, MAX_CONTACTS, ShapeBar, collide, collide_vjp, max_contacts,
+    Collider, Contact, Hull, Kind, MAX_CONTACTS, ShapeBar, collide, collide_vjp, max_contacts,
 };
 use pullback_core::check_vjp;
 use pullback_core::gradcheck::Options;
 use pullback_core::random::Random;
 use pullback_math::{Mat3, Quat, Real, Transform, Vec3};
 
-const HULL: [usize; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+/// The hull of [`frustum`].
+fn hull() -> &'static Hull {
+    static HULL: OnceLock<Hull> = OnceLock::new();
+    HULL.get_or_init(|| Hull::around(&frustum()))
+}
 
 /// A five-sided frustum: its base, the larger face, has z = −0.2, its top z = 0.15.
 fn frustum() -> [Vec3<f64>; 10] {
@@ -20,7 +26,8 @@ fn frustum() -> [Vec3<f64>; 10] {
 }
 
 fn shape<T: Real>(kind: Kind, size: Vec3<T>, vertices: &[Vec3<f64>]) -> Collider<'_, T> {
-    if kind == Kind::Mesh { Collider::mesh(vertices, &HULL) } else { Collider::new(kind, size) }
+    let shape = if kind == Kind::Mesh { Collider::mesh(vertices, hull()) } else { Collider::new(kind, size) };
+    Collider { reach: 0.01, ..shape }
 }
 
 fn pose<T: Real>(x: Vec3<T>, q: Quat<T>) -> Transform<T> {
@@ -166,17 +173,19 @@ fn touching(a: &Collider<f64>, b: &Collider<f64>, turn: Mat3<f64>, x: Vec3<f64>)
 fn flat_stacks_rest_on_the_overlap() {
     let (flat, vertices) = (Mat3::identity(), frustum());
     let table = Collider::cuboid(Vec3::new(0.5, 0.5, 0.1));
-    let (can, rock) = (Collider::cylinder(0.2, 0.15), Collider::mesh(&vertices, &HULL));
-    // The octagon of a can, the five corners of a frustum.
-    assert_eq!(touching(&table, &can, flat, Vec3::new(0.1, 0.0, 0.246)).len(), 8);
-    assert_eq!(touching(&table, &rock, flat, Vec3::new(0.1, 0.0, 0.296)).len(), 5);
-    assert_eq!(touching(&can, &can, flat, Vec3::new(0.0, 0.0, 0.296)).len(), 8);
-    assert!(touching(&rock, &rock, flat, Vec3::new(0.05, 0.02, 0.346)).len() >= 5);
+    let (can, rock) = (Collider::cylinder(0.2, 0.15), Collider::mesh(&vertices, hull()));
+    // Four corners of a can and of a frustum with five.
+    assert_eq!(touching(&table, &can, flat, Vec3::new(0.1, 0.0, 0.246)).len(), 4);
+    assert_eq!(touching(&table, &rock, flat, Vec3::new(0.1, 0.0, 0.296)).len(), 4);
+    assert_eq!(touching(&can, &can, flat, Vec3::new(0.0, 0.0, 0.296)).len(), 4);
+    assert_eq!(touching(&rock, &rock, flat, Vec3::new(0.05, 0.02, 0.346)).len(), 4);
     // A can on its side: two ends.
     let lying = Mat3::new(0.0, 0.0, 1.0, 0.0, 1.0, 0.0, -1.0, 0.0, 0.0);
     let ends = touching(&table, &can, lying, Vec3::new(0.1, 0.0, 0.296));
     assert_eq!(ends.len(), 2);
-    assert!((ends[0].position.x - 0.25).abs() < 1e-9 && (ends[1].position.x + 0.05).abs() < 1e-9);
+    for x in [0.25, -0.05] {
+        assert!(ends.iter().any(|end| (end.position.x - x).abs() < 1e-9), "{ends:?}");
+    }
     // Over the edge, only what is above the table.
     for c in touching(&table, &can, flat, Vec3::new(0.45, 0.0, 0.246)) {
         assert!(c.position.x < 0.5 + 1e-9, "{c:?}");

@@ -1,11 +1,11 @@
 //! Contacts against MuJoCo; `reference/collision.py` made the golden file.
 //!
 //! Where MuJoCo computes a pair in closed form, our slots within the margin must be its contacts: as many, in
-//! the same order, to 10⁻⁹. What goes through MuJoCo's convex solver is compared by the deepest contact: its
-//! distance and normal. In a few of these, MuJoCo stops at a normal that is not the best; the test then
-//! proves that ours separates the shapes with less.
+//! the same order, to 10⁻⁹. What goes through MuJoCo's convex solver is compared by distances and normals;
+//! `convex_oracle.rs` compares positions too. In a few single contacts, MuJoCo stops at a normal that is not
+//! the best; the test then proves that ours separates the shapes with less.
 
-use pullback_collision::{Collider, Contact, Kind, MAX_CONTACTS, collide, tangent_frame};
+use pullback_collision::{Collider, Contact, Hull, Kind, MAX_CONTACTS, collide, tangent_frame};
 use pullback_math::{Mat3, Transform, Vec3};
 use serde_json::Value;
 
@@ -57,7 +57,7 @@ fn contacts_are_those_of_mujoco() {
     let golden: Value = serde_json::from_str(include_str!("../golden/collision.json")).unwrap();
     assert!(golden["source"].as_str().unwrap().starts_with("mujoco "));
     let mesh: Vec<Vec3<f64>> = golden["mesh"].as_array().unwrap().iter().map(vector).collect();
-    let hull: Vec<usize> = (0..mesh.len()).collect();
+    let hull = Hull::around(&mesh);
     let cases = golden["cases"].as_array().unwrap();
     assert!(cases.len() > 600);
     let (mut convex, mut disputed) = (0, 0);
@@ -72,7 +72,8 @@ fn contacts_are_those_of_mujoco() {
             };
             let r = numbers(&case["rotations"][i]);
             let rotation = Mat3::new(r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8]);
-            (collider, Transform::new(rotation, vector(&case["positions"][i])))
+            let pose = Transform::new(rotation, vector(&case["positions"][i]));
+            (Collider { reach: 0.5 * case["margin"].as_f64().unwrap(), ..collider }, pose)
         };
         let ((a, pose_a), (b, pose_b)) = (side(0), side(1));
         let mut ours = [Contact::inactive(); MAX_CONTACTS];
@@ -106,10 +107,13 @@ fn contacts_are_those_of_mujoco() {
         } else {
             convex += 1;
             theirs.sort_by(|x, y| x.distance.total_cmp(&y.distance));
-            let deepest = ours.iter().min_by(|x, y| x.distance.total_cmp(&y.distance)).unwrap();
+            let mut ours: Vec<_> = ours.iter().filter(|c| c.distance <= margin).collect();
+            ours.sort_by(|x, y| x.distance.total_cmp(&y.distance));
+            assert_eq!(ours.len(), theirs.len(), "{:?}-{:?}: {ours:?} {theirs:?}", a.kind, b.kind);
+            let deepest = ours[0];
             // Where we disagree, parallel planes along both normals show who is right: theirs lie farther
             // inside.
-            if (deepest.distance - theirs[0].distance).abs() > 1e-7 {
+            if ours.len() == 1 && (deepest.distance - theirs[0].distance).abs() > 1e-7 {
                 let gap = |n: Vec3<f64>| lowest(&b, pose_b, n) + lowest(&a, pose_a, -n);
                 let (our, their) = (gap(deepest.normal), gap(theirs[0].normal));
                 assert!(
@@ -120,14 +124,20 @@ fn contacts_are_those_of_mujoco() {
                 );
                 assert!(their < our, "{:?}-{:?}: {their} {our}", a.kind, b.kind);
                 disputed += 1;
-            } else {
-                entry[0] = entry[0].max((deepest.distance - theirs[0].distance).abs());
-                entry[1] = entry[1].max((deepest.normal - theirs[0].normal).norm());
+                continue;
+            }
+            // Of several contacts of a cylinder, some depend on the order of MuJoCo's search.
+            let unique = ours.len() == 1 || (a.kind != Kind::Cylinder && b.kind != Kind::Cylinder);
+            for (our, their) in ours.iter().zip(&theirs) {
+                if unique {
+                    entry[0] = entry[0].max((our.distance - their.distance).abs());
+                }
+                entry[1] = entry[1].max((our.normal - their.normal).norm());
             }
         }
     }
     println!("in {disputed} of {convex} pairs of the convex solver MuJoCo's normal is not the best");
-    assert!(convex > 160 && disputed <= 13);
+    assert!(convex > 160 && disputed == 0);
     let mut failures = Vec::new();
     for ((a, b), errors) in &worst {
         // A distance found to ε leaves a curved normal to √ε.

@@ -6,7 +6,7 @@
 
 use pullback_math::Vec3;
 
-use super::{MeshError, MeshInertia, TriangleMesh, mass_properties, read};
+use super::{MeshError, MeshInertia, TriangleMesh, mass_properties, principal_axes, read};
 use crate::mjcf::{LoadedMesh, MeshLoader, MeshSource, SolidProperties};
 
 /// Reads mesh assets from STL, OBJ and MSH files and from corners in the model.
@@ -55,5 +55,14 @@ fn load(source: &MeshSource) -> Result<LoadedMesh, MeshError> {
     let solid = mass_properties(&mesh, kind)
         .map(|w| SolidProperties { volume: w.volume, center: w.com, inertia: w.inertia })
         .map_err(|e| e.to_string());
-    Ok(LoadedMesh { mesh: mesh.into_model_mesh(source.name.clone())?, solid })
+    let mut mesh = mesh.into_model_mesh(source.name.clone())?;
+    if let Ok(solid) = &solid {
+        mesh.hull = mesh.hull.with_center(solid.center);
+        // Contacts see the vertices as MuJoCo stores them: in single precision, in the inertial frame.
+        let (_, axes) = principal_axes(solid.inertia);
+        for v in &mut mesh.vertices {
+            *v = axes.rotate(single(axes.inverse_rotate(*v - solid.center))) + solid.center;
+        }
+    }
+    Ok(LoadedMesh { mesh, solid })
 }

@@ -152,12 +152,13 @@ impl TriangleMesh {
         name: impl Into<String>,
     ) -> Result<pullback_articulated::model::Mesh, MeshError> {
         let hull = convex_hull(&self.vertices)?;
+        let faces = pullback_articulated::model::Hull::new(&self.vertices, &hull.triangles);
         let triangles = if self.triangles.is_empty() { hull.triangles } else { self.triangles };
         Ok(pullback_articulated::model::Mesh {
             name: name.into(),
             vertices: self.vertices,
             triangles,
-            hull: hull.vertices,
+            hull: faces,
         })
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pullback_articulated::{Articulated, JointKind, Mesh, Model, ModelIntegrator, Shape};
+use pullback_articulated::{Articulated, Hull, JointKind, Mesh, Model, ModelIntegrator, Shape};
 use pullback_math::{SymMat3, Vec3};
 use pullback_scene::ImportError;
 use pullback_scene::mjcf::{
@@ -326,7 +326,7 @@ impl MeshLoader for Cube {
     fn load(&self, source: &MeshSource) -> Result<LoadedMesh, String> {
         let file = source.file.as_ref().ok_or("not a file")?;
         assert!(file.ends_with("parts/arm.stl"));
-        let mesh = Mesh { name: String::new(), vertices: vec![], triangles: vec![], hull: vec![] };
+        let mesh = Mesh { name: String::new(), vertices: vec![], triangles: vec![], hull: Hull::default() };
         let side = 2.0 * source.scale.x;
         let (volume, center) = (side * side * side, Vec3::new(1.0, 1.0, 1.0) * (side / 2.0));
         let inertia = SymMat3::identity() * (volume * side * side / 6.0);

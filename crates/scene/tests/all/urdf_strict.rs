@@ -113,7 +113,7 @@ fn mesh_files_are_found_scaled_and_read_once() {
     std::fs::write(&file, format!("<robot name=\"r\"><link name=\"a\">{found}</link></robot>")).unwrap();
     let model = load(&file, &UrdfOptions::default()).unwrap();
     assert_eq!((model.geoms.len(), model.meshes.len()), (3, 2));
-    assert_eq!(model.meshes[0].hull, [0, 1, 2, 3]);
+    assert_eq!(model.meshes[0].hull.corners, [0, 1, 2, 3]);
     assert_eq!(model.meshes[1].vertices[1], Vec3::new(2.0, 0.0, 0.0));
     assert_eq!(model.geoms[2].shape, Shape::Mesh { mesh: 0 });
 
