@@ -4,9 +4,11 @@
 //! |---|---|
 //! | [`billiard`] | 8, S3: a white ball is pushed so that a black one reaches a target |
 //! | [`toy`] | 4: a point that bounces under six contact models |
+//! | [`cube`] | 9: the side of a cube, and more, from recorded tosses |
 //! | [`toss`] | 5, S5: five shapes thrown on a floor; S6: error against run time of integrators |
 
 pub mod billiard;
+pub mod cube;
 pub mod toss;
 pub mod toy;
 
