@@ -21,6 +21,7 @@
 //! | [`convex`] | all other pairs, by GJK and EPA |
 //! | [`manifold`] | the contacts of those that rest on a face |
 //! | `dispatch` | any pair: [`collide`], [`collide_vjp`] |
+//! | [`soft`] | any pair, features chosen softly: [`collide_soft`], [`collide_soft_vjp`] |
 //! | [`broad_phase`] | which of many pairs to try |
 //! | [`penalty`] | the law of compliant contact |
 //!
@@ -112,6 +113,7 @@ pub mod plane;
 mod plane_mesh;
 pub mod rounded;
 pub mod shape;
+pub mod soft;
 pub mod sphere_solid;
 mod support;
 pub mod torus;
@@ -126,3 +128,4 @@ pub use penalty::{
     penalty_force_at, penalty_force_at_vjp, penalty_force_vjp,
 };
 pub use shape::{Heightfield, Mesh, Shape};
+pub use soft::{SOFT_REACH, collide_soft, collide_soft_vjp, max_soft_contacts};

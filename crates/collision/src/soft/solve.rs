@@ -1,0 +1,111 @@
+//! Minima of F in one environment: damped Newton steps from a large softness down to the one asked for.
+//!
+//! The Hessian is the derivative of the gradient in forward mode, one column per lane.
+
+use pullback_math::{Dual, Mat3, Real, Transform, Vec3, f64x4};
+
+use super::balance::{Minimum, Pair, Setup, gradient, objective};
+
+/// Softness of the first stage in sizes of the smaller solid.
+const FIRST_SOFTNESS: f64 = 0.3;
+/// Softness of a stage in that of the last.
+const SHRINK: f64 = 0.2;
+/// Newton steps of a stage on the way, and of the last.
+const STEPS: (usize, usize) = (6, 100);
+/// Step, in sizes of the smaller solid, below which the last stage stops.
+const CONVERGED: f64 = 1e-13;
+
+/// Four numbers that move along x, y, z and not at all.
+type Moving = Dual<f64x4>;
+
+fn fixed(v: Vec3<f64>) -> Vec3<Moving> {
+    v.map(Moving::lit)
+}
+
+fn fixed_pose(pose: Transform<f64>) -> Transform<Moving> {
+    let Mat3 { c0, c1, c2 } = pose.rotation;
+    Transform::new(Mat3::from_cols(fixed(c0), fixed(c1), fixed(c2)), fixed(pose.translation))
+}
+
+/// ∇F and its Hessian at x.
+fn derivatives(
+    setup: Setup,
+    pair: &Pair<Moving>,
+    push: Vec3<f64>,
+    x: Vec3<f64>,
+    highest: f64,
+) -> (Vec3<f64>, Mat3<f64>) {
+    let coordinate = |i: usize| {
+        let along = f64x4::from_lanes(|lane| if lane == i { 1.0 } else { 0.0 });
+        Moving::new(f64x4::lit(x[i]), along)
+    };
+    let at = Vec3::new(coordinate(0), coordinate(1), coordinate(2));
+    let g = gradient(setup, *pair, fixed(push), at, Moving::lit(highest));
+    let column = |i: usize| g.map(|c| c.tangent.lane(i));
+    (g.map(|c| c.value.lane(0)), Mat3::from_cols(column(0), column(1), column(2)))
+}
+
+/// The minimum of F with the push κ t, searched from `start`; `size` is that of the smaller solid, m.
+pub(super) fn solve(
+    setup: Setup,
+    pair: &Pair<f64>,
+    push: Vec3<f64>,
+    start: Vec3<f64>,
+    size: f64,
+) -> Minimum<f64> {
+    let moving = Pair {
+        size_a: fixed(pair.size_a),
+        a: fixed_pose(pair.a),
+        size_b: fixed(pair.size_b),
+        b: fixed_pose(pair.b),
+    };
+    let mut x = start;
+    let mut softness = (FIRST_SOFTNESS * size).max(setup.softness);
+    loop {
+        let last = softness <= setup.softness;
+        let stage = Setup { softness, ..setup };
+        x = descend(stage, pair, &moving, push, x, size, if last { STEPS.1 } else { STEPS.0 });
+        if last {
+            break;
+        }
+        softness = (SHRINK * softness).max(setup.softness);
+    }
+    let (_, highest) = objective(setup, pair, push, x);
+    let (_, hessian) = derivatives(setup, &moving, push, x, highest);
+    let inverse = hessian.inverse();
+    Minimum { x, inverse: [inverse.c0, inverse.c1, inverse.c2], highest }
+}
+
+/// Newton steps at one softness, each shortened until F falls enough.
+fn descend(
+    setup: Setup,
+    pair: &Pair<f64>,
+    moving: &Pair<Moving>,
+    push: Vec3<f64>,
+    start: Vec3<f64>,
+    size: f64,
+    steps: usize,
+) -> Vec3<f64> {
+    let mut x = start;
+    let (mut value, mut highest) = objective(setup, pair, push, x);
+    for _ in 0..steps {
+        let (g, hessian) = derivatives(setup, moving, push, x, highest);
+        let step = -(hessian.inverse() * g);
+        let fall = -g.dot(step);
+        if !(fall > 0.0) || step.norm() < CONVERGED * size {
+            break;
+        }
+        let mut part = 1.0f64;
+        let next = loop {
+            let at = x + step * part;
+            let (there, highest) = objective(setup, pair, push, at);
+            // Armijo, up to round-off.
+            if there <= value - 0.1 * part * fall + 1e-15 * size || part < 1e-9 {
+                break (at, there, highest);
+            }
+            part *= 0.4;
+        };
+        (x, value, highest) = next;
+    }
+    x
+}
