@@ -30,7 +30,7 @@ use crate::contact::Contact;
 /// Softness, m, at which the push is half its limit.
 const PUSH_SCALE: f64 = 0.05;
 /// Attraction to the centers in units of the push.
-const ATTRACTION: f64 = 0.02;
+const ATTRACTION: f64 = 0.1;
 /// Pressure below which a solid has no direction.
 const NO_PRESSURE: f64 = 1e-5;
 /// Squared slope below which a wall is level.
@@ -123,7 +123,8 @@ fn height_above<T: Real>(
         let d = walls.slope[i];
         let c = d.dot(n);
         // φ = c² / (c² + c₀² |∇g|²)
-        let seen = c * c / (c * c + d.norm_squared() * (blind * blind) + T::lit(NO_SLOPE));
+        let facing = c * c + T::lit(NO_SLOPE);
+        let seen = facing / (facing + d.norm_squared() * (blind * blind));
         let q = weight(setup, walls.height[i], highest) * seen;
         height += walls.height[i] * q;
         slope += c * q;
