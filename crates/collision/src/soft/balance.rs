@@ -88,7 +88,7 @@ fn weight<T: Real>(#[constant] setup: Setup, height: T, #[constant] highest: T) 
 
 /// The pressures at the point x; `highest` only scales the weights.
 #[differentiable]
-fn pressure<T: Real>(
+pub(super) fn pressure<T: Real>(
     #[constant] setup: Setup,
     pair: Pair<T>,
     x: Vec3<T>,
@@ -111,7 +111,7 @@ fn pressure<T: Real>(
 
 /// Height of x above the surface of a solid along n, up to first order: Σ q φ g / Σ q φ c.
 #[differentiable]
-fn height_above<T: Real>(
+pub(super) fn height_above<T: Real>(
     #[constant] setup: Setup,
     walls: Walls<T>,
     n: Vec3<T>,
@@ -190,7 +190,7 @@ pub(super) fn normal<T: Real>(
 
 /// c, kept off zero.
 #[differentiable]
-fn positive<T: Real>(c: T) -> T {
+pub(super) fn positive<T: Real>(c: T) -> T {
     (c * c + T::lit(NO_PRESSURE * NO_PRESSURE)).sqrt()
 }
 

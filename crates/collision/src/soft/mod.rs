@@ -14,7 +14,10 @@
 //! | capsule with ellipsoid; ellipsoid with ellipsoid, cylinder, box | 1 | balance of walls |
 //! | capsule with capsule, cylinder, box | 3 | balance of walls |
 //! | cylinder or box with cylinder or box | 5 | balance of walls |
-//! | mesh with anything but a plane, terrain, torus | as hard | **hard** |
+//! | sphere, ellipsoid with mesh | 1 | deepest mean of vertices (`mesh`) |
+//! | capsule with mesh | 3 | deepest means of vertices |
+//! | cylinder, box with mesh | 5 | deepest means of vertices |
+//! | mesh with mesh, terrain, torus | as hard | **hard** |
 //!
 //! # Method
 //!
@@ -37,6 +40,7 @@
 //! - First derivatives are exact. Second derivatives through the Newton step are not.
 
 mod balance;
+mod mesh;
 mod plane;
 mod solids;
 mod solve;
@@ -44,6 +48,7 @@ mod walls;
 
 use pullback_math::{Real, Transform, Vec3};
 
+use self::mesh::{mesh_slots, solid_mesh, solid_mesh_vjp};
 use self::plane::{
     BOX_CORNERS, MESH_POINTS, plane_corner, plane_corner_vjp, plane_soft_vertex, plane_soft_vertex_vjp,
 };
@@ -62,6 +67,7 @@ enum Method {
     Corners,
     Vertices,
     Walls,
+    Mesh,
 }
 
 /// The method of a pair in the order of [`Kind`].
@@ -74,6 +80,7 @@ fn method(a: Kind, b: Kind) -> Method {
         (Kind::Plane, Kind::Cylinder) => Method::Walls,
         (Kind::Sphere, Kind::Sphere) => Method::Hard,
         (a, b) if walled(a) && walled(b) => Method::Walls,
+        (a, Kind::Mesh) if walled(a) => Method::Mesh,
         _ => Method::Hard,
     }
 }
@@ -88,6 +95,7 @@ pub fn max_soft_contacts(a: Kind, b: Kind, softness: f64) -> usize {
         Method::Corners => BOX_CORNERS,
         Method::Vertices => MESH_POINTS,
         Method::Walls => solid_slots(a, b),
+        Method::Mesh => mesh_slots(a),
     }
 }
 
@@ -172,6 +180,7 @@ fn sorted<T: Real>(
             }
         }
         Method::Walls => solids(a, p, b, q, softness, out),
+        Method::Mesh => solid_mesh(a, p, b, q, softness, out),
     }
 }
 
@@ -206,5 +215,6 @@ fn sorted_vjp<T: Real>(
             }
         }
         Method::Walls => solids_vjp(a, p, b, q, softness, bar, a_bar, b_bar),
+        Method::Mesh => solid_mesh_vjp(a, p, b, q, softness, bar, a_bar, b_bar),
     }
 }

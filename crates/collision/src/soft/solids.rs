@@ -34,7 +34,12 @@ pub(super) fn solid_slots(a: Kind, b: Kind) -> usize {
 
 /// The push of a slot, for the normal n of the pair.
 #[differentiable]
-fn push_of<T: Real>(#[constant] setup: Setup, slot: usize, a: Transform<T>, n: Vec3<T>) -> Vec3<T> {
+pub(super) fn push_of<T: Real>(
+    #[constant] setup: Setup,
+    slot: usize,
+    a: Transform<T>,
+    n: Vec3<T>,
+) -> Vec3<T> {
     let strength = T::lit(setup.push);
     if slot == 0 {
         Vec3::zero()

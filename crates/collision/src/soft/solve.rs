@@ -18,13 +18,22 @@ const CONVERGED: f64 = 1e-13;
 /// Four numbers that move along x, y, z and not at all.
 type Moving = Dual<f64x4>;
 
-fn fixed(v: Vec3<f64>) -> Vec3<Moving> {
+pub(super) fn fixed(v: Vec3<f64>) -> Vec3<Moving> {
     v.map(Moving::lit)
 }
 
-fn fixed_pose(pose: Transform<f64>) -> Transform<Moving> {
+pub(super) fn fixed_pose(pose: Transform<f64>) -> Transform<Moving> {
     let Mat3 { c0, c1, c2 } = pose.rotation;
     Transform::new(Mat3::from_cols(fixed(c0), fixed(c1), fixed(c2)), fixed(pose.translation))
+}
+
+/// The point x, lane i moving along axis i.
+pub(super) fn moving(x: Vec3<f64>) -> Vec3<Moving> {
+    let coordinate = |i: usize| {
+        let along = f64x4::from_lanes(|lane| if lane == i { 1.0 } else { 0.0 });
+        Moving::new(f64x4::lit(x[i]), along)
+    };
+    Vec3::new(coordinate(0), coordinate(1), coordinate(2))
 }
 
 /// ∇F and its Hessian at x.
@@ -35,12 +44,7 @@ fn derivatives(
     x: Vec3<f64>,
     highest: f64,
 ) -> (Vec3<f64>, Mat3<f64>) {
-    let coordinate = |i: usize| {
-        let along = f64x4::from_lanes(|lane| if lane == i { 1.0 } else { 0.0 });
-        Moving::new(f64x4::lit(x[i]), along)
-    };
-    let at = Vec3::new(coordinate(0), coordinate(1), coordinate(2));
-    let g = gradient(setup, *pair, fixed(push), at, Moving::lit(highest));
+    let g = gradient(setup, *pair, fixed(push), moving(x), Moving::lit(highest));
     let column = |i: usize| g.map(|c| c.tangent.lane(i));
     (g.map(|c| c.value.lane(0)), Mat3::from_cols(column(0), column(1), column(2)))
 }
@@ -53,7 +57,7 @@ pub(super) fn solve(
     start: Vec3<f64>,
     size: f64,
 ) -> Minimum<f64> {
-    let moving = Pair {
+    let in_forward_mode = Pair {
         size_a: fixed(pair.size_a),
         a: fixed_pose(pair.a),
         size_b: fixed(pair.size_b),
@@ -64,14 +68,14 @@ pub(super) fn solve(
     loop {
         let last = softness <= setup.softness;
         let stage = Setup { softness, ..setup };
-        x = descend(stage, pair, &moving, push, x, size, if last { STEPS.1 } else { STEPS.0 });
+        x = descend(stage, pair, &in_forward_mode, push, x, size, if last { STEPS.1 } else { STEPS.0 });
         if last {
             break;
         }
         softness = (SHRINK * softness).max(setup.softness);
     }
     let (_, highest) = objective(setup, pair, push, x);
-    let (_, hessian) = derivatives(setup, &moving, push, x, highest);
+    let (_, hessian) = derivatives(setup, &in_forward_mode, push, x, highest);
     let inverse = hessian.inverse();
     Minimum { x, inverse: [inverse.c0, inverse.c1, inverse.c2], highest }
 }
@@ -80,7 +84,7 @@ pub(super) fn solve(
 fn descend(
     setup: Setup,
     pair: &Pair<f64>,
-    moving: &Pair<Moving>,
+    in_forward_mode: &Pair<Moving>,
     push: Vec3<f64>,
     start: Vec3<f64>,
     size: f64,
@@ -89,7 +93,7 @@ fn descend(
     let mut x = start;
     let (mut value, mut highest) = objective(setup, pair, push, x);
     for _ in 0..steps {
-        let (g, hessian) = derivatives(setup, moving, push, x, highest);
+        let (g, hessian) = derivatives(setup, in_forward_mode, push, x, highest);
         let step = -(hessian.inverse() * g);
         let fall = -g.dot(step);
         if !(fall > 0.0) || step.norm() < CONVERGED * size {

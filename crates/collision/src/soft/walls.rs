@@ -10,6 +10,7 @@
 //! | ellipsoid | R (\|A⁻¹ x\| − 1) |
 //! | cylinder | R (√(x² + y²) / r − 1), R (±z / h − 1) |
 //! | box | R (±xᵢ / hᵢ − 1) |
+//! | mesh | none: see `mesh` |
 //!
 //! Walls of one solid have the same value at its center. So a thin solid is measured across by the wall that
 //! it touches, not by those close on both sides. A norm is √(‖x‖² + ε²) and a surface moves by less than ε² /
@@ -74,6 +75,8 @@ pub(super) fn walls<T: Real>(
     let mean = mean_size(kind, size);
     if kind == Kind::Plane {
         Walls { height: [y.z, none, none, none, none, none], slope: [pose.rotation.c2, o, o, o, o, o] }
+    } else if kind == Kind::Mesh {
+        Walls { height: [none, none, none, none, none, none], slope: [o, o, o, o, o, o] }
     } else if kind == Kind::Box {
         let (sx, sy, sz) = (mean / size.x, mean / size.y, mean / size.z);
         let (dx, dy, dz) = (pose.rotation.c0 * sx, pose.rotation.c1 * sy, pose.rotation.c2 * sz);
