@@ -134,7 +134,7 @@ pub(super) fn height_above<T: Real>(
 
 /// Attraction towards the center of a solid: η (x − c) / R.
 #[differentiable]
-fn attraction<T: Real>(
+pub(super) fn attraction<T: Real>(
     #[constant] setup: Setup,
     #[constant] kind: Kind,
     size: Vec3<T>,

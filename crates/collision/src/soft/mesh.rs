@@ -2,10 +2,10 @@
 //!
 //! The hull's points are the means μ(m) of its vertices vᵢ with weights ∝ exp(m·vᵢ / ε), m any vector of its
 //! frame; A(m) = ε log Σ exp(m·vᵢ / ε) has the gradient μ. With the smooth maximum W of the solid's walls and
-//! a push τ t, x = μ(m) minimizes W(x) − τ t·x + A*(x), a convex function of x, where
+//! a push τ t, x = μ(m) minimizes W(x) + η |x − c|² / (2 R) − τ t·x + A*(x), a convex function of x, where
 //!
 //! ```text
-//! m + ∇W(x) − τ t = 0
+//! m + ∇W(x) + η (x − c) / R − τ t = 0
 //! ```
 //!
 //! in the frame of the mesh. So x is the soft support point of the mesh against the pressure of the walls.
@@ -18,9 +18,9 @@
 use pullback_math::{Dual, Mat3, Real, Transform, Vec3, differentiable, f64x4};
 
 use super::balance::{Minimum, Pair, Setup, height_above, height_above_vjp, positive, positive_vjp};
-use super::balance::{pressure, pressure_vjp};
+use super::balance::{attraction, attraction_vjp, pressure, pressure_vjp};
 use super::solids::{push_of, push_of_vjp};
-use super::solve::{fixed, fixed_pose, moving};
+use super::solve::{CONVERGED, LONGEST, ROUND_OFF, STEPS, fixed, fixed_pose, moving};
 use super::walls::{walls, walls_vjp};
 use crate::collider::{Collider, Kind};
 use crate::contact::Contact;
@@ -31,8 +31,6 @@ use crate::lanes::{lane_of, of_all_lanes, pack};
 const SLOTS: usize = 5;
 /// Softness of the first stage in sizes of the mesh, and of a stage in that of the last.
 const STAGES: (f64, f64) = (0.3, 0.2);
-/// Newton steps of a stage on the way, and of the last.
-const STEPS: (usize, usize) = (6, 100);
 
 /// Number of slots of a solid and a mesh.
 pub(super) fn mesh_slots(solid: Kind) -> usize {
@@ -58,6 +56,12 @@ struct Deepest<T> {
     at: Minimum<T>,
 }
 
+/// ∇W with the attraction to the center of the solid.
+#[differentiable]
+fn slope<T: Real>(#[constant] setup: Setup, pair: Pair<T>, x: Vec3<T>, #[constant] highest: T) -> Vec3<T> {
+    pressure(setup, pair, x, highest).a + attraction(setup, setup.kinds.0, pair.size_a, pair.a, x)
+}
+
 /// The soft vertex as a differentiable point of the world.
 #[differentiable]
 fn deepest_point<T: Real>(
@@ -67,8 +71,8 @@ fn deepest_point<T: Real>(
     #[constant] found: Deepest<T>,
 ) -> Vec3<T> {
     let at = found.at;
-    let slope = pressure(setup, pair, pair.b.point(at.x), at.highest).a;
-    let g = pair.b.inverse_direction(slope - push) + found.direction;
+    let g = pair.b.inverse_direction(slope(setup, pair, pair.b.point(at.x), at.highest) - push);
+    let g = g + found.direction;
     pair.b.point(at.x - (at.inverse[0] * g.x + at.inverse[1] * g.y + at.inverse[2] * g.z))
 }
 
@@ -147,38 +151,42 @@ impl Search<'_> {
         let of_a = walls(self.setup.kinds.0, self.pair.size_a, self.pair.a, world, softness);
         let highest = of_a.height.iter().fold(f64::NEG_INFINITY, |m, h| m.max(*h));
         let total: f64 = of_a.height.iter().map(|h| ((h - highest) / softness).exp()).sum();
-        // W(x) − τ t·x + A*(x), A*(x) = m·x − A(m)
-        let value = highest + softness * total.ln() - self.push.dot(x) + m.dot(x) - height;
+        let pull = attraction(self.setup, self.setup.kinds.0, self.pair.size_a, self.pair.a, world);
+        let pull = 0.5 * pull.dot(world - self.pair.a.translation);
+        // W(x) + η |x − c|² / (2 R) − τ t·x + A*(x), A*(x) = m·x − A(m)
+        let value = highest + softness * total.ln() + pull - self.push.dot(x) + m.dot(x) - height;
         Trial { m, x, highest, value, spread }
     }
-    /// m + ∇W − τ t, and the Hessian of W, in the frame of the mesh.
+    /// The left side of the equation for m, and its derivative by x, in the frame of the mesh.
     fn residual(&self, at: &Trial, softness: f64) -> (Vec3<f64>, Mat3<f64>) {
         let x = self.moving.b.point(moving(at.x));
         let setup = Setup { softness, ..self.setup };
-        let slope = pressure(setup, self.moving, x, Real::lit(at.highest)).a;
-        let local = self.moving.b.inverse_direction(slope);
+        let local = self.moving.b.inverse_direction(slope(setup, self.moving, x, Real::lit(at.highest)));
         let column = |i: usize| local.map(|c| c.tangent.lane(i));
         let value = local.map(|c| c.value.lane(0));
         (at.m + value - self.push, Mat3::from_cols(column(0), column(1), column(2)))
     }
-    fn descend(&self, start: Vec3<f64>, softness: f64, steps: usize) -> Trial {
+    fn descend(&self, start: Vec3<f64>, softness: f64, (steps, converged): (usize, f64)) -> Trial {
+        let size = self.hull.size();
+        let slack = ROUND_OFF * size;
         let mut at = self.trial(start, softness);
         for _ in 0..steps {
             let (g, hessian) = self.residual(&at, softness);
             // dm = −(1 + H C)⁻¹ g, dx = C dm
             let step = -((Mat3::identity() + hessian * at.spread).inverse() * g);
-            let fall = -g.dot(at.spread * step);
-            if step.norm() < 1e-14 {
-                break;
-            }
-            let mut part = 1.0f64;
+            let way = at.spread * step;
+            let fall = -g.dot(way);
+            let mut part = (LONGEST * size / way.norm().max(f64::MIN_POSITIVE)).min(1.0);
             at = loop {
                 let next = self.trial(at.m + step * part, softness);
-                if next.value <= at.value - 0.1 * part * fall + 1e-15 || part < 1e-9 {
+                if next.value <= at.value - 0.1 * part * fall + slack || part < 1e-9 {
                     break next;
                 }
                 part *= 0.4;
             };
+            if part == 1.0 && step.norm() < converged {
+                break;
+            }
         }
         at
     }
@@ -187,10 +195,10 @@ impl Search<'_> {
         let mut softness = (STAGES.0 * self.hull.size()).max(target);
         let mut m = start;
         while softness > target {
-            m = self.descend(m, softness, STEPS.0).m;
+            m = self.descend(m, softness, (STEPS.0, CONVERGED.0)).m;
             softness = (STAGES.1 * softness).max(target);
         }
-        let at = self.descend(m, target, STEPS.1);
+        let at = self.descend(m, target, (STEPS.1, CONVERGED.1));
         let (_, hessian) = self.residual(&at, target);
         let inverse = at.spread * (Mat3::identity() + hessian * at.spread).inverse();
         let inverse = [inverse.c0, inverse.c1, inverse.c2];

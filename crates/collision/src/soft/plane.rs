@@ -3,8 +3,8 @@
 //! A corner of a box is a smooth function of its pose, so all eight have a slot and none is chosen.
 //!
 //! Of a mesh, slot k is the mean of the hull's vertices vᵢ with weights wᵢ ∝ exp(m·vᵢ / ε), a soft support
-//! point in the direction m = −n + τ tₖ. Slot 0 has no tilt; of the others tₖ goes both ways along the
-//! plane's x and y axes, so that a mesh on a face stands on its corners. A mean is a point of the hull, not
+//! point in the direction m = −n + τ tₖ. Slot 0 has no tilt; the others have the four diagonals tₖ = ±x ± y
+//! of the plane's axes, so that a mesh on a face stands on its corners. A mean is a point of the hull, not
 //! below its lowest vertex and above it by ε log N at most for N vertices.
 
 use pullback_math::{Real, Transform, Vec3, differentiable};
@@ -16,8 +16,8 @@ use crate::plane::{plane_point, plane_point_vjp};
 pub(super) const BOX_CORNERS: usize = 8;
 /// Slots of a mesh.
 pub(super) const MESH_POINTS: usize = 5;
-/// τ, the tangent of the angle by which directions are tilted.
-const TILT: f64 = 0.1;
+/// τ, the tilt of directions.
+const TILT: f64 = 0.07;
 
 /// Plane against one corner of a box, signs counted in binary.
 #[differentiable]
@@ -63,15 +63,10 @@ fn soft_vertex<T: Real>(
 /// The direction of a slot in the frame of the mesh.
 #[differentiable]
 fn support_direction<T: Real>(plane: Transform<T>, mesh: Transform<T>, slot: usize) -> Vec3<T> {
-    let down = -plane.rotation.c2;
-    let tilt = T::lit(if slot % 2 == 1 { TILT } else { -TILT });
-    let m = if slot == 0 {
-        down
-    } else if slot <= 2 {
-        down + plane.rotation.c0 * tilt
-    } else {
-        down + plane.rotation.c1 * tilt
-    };
+    let n = plane.rotation.c2;
+    let along = T::lit(if slot % 2 == 1 { TILT } else { -TILT });
+    let across = T::lit(if slot <= 2 { TILT } else { -TILT });
+    let m = if slot == 0 { -n } else { plane.rotation.c0 * along + plane.rotation.c1 * across - n };
     mesh.inverse_direction(m)
 }
 

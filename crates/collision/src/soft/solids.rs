@@ -3,7 +3,7 @@
 //! | pair | slots | pushes |
 //! |---|---|---|
 //! | capsule with capsule, cylinder or box | 3 | both ways along the first axis |
-//! | cylinder or box, or a plane, with cylinder or box | 5 | four tangents, fixed in the first solid for a given normal |
+//! | cylinder or box, or a plane, with cylinder or box | 5 | four diagonals of tangents, fixed in the first solid for a given normal |
 //! | all other | 1 | none |
 //!
 //! A pushed point goes as far as both solids reach, so that faces carry each other at their corners. All
@@ -47,8 +47,10 @@ pub(super) fn push_of<T: Real>(
         a.rotation.c2 * (if slot == 1 { strength } else { -strength })
     } else {
         let (t1, t2) = tangent_frame(a.inverse_direction(n));
-        let t = if slot <= 2 { t1 } else { t2 };
-        a.direction(t) * (if slot == 1 || slot == 3 { strength } else { -strength })
+        let part = T::lit(setup.push * std::f64::consts::FRAC_1_SQRT_2);
+        let first = if slot == 1 || slot == 3 { part } else { -part };
+        let second = if slot <= 2 { part } else { -part };
+        a.direction(t1 * first + t2 * second)
     }
 }
 

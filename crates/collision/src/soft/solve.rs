@@ -11,9 +11,14 @@ const FIRST_SOFTNESS: f64 = 0.3;
 /// Softness of a stage in that of the last.
 const SHRINK: f64 = 0.2;
 /// Newton steps of a stage on the way, and of the last.
-const STEPS: (usize, usize) = (6, 100);
-/// Step, in sizes of the smaller solid, below which the last stage stops.
-const CONVERGED: f64 = 1e-13;
+pub(super) const STEPS: (usize, usize) = (6, 100);
+/// Steps in units of the softness after which a stage on the way, and the last, stops.
+pub(super) const CONVERGED: (f64, f64) = (1.0, 1e-7);
+
+/// Longest step in sizes of the smaller solid.
+pub(super) const LONGEST: f64 = 0.5;
+/// Rise of F, in sizes of the smaller solid, that is round-off.
+pub(super) const ROUND_OFF: f64 = 1e-14;
 
 /// Four numbers that move along x, y, z and not at all.
 type Moving = Dual<f64x4>;
@@ -68,7 +73,8 @@ pub(super) fn solve(
     loop {
         let last = softness <= setup.softness;
         let stage = Setup { softness, ..setup };
-        x = descend(stage, pair, &in_forward_mode, push, x, size, if last { STEPS.1 } else { STEPS.0 });
+        let limits = if last { (STEPS.1, CONVERGED.1) } else { (STEPS.0, CONVERGED.0) };
+        x = descend(stage, pair, &in_forward_mode, push, x, size, limits);
         if last {
             break;
         }
@@ -88,7 +94,7 @@ fn descend(
     push: Vec3<f64>,
     start: Vec3<f64>,
     size: f64,
-    steps: usize,
+    (steps, converged): (usize, f64),
 ) -> Vec3<f64> {
     let mut x = start;
     let (mut value, mut highest) = objective(setup, pair, push, x);
@@ -96,20 +102,23 @@ fn descend(
         let (g, hessian) = derivatives(setup, in_forward_mode, push, x, highest);
         let step = -(hessian.inverse() * g);
         let fall = -g.dot(step);
-        if !(fall > 0.0) || step.norm() < CONVERGED * size {
+        if !(fall > 0.0) {
             break;
         }
-        let mut part = 1.0f64;
+        let mut part = (LONGEST * size / step.norm()).min(1.0);
         let next = loop {
             let at = x + step * part;
             let (there, highest) = objective(setup, pair, push, at);
             // Armijo, up to round-off.
-            if there <= value - 0.1 * part * fall + 1e-15 * size || part < 1e-9 {
+            if there <= value - 0.1 * part * fall + ROUND_OFF * size || part < 1e-9 {
                 break (at, there, highest);
             }
             part *= 0.4;
         };
         (x, value, highest) = next;
+        if part == 1.0 && step.norm() < converged * setup.softness {
+            break;
+        }
     }
     x
 }

@@ -416,3 +416,24 @@ fn other_pairs_are_hard() {
     assert_eq!(pair.contacts(&x), pair.hard().contacts(&x));
     assert!(pair.contacts(&x).0.iter().any(|c| c.distance < INACTIVE));
 }
+
+/// Deep, far apart, centers together, softness from a thousandth to the size of the solids.
+#[test]
+fn contacts_are_finite_everywhere() {
+    let mut random = Random::new(17);
+    for kinds in PAIRS {
+        for (spread, softness) in [(0.0, 0.3), (0.05, 0.05), (0.3, 1e-2), (0.5, 1e-3), (3.0, 1e-4)] {
+            let pair = SoftPair::new(kinds, softness);
+            let mut x: Vec<f64> = (0..20).map(|_| random.uniform(0.1, 0.5)).collect();
+            for i in 0..3 {
+                x[i] = spread * random.uniform(-1.0, 1.0);
+                x[10 + i] = spread * random.uniform(-1.0, 1.0);
+            }
+            let (mut y, mut x_bar) = (vec![0.0; pair.outputs()], vec![0.0; 20]);
+            pair.write(&x, &mut y);
+            pair.vjp(&x, &vec![1.0; y.len()], &mut x_bar).unwrap();
+            let finite = y.iter().chain(&x_bar).all(|v| v.is_finite());
+            assert!(finite, "{kinds:?} at {spread} with {softness}\n{y:?}\n{x_bar:?}");
+        }
+    }
+}
