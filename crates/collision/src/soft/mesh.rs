@@ -176,6 +176,9 @@ impl Search<'_> {
             let step = -((Mat3::identity() + hessian * at.spread).inverse() * g);
             let way = at.spread * step;
             let fall = -g.dot(way);
+            if fall.is_nan() {
+                break;
+            }
             let mut part = (LONGEST * size / way.norm().max(f64::MIN_POSITIVE)).min(1.0);
             at = loop {
                 let next = self.trial(at.m + step * part, softness);

@@ -102,7 +102,8 @@ fn descend(
         let (g, hessian) = derivatives(setup, in_forward_mode, push, x, highest);
         let step = -(hessian.inverse() * g);
         let fall = -g.dot(step);
-        if !(fall > 0.0) {
+        // At the bottom, up to round-off.
+        if fall.is_nan() || fall <= 0.0 {
             break;
         }
         let mut part = (LONGEST * size / step.norm()).min(1.0);
