@@ -19,6 +19,7 @@ use pullback_math::{Dual, Mat3, Real, Transform, Vec3, differentiable, f64x4};
 
 use super::balance::{Minimum, Pair, Setup, height_above, height_above_vjp, positive, positive_vjp};
 use super::balance::{attraction, attraction_vjp, pressure, pressure_vjp};
+use super::cholesky::{cholesky, columns, solve_factored};
 use super::solids::{push_of, push_of_vjp};
 use super::solve::{CONVERGED, LONGEST, ROUND_OFF, STEPS, fixed, fixed_pose, moving};
 use super::walls::{walls, walls_vjp};
@@ -101,6 +102,13 @@ fn vertex_contact<T: Real>(
     Contact { position: x - n * (distance * T::lit(0.5)), normal: n, distance }
 }
 
+/// C (1 + H C)⁻¹ as L (1 + Lᵀ H L)⁻¹ Lᵀ with C = L Lᵀ.
+fn curve(spread: Mat3<f64>, hessian: Mat3<f64>) -> impl Fn(Vec3<f64>) -> Vec3<f64> {
+    let l = cholesky(spread);
+    let inner = cholesky(Mat3::identity() + l.transpose() * hessian * l);
+    move |g| l * solve_factored(&inner, l.transpose() * g)
+}
+
 /// The hull of a mesh in one environment.
 struct Hull<'m> {
     vertices: &'m [Vec3<f64>],
@@ -172,9 +180,9 @@ impl Search<'_> {
         let mut at = self.trial(start, softness);
         for _ in 0..steps {
             let (g, hessian) = self.residual(&at, softness);
-            // dm = −(1 + H C)⁻¹ g, dx = C dm
-            let step = -((Mat3::identity() + hessian * at.spread).inverse() * g);
-            let way = at.spread * step;
+            // (1 + H C) dm = −g, dx = C dm
+            let way = -curve(at.spread, hessian)(g);
+            let step = -g - hessian * way;
             let fall = -g.dot(way);
             if fall.is_nan() {
                 break;
@@ -203,8 +211,7 @@ impl Search<'_> {
         }
         let at = self.descend(m, target, (STEPS.1, CONVERGED.1));
         let (_, hessian) = self.residual(&at, target);
-        let inverse = at.spread * (Mat3::identity() + hessian * at.spread).inverse();
-        let inverse = [inverse.c0, inverse.c1, inverse.c2];
+        let inverse = columns(curve(at.spread, hessian));
         Deepest { direction: at.m, at: Minimum { x: at.x, inverse, highest: at.highest } }
     }
 }

@@ -40,6 +40,7 @@
 //! - First derivatives are exact. Second derivatives through the Newton step are not.
 
 mod balance;
+mod cholesky;
 mod mesh;
 mod plane;
 mod solids;

@@ -5,6 +5,7 @@
 use pullback_math::{Dual, Mat3, Real, Transform, Vec3, f64x4};
 
 use super::balance::{Minimum, Pair, Setup, gradient, objective};
+use super::cholesky::{cholesky, columns, solve_factored};
 
 /// Softness of the first stage in sizes of the smaller solid.
 const FIRST_SOFTNESS: f64 = 0.3;
@@ -82,8 +83,8 @@ pub(super) fn solve(
     }
     let (_, highest) = objective(setup, pair, push, x);
     let (_, hessian) = derivatives(setup, &in_forward_mode, push, x, highest);
-    let inverse = hessian.inverse();
-    Minimum { x, inverse: [inverse.c0, inverse.c1, inverse.c2], highest }
+    let factor = cholesky(hessian);
+    Minimum { x, inverse: columns(|e| solve_factored(&factor, e)), highest }
 }
 
 /// Newton steps at one softness, each shortened until F falls enough.
@@ -100,7 +101,7 @@ fn descend(
     let (mut value, mut highest) = objective(setup, pair, push, x);
     for _ in 0..steps {
         let (g, hessian) = derivatives(setup, in_forward_mode, push, x, highest);
-        let step = -(hessian.inverse() * g);
+        let step = -solve_factored(&cholesky(hessian), g);
         let fall = -g.dot(step);
         // At the bottom, up to round-off.
         if fall.is_nan() || fall <= 0.0 {
