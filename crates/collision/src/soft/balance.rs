@@ -35,8 +35,9 @@ const ATTRACTION: f64 = 0.1;
 const NO_PRESSURE: f64 = 1e-5;
 /// Squared slope below which a wall is level.
 const NO_SLOPE: f64 = 1e-20;
-/// Exponents below this are round-off.
+/// Exponents below this are round-off; they exceed the other only off a minimum.
 const FAINT: f64 = -300.0;
+const STRONG: f64 = 30.0;
 
 /// What is fixed for a pair of solids.
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +84,7 @@ pub(super) struct Pressure<T> {
 /// exp(g / ε) up to a common factor.
 #[differentiable]
 fn weight<T: Real>(#[constant] setup: Setup, height: T, #[constant] highest: T) -> T {
-    ((height - highest) * T::lit(1.0 / setup.softness)).max(T::lit(FAINT)).exp()
+    ((height - highest) * T::lit(1.0 / setup.softness)).max(T::lit(FAINT)).min(T::lit(STRONG)).exp()
 }
 
 /// The pressures at the point x; `highest` only scales the weights.

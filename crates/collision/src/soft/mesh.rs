@@ -31,7 +31,10 @@ use crate::lanes::{lane_of, of_all_lanes, pack};
 /// Most slots of a pair.
 const SLOTS: usize = 5;
 /// Softness of the first stage in sizes of the mesh, and of a stage in that of the last.
-const STAGES: (f64, f64) = (0.3, 0.2);
+const STAGES: (f64, f64) = (0.3, 0.3);
+
+/// Newton steps of a stage on the way.
+const ON_THE_WAY: usize = 20;
 
 /// Number of slots of a solid and a mesh.
 pub(super) fn mesh_slots(solid: Kind) -> usize {
@@ -195,7 +198,7 @@ impl Search<'_> {
                 }
                 part *= 0.4;
             };
-            if part == 1.0 && step.norm() < converged {
+            if part == 1.0 && way.norm() < converged * softness && step.norm() < converged {
                 break;
             }
         }
@@ -206,7 +209,7 @@ impl Search<'_> {
         let mut softness = (STAGES.0 * self.hull.size()).max(target);
         let mut m = start;
         while softness > target {
-            m = self.descend(m, softness, (STEPS.0, CONVERGED.0)).m;
+            m = self.descend(m, softness, (ON_THE_WAY, CONVERGED.0)).m;
             softness = (STAGES.1 * softness).max(target);
         }
         let at = self.descend(m, target, (STEPS.1, CONVERGED.1));
