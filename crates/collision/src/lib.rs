@@ -89,7 +89,7 @@
 //! off the direction of least depth and jump where another face takes over, that a capsule whose axis pierces
 //! a box is measured at its ends or near an edge, that nearly parallel capsules and boxes gain and lose
 //! contacts at once, and that boxes prefer a face to edges that separate them by up to a twentieth more;
-//! normals and positions may jump.
+//! normals and positions may jump. Those of [`soft`] do not.
 
 pub mod box_box;
 pub mod broad_phase;

@@ -24,20 +24,27 @@
 //! A solid is a set of smooth convex functions, its walls (`walls`). The point at which the walls of both
 //! solids balance, a minimum of their smooth maximum, is unique and found by Newton's method; pressures and
 //! heights of the walls there are normal and distance (`balance`). Growth distances (Ong and Gilbert 1996)
-//! and their differentiable form (Tracy, Howell, Manchester 2023) scale solids in this way; the logarithm of a
-//! sum of exponentials takes the place of the maximum. Corners of touching faces are such points with a weak
-//! push aside (`solids`). No feature is chosen on primal values.
+//! and their differentiable form (Tracy, Howell, Manchester 2023) scale solids in this way; the logarithm of
+//! a sum of exponentials takes the place of the maximum. Corners of touching faces are such points with a
+//! weak push aside (`solids`). A mesh has vertices in place of walls (`mesh`). No feature is chosen on primal
+//! values.
 //!
 //! # Limits
 //!
-//! - As ε falls, distances tend to those of [`collide`] with an error of O(ε log N) for N walls or vertices;
-//!   positions of pushed slots stay inside a face by O(ε log(1 / ε)) and half the depth. Other slots than the
-//!   hard ones may count: all corners of a submerged box, five in place of up to eight of a clipped face.
-//! - Derivatives grow as 1 / ε. Softness well below the smallest size of a solid keeps its shape.
-//! - Where one solid lies with its center inside the other, or is submerged, walls of one solid balance among
-//!   themselves; normal and distance then have no meaning and stay finite.
+//! - As ε falls, distances tend to those of [`collide`]. The error is at most of order ε log N for N walls or
+//!   vertices; of solids of 0.2 m to 0.5 m that touch, it was below 0.4 ε at ε = 1 cm and 0.12 ε at 1 mm.
+//! - The gap is measured in the direction of growth, not in that of the least distance. Where solids are
+//!   apart or deep by d, the two distances differ by O(d² / size) more.
+//! - Positions of pushed slots stay inside a face by O(ε log(1 / ε)) and half the depth. Other slots than the
+//!   hard ones may count: all corners of a submerged box, five in place of up to eight of a clipped face, the
+//!   same contact several times where solids touch in a point.
+//! - Derivatives grow as 1 / ε. Softness well below the smallest size of a solid keeps its shape. Below 10⁻⁴
+//!   of the size of a mesh, the search for its vertices may stop short.
+//! - Where the center of one solid lies inside the other, or a solid is submerged, walls of one solid balance
+//!   among themselves; normal and distance then have no meaning and stay finite.
 //! - Tangents of faces have a direction of normals without frame, as [`tangent_frame`](super::tangent_frame).
 //! - First derivatives are exact. Second derivatives through the Newton step are not.
+//! - A pair takes 20 µs to 200 µs, against some 1 µs of the hard one; the pullback searches once more.
 
 mod balance;
 mod cholesky;
@@ -107,7 +114,8 @@ pub fn max_soft_contacts(a: Kind, b: Kind, softness: f64) -> usize {
 /// use pullback_math::{Mat3, Transform, Vec3};
 /// use pullback_collision::{Collider, Contact, collide_soft};
 /// // A cube that lies flat on a larger one, a millimeter deep.
-/// let (table, cube) = (Collider::cuboid(Vec3::new(0.5, 0.5, 0.5)), Collider::cuboid(Vec3::new(0.1, 0.1, 0.1)));
+/// let cuboid = |half: f64| Collider::cuboid(Vec3::new(half, half, half));
+/// let (table, cube) = (cuboid(0.5), cuboid(0.1));
 /// let at = |z: f64| Transform::new(Mat3::identity(), Vec3::new(0.2, 0.1, z));
 /// let mut out = [Contact::<f64>::inactive(); 12];
 /// let slots = collide_soft(&table, Transform::identity(), &cube, at(0.599), 1e-3, &mut out);

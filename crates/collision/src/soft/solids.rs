@@ -3,10 +3,10 @@
 //! | pair | slots | pushes |
 //! |---|---|---|
 //! | capsule with capsule, cylinder or box | 3 | both ways along the first axis |
-//! | cylinder or box, or a plane, with cylinder or box | 5 | four diagonals of tangents, fixed in the first solid for a given normal |
+//! | cylinder or box, or a plane, with cylinder or box | 5 | four diagonals of tangents |
 //! | all other | 1 | none |
 //!
-//! A pushed point goes as far as both solids reach, so that faces carry each other at their corners. All
+//! Tangents are fixed in the first solid for a given normal. A pushed point goes as far as both solids reach, so that faces carry each other at their corners. All
 //! slots have the normal of slot 0.
 
 use pullback_math::{Real, Transform, Vec3, differentiable};

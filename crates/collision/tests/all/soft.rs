@@ -9,7 +9,7 @@ use pullback_core::random::Random;
 use pullback_math::{Dual, Flat, Quat, Real, Transform, Vec3, f64x4};
 
 /// Pairs whose features are chosen softly.
-const PAIRS: [(Kind, Kind); 21] = [
+const PAIRS: [(Kind, Kind); 22] = [
     (Kind::Plane, Kind::Box),
     (Kind::Plane, Kind::Mesh),
     (Kind::Plane, Kind::Cylinder),
@@ -21,6 +21,7 @@ const PAIRS: [(Kind, Kind); 21] = [
     (Kind::Capsule, Kind::Ellipsoid),
     (Kind::Capsule, Kind::Cylinder),
     (Kind::Capsule, Kind::Box),
+    (Kind::Ellipsoid, Kind::Ellipsoid),
     (Kind::Ellipsoid, Kind::Cylinder),
     (Kind::Ellipsoid, Kind::Box),
     (Kind::Cylinder, Kind::Cylinder),
