@@ -115,8 +115,8 @@ impl<T: Real> ContactSet<T> {
     pub fn find(&mut self, geoms: &GeomView<'_, T>, pairs: &[(usize, usize)]) {
         let ContactSet { poses, radii, pairs: found, near, contacts, broad_phase, .. } = self;
         let softness = geoms.model.options.collision_softness;
-        // Soft distances may be that much below hard ones.
-        let blur = SOFT_REACH * softness;
+        // Soft distances may be that much below hard ones, and a part of these.
+        let searched = |reach: f64| if softness == 0.0 { reach } else { 2.0 * reach + SOFT_REACH * softness };
         for geom in 0..poses.len() {
             poses[geom] = geoms.pose(geom);
             let collider = geoms.collider(geom);
@@ -130,7 +130,7 @@ impl<T: Real> ContactSet<T> {
             Some(phase) => phase.near(poses.len(), |geom| {
                 // Contacts are computed to the round-off of T.
                 let far = poses[geom].translation.map(|x| x.abs().max_lane()).norm();
-                let reach = reach_of(geoms, geom) + 0.5 * blur;
+                let reach = searched(reach_of(geoms, geom));
                 let size = if radii[geom].is_finite() { far + radii[geom] } else { far };
                 (geoms.collider(geom), poses[geom], 64.0 * T::EPSILON * size + reach)
             }),
@@ -140,7 +140,7 @@ impl<T: Real> ContactSet<T> {
         contacts.clear();
         for &(a, b) in candidates {
             let reach = reach(geoms, (a, b));
-            if bounding_spheres_apart((radii[a], poses[a]), (radii[b], poses[b]), reach + blur) {
+            if bounding_spheres_apart((radii[a], poses[a]), (radii[b], poses[b]), searched(reach)) {
                 continue;
             }
             let of = |geom: usize| Collider { reach: 0.5 * reach, ..geoms.collider(geom) };
@@ -149,7 +149,7 @@ impl<T: Real> ContactSet<T> {
             let (a, b, first, second) =
                 if first.kind <= second.kind { (a, b, first, second) } else { (b, a, second, first) };
             let (start, count) = (contacts.len(), max_soft_contacts(first.kind, second.kind, softness));
-            if boxes_apart((&first, poses[a]), (&second, poses[b]), reach + blur) {
+            if boxes_apart((&first, poses[a]), (&second, poses[b]), searched(reach)) {
                 continue;
             }
             contacts.resize(start + count, Contact::default());

@@ -21,7 +21,7 @@ use super::balance::{Minimum, Pair, Setup, height_above, height_above_vjp, posit
 use super::balance::{attraction, attraction_vjp, pressure, pressure_vjp};
 use super::cholesky::{cholesky, columns, solve_factored};
 use super::solids::{push_of, push_of_vjp};
-use super::solve::{CONVERGED, LONGEST, ROUND_OFF, STEPS, fixed, fixed_pose, moving};
+use super::solve::{CONVERGED, LONGEST, ROUND_OFF, fixed, fixed_pose, moving};
 use super::walls::{walls, walls_vjp};
 use crate::collider::{Collider, Kind};
 use crate::contact::Contact;
@@ -31,10 +31,10 @@ use crate::lanes::{lane_of, of_all_lanes, pack};
 /// Most slots of a pair.
 const SLOTS: usize = 5;
 /// Softness of the first stage in sizes of the mesh, and of a stage in that of the last.
-const STAGES: (f64, f64) = (0.3, 0.3);
+const STAGES: (f64, f64) = (0.3, 0.4);
 
-/// Newton steps of a stage on the way.
-const ON_THE_WAY: usize = 20;
+/// Newton steps of a stage on the way, and of the last.
+const STEPS: (usize, usize) = (60, 400);
 
 /// Number of slots of a solid and a mesh.
 pub(super) fn mesh_slots(solid: Kind) -> usize {
@@ -209,7 +209,7 @@ impl Search<'_> {
         let mut softness = (STAGES.0 * self.hull.size()).max(target);
         let mut m = start;
         while softness > target {
-            m = self.descend(m, softness, (ON_THE_WAY, CONVERGED.0)).m;
+            m = self.descend(m, softness, (STEPS.0, CONVERGED.0)).m;
             softness = (STAGES.1 * softness).max(target);
         }
         let at = self.descend(m, target, (STEPS.1, CONVERGED.1));

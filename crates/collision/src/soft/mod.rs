@@ -31,20 +31,23 @@
 //!
 //! # Limits
 //!
-//! - As ε falls, distances tend to those of [`collide`]. The error is at most of order ε log N for N walls or
-//!   vertices; of solids of 0.2 m to 0.5 m that touch, it was below 0.4 ε at ε = 1 cm and 0.12 ε at 1 mm.
-//! - The gap is measured in the direction of growth, not in that of the least distance. Where solids are
-//!   apart or deep by d, the two distances differ by O(d² / size) more.
+//! - Distances of solids that touch tend to zero with ε, by O(ε log N) at most for N walls or vertices. Of
+//!   2200 random contacts between solids of 0.2 m to 0.5 m, the worst was 0.65 ε at ε = 1 cm, 0.39 ε at 1 mm
+//!   and 0.19 ε at 0.1 mm.
+//! - The gap is measured in the direction of growth, not in that of the least distance. Where edges or
+//!   corners are nearest and solids are apart or deep by d, distances differ by a part of d, two fifths in
+//!   the worst case tried. Faces agree.
 //! - Positions of pushed slots stay inside a face by O(ε log(1 / ε)) and half the depth. Other slots than the
 //!   hard ones may count: all corners of a submerged box, five in place of up to eight of a clipped face, the
 //!   same contact several times where solids touch in a point.
 //! - Derivatives grow as 1 / ε. Softness well below the smallest size of a solid keeps its shape. Below 10⁻⁴
-//!   of the size of a mesh, the search for its vertices may stop short.
+//!   of the size of a mesh, the search for its vertices takes a millisecond and may stop short.
 //! - Where the center of one solid lies inside the other, or a solid is submerged, walls of one solid balance
 //!   among themselves; normal and distance then have no meaning and stay finite.
 //! - Tangents of faces have a direction of normals without frame, as [`tangent_frame`](super::tangent_frame).
 //! - First derivatives are exact. Second derivatives through the Newton step are not.
-//! - A pair takes 20 µs to 200 µs, against some 1 µs of the hard one; the pullback searches once more.
+//! - At 1 mm, a pair takes 20 µs (one slot) to 120 µs (five), with a mesh up to 240 µs, against some 1 µs of
+//!   the hard one. The pullback searches once more.
 
 mod balance;
 mod cholesky;
@@ -65,7 +68,7 @@ use super::collider::{Collider, Kind};
 use super::contact::Contact;
 use super::dispatch::{MAX_CONTACTS, ShapeBar, collide, collide_vjp, max_contacts};
 
-/// Softness times this, m, bounds by how much a soft distance is below the hard one.
+/// Softness times this, m, bounds by how much the soft distance of solids that touch is below the hard one.
 pub const SOFT_REACH: f64 = 16.0;
 
 /// How a pair is served.

@@ -12,7 +12,7 @@ const FIRST_SOFTNESS: f64 = 0.3;
 /// Softness of a stage in that of the last.
 const SHRINK: f64 = 0.2;
 /// Newton steps of a stage on the way, and of the last.
-pub(super) const STEPS: (usize, usize) = (6, 100);
+const STEPS: (usize, usize) = (6, 100);
 /// Steps in units of the softness after which a stage on the way, and the last, stops.
 pub(super) const CONVERGED: (f64, f64) = (1.0, 1e-7);
 
