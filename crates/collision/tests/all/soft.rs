@@ -1,7 +1,7 @@
 //! Soft contacts: exact gradients where hard features switch, continuity, the hard limit, lanes.
 
 use pullback_collision::{
-    Collider, Contact, INACTIVE, Kind, MAX_CONTACTS, ShapeBar, collide, collide_soft, collide_soft_vjp,
+    Collider, Contact, Hull, INACTIVE, Kind, MAX_CONTACTS, ShapeBar, collide, collide_soft, collide_soft_vjp,
     max_contacts, max_soft_contacts,
 };
 use pullback_core::gradcheck::{Differentiable, Options, Report, Verdict, gradcheck};
@@ -43,13 +43,13 @@ fn prism() -> Vec<Vec3<f64>> {
         })
         .collect()
 }
-const HULL: [usize; 10] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 
 /// A pair as a function of both positions, quaternions and sizes.
 struct SoftPair {
     kinds: (Kind, Kind),
     softness: f64,
     prism: Vec<Vec3<f64>>,
+    hull: Hull,
 }
 
 /// Position, unnormalized quaternion, sizes.
@@ -57,11 +57,12 @@ type Placed<T> = (Vec3<T>, Quat<T>, Vec3<T>);
 
 impl SoftPair {
     fn new(kinds: (Kind, Kind), softness: f64) -> Self {
-        SoftPair { kinds, softness, prism: prism() }
+        let prism = prism();
+        SoftPair { kinds, softness, hull: Hull::around(&prism), prism }
     }
     fn collider<T: Real>(&self, kind: Kind, size: Vec3<T>) -> Collider<'_, T> {
         match kind {
-            Kind::Mesh => Collider::mesh(&self.prism, &HULL),
+            Kind::Mesh => Collider::mesh(&self.prism, &self.hull),
             _ => Collider::new(kind, size),
         }
     }
