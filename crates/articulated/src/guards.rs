@@ -16,7 +16,7 @@ use super::field::Articulated;
 use super::kinematics::Kinematics;
 use super::model::Model;
 use super::params::ParamIndex;
-use pullback_collision::max_contacts;
+use pullback_collision::max_soft_contacts;
 
 /// Distance from which a guard is constant, m.
 const NEAR: f64 = 0.01;
@@ -44,7 +44,7 @@ impl Guards {
         let kind = |geom: usize| model.collider::<f64>(&model.geoms[geom]).kind;
         for &(a, b) in pairs {
             guards.pairs.push(((a.min(b), a.max(b)), guards.count));
-            guards.count += max_contacts(kind(a), kind(b));
+            guards.count += max_soft_contacts(kind(a), kind(b), model.options.collision_softness);
         }
         guards.pairs.sort_unstable();
         for joint in 0..model.joints.len() {

@@ -153,6 +153,9 @@ fn corner(v: &Vertex, lines: &Lines) -> Corner<f64> {
     corner
 }
 
+/// An edge of each box by its axis, and the gap between them, m.
+type EdgePair = ((usize, usize), f64);
+
 /// The pair of edges whose gap beats that of the best face most, with its gap, and whether their axis is nearly
 /// that of the face, which is on the first box or not, and by its number.
 fn best_edges(
@@ -160,7 +163,7 @@ fn best_edges(
     (b, half_b): (Transform<f64>, Vec3<f64>),
     (first, face): (bool, usize),
     face_gap: f64,
-) -> (Option<((usize, usize), f64)>, bool) {
+) -> (Option<EdgePair>, bool) {
     let t = a.inverse_direction(b.translation - a.translation);
     // r[i][j] = aᵢ·bⱼ
     let columns: [Vec3<f64>; 3] = std::array::from_fn(|j| a.inverse_direction(b.rotation.col(j)));

@@ -21,6 +21,7 @@
 //! | [`convex`] | all other pairs, by GJK and EPA |
 //! | [`manifold`] | the contacts of those that rest on a face |
 //! | `dispatch` | any pair: [`collide`], [`collide_vjp`] |
+//! | [`soft`] | any pair, features chosen softly: [`collide_soft`], [`collide_soft_vjp`] |
 //! | [`broad_phase`] | which of many pairs to try |
 //! | [`penalty`] | the law of compliant contact |
 //!
@@ -88,7 +89,7 @@
 //! off the direction of least depth and jump where another face takes over, that a capsule whose axis pierces
 //! a box is measured at its ends or near an edge, that nearly parallel capsules and boxes gain and lose
 //! contacts at once, and that boxes prefer a face to edges that separate them by up to a twentieth more;
-//! normals and positions may jump.
+//! normals and positions may jump. Those of [`soft`] do not.
 
 pub mod box_box;
 pub mod broad_phase;
@@ -112,6 +113,7 @@ pub mod plane;
 mod plane_mesh;
 pub mod rounded;
 pub mod shape;
+pub mod soft;
 pub mod sphere_solid;
 mod support;
 pub mod torus;
@@ -126,3 +128,4 @@ pub use penalty::{
     penalty_force_at, penalty_force_at_vjp, penalty_force_vjp,
 };
 pub use shape::{Heightfield, Mesh, Shape};
+pub use soft::{SOFT_REACH, collide_soft, collide_soft_vjp, max_soft_contacts};

@@ -5,7 +5,10 @@
 
 use std::ops::Range;
 
-use pullback_collision::{BroadPhase, Collider, Contact, Kind, ShapeBar, collide, collide_vjp, max_contacts};
+use pullback_collision::{
+    BroadPhase, Collider, Contact, Kind, SOFT_REACH, ShapeBar, collide_soft, collide_soft_vjp,
+    max_soft_contacts,
+};
 use pullback_core::Workspace;
 use pullback_math::{Force, Real, Transform, Vec3};
 
@@ -61,7 +64,8 @@ impl<T: Real> ContactSet<T> {
     pub fn new(model: &Model, pairs: &[(usize, usize)], many: usize) -> Self {
         let geoms = if pairs.is_empty() { 0 } else { model.geoms.len() };
         let kind = |geom: usize| model.collider::<f64>(&model.geoms[geom]).kind;
-        let contacts = pairs.iter().map(|(a, b)| max_contacts(kind(*a), kind(*b))).sum();
+        let softness = model.options.collision_softness;
+        let contacts = pairs.iter().map(|(a, b)| max_soft_contacts(kind(*a), kind(*b), softness)).sum();
         ContactSet {
             poses: vec![Transform::identity(); geoms],
             radii: model.geoms[..geoms].iter().map(|g| model.collider::<f64>(g).bounding_radius()).collect(),
@@ -110,6 +114,9 @@ impl<T: Real> ContactSet<T> {
     /// Finds the contacts of all `pairs` that are near each other.
     pub fn find(&mut self, geoms: &GeomView<'_, T>, pairs: &[(usize, usize)]) {
         let ContactSet { poses, radii, pairs: found, near, contacts, broad_phase, .. } = self;
+        let softness = geoms.model.options.collision_softness;
+        // Soft distances may be that much below hard ones, and a part of these.
+        let searched = |reach: f64| if softness == 0.0 { reach } else { 2.0 * reach + SOFT_REACH * softness };
         for geom in 0..poses.len() {
             poses[geom] = geoms.pose(geom);
             let collider = geoms.collider(geom);
@@ -123,7 +130,7 @@ impl<T: Real> ContactSet<T> {
             Some(phase) => phase.near(poses.len(), |geom| {
                 // Contacts are computed to the round-off of T.
                 let far = poses[geom].translation.map(|x| x.abs().max_lane()).norm();
-                let reach = reach_of(geoms, geom);
+                let reach = searched(reach_of(geoms, geom));
                 let size = if radii[geom].is_finite() { far + radii[geom] } else { far };
                 (geoms.collider(geom), poses[geom], 64.0 * T::EPSILON * size + reach)
             }),
@@ -133,7 +140,7 @@ impl<T: Real> ContactSet<T> {
         contacts.clear();
         for &(a, b) in candidates {
             let reach = reach(geoms, (a, b));
-            if bounding_spheres_apart((radii[a], poses[a]), (radii[b], poses[b]), reach) {
+            if bounding_spheres_apart((radii[a], poses[a]), (radii[b], poses[b]), searched(reach)) {
                 continue;
             }
             let of = |geom: usize| Collider { reach: 0.5 * reach, ..geoms.collider(geom) };
@@ -141,12 +148,12 @@ impl<T: Real> ContactSet<T> {
             // The earlier kind comes first, so that normals point from it.
             let (a, b, first, second) =
                 if first.kind <= second.kind { (a, b, first, second) } else { (b, a, second, first) };
-            let (start, count) = (contacts.len(), max_contacts(first.kind, second.kind));
-            if boxes_apart((&first, poses[a]), (&second, poses[b]), reach) {
+            let (start, count) = (contacts.len(), max_soft_contacts(first.kind, second.kind, softness));
+            if boxes_apart((&first, poses[a]), (&second, poses[b]), searched(reach)) {
                 continue;
             }
             contacts.resize(start + count, Contact::default());
-            collide(&first, poses[a], &second, poses[b], &mut contacts[start..]);
+            collide_soft(&first, poses[a], &second, poses[b], softness, &mut contacts[start..]);
             found.push(FoundPair { geoms: (a, b), first: start, count, reach });
             (near[a], near[b]) = (true, true);
         }
@@ -169,13 +176,14 @@ impl<T: Real> ContactSet<T> {
             *bar = no_shape_bar();
             bar.pose.rotation.c2 = *axis;
         }
+        let softness = geoms.model.options.collision_softness;
         for pair in pairs.iter() {
             let (a, b) = pair.geoms;
             let (mut a_bar, mut b_bar) = (shape_bars[a], shape_bars[b]);
             let of = |geom: usize| Collider { reach: 0.5 * pair.reach, ..geoms.collider(geom) };
             let (first, second) = (of(a), of(b));
             let bars = &contact_bars[pair.contacts()];
-            collide_vjp(&first, poses[a], &second, poses[b], bars, &mut a_bar, &mut b_bar);
+            collide_soft_vjp(&first, poses[a], &second, poses[b], softness, bars, &mut a_bar, &mut b_bar);
             (shape_bars[a], shape_bars[b]) = (a_bar, b_bar);
         }
         for geom in (0..near.len()).filter(|geom| near[*geom]) {

@@ -102,6 +102,11 @@ impl Model {
         if self.geoms.iter().any(|g| g.body >= bodies) || self.sites.iter().any(|s| s.body >= bodies) {
             return Err(ConfigError::new("a geom or site belongs to no body"));
         }
+        let softness = self.options.collision_softness;
+        if !(softness.is_finite() && softness >= 0.0) {
+            let why = "is not a length; 0 chooses the features of contacts hard";
+            return Err(ConfigError::new(format!("collision softness {softness} {why}")));
+        }
         unique("heightfield", self.heightfields.iter().map(|f| f.name.as_str()))?;
         self.heightfields.iter().try_for_each(Heightfield::check)?;
         self.check_terrain()?;

@@ -209,6 +209,9 @@ pub struct ModelOptions {
     pub contact_materials: ContactMaterials,
     /// How two geoms in compliant contact mix friction and what else is theirs.
     pub material_mixing: MaterialMixing,
+    /// Length over which the features of contacts are chosen softly, m; 0 chooses them as MuJoCo does (see
+    /// [`pullback_collision::soft`]).
+    pub collision_softness: f64,
 }
 
 impl Default for ModelOptions {
@@ -233,6 +236,7 @@ impl Default for ModelOptions {
             contact_damping: ContactDamping::default(),
             contact_materials: ContactMaterials::default(),
             material_mixing: MaterialMixing::default(),
+            collision_softness: 0.0,
         }
     }
 }

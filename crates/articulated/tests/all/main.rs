@@ -9,3 +9,4 @@ mod coupling;
 mod dynamics;
 mod kinematic_params;
 mod robots;
+mod soft_collision;

@@ -8,4 +8,5 @@ mod heightfield;
 mod laws;
 mod manifold;
 mod oracle;
+mod soft;
 mod torus;
