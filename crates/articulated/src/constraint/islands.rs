@@ -96,8 +96,10 @@ impl Islands {
         self.dofs.clear();
         self.dof_start.clear();
         self.blocks.clear();
+        self.blocks.reserve(constraints.blocks.capacity());
         self.block_start.clear();
         self.groups.clear();
+        self.groups.reserve(constraints.blocks.capacity());
         self.group_start.clear();
         for island in 0..self.count {
             self.dof_start.push(self.dofs.len());

@@ -219,6 +219,7 @@ pub struct Simulator {
     friction: [usize; 2],
     solref: [usize; 2],
     floor: usize,
+    weight: usize,
 }
 
 impl Simulator {
@@ -247,7 +248,7 @@ impl Simulator {
             robot = robot.with_contacts_from_distance(distant)?;
         }
         let params = &robot.layout().params;
-        let at = |name: &str| params.index_of(name);
+        let at = |name: &str| params.slice(name).map(|slice| slice.range.start);
         Ok(Simulator {
             defaults: params.defaults(),
             size: at("box.size")?,
@@ -256,6 +257,7 @@ impl Simulator {
             friction: [at("floor.friction")?, at("box.friction")?],
             solref: [at("floor.solref")?, at("box.solref")?],
             floor: at("floor.position")?,
+            weight: at("cube.body_invweight")?,
             system: Integrated::new(robot, SAMPLE, integrator)?,
         })
     }
@@ -267,8 +269,10 @@ impl Simulator {
         let half = side * T::lit(0.5);
         params[self.size..self.size + 3].fill(half);
         params[self.mass] = mass;
-        // I = m s²/6
-        params[self.inertia..self.inertia + 3].fill(ratio * mass * side * side / T::lit(6.0));
+        // I = m s²/6; softness scales with the inverses of both
+        let inertia = ratio * mass * side * side / T::lit(6.0);
+        params[self.inertia..self.inertia + 3].fill(inertia);
+        (params[self.weight], params[self.weight + 1]) = (mass.recip(), inertia.recip());
         for i in 0..2 {
             params[self.friction[i]] = friction;
             (params[self.solref[i]], params[self.solref[i] + 1]) = (time, damping);
@@ -281,13 +285,16 @@ impl Simulator {
     fn params_vjp(&self, cube: &Cube<f64>, params_bar: &[f64]) -> Cube<f64> {
         let [side, ratio, mass, ..] = cube.values;
         let size: f64 = params_bar[self.size..self.size + 3].iter().sum();
-        let inertia: f64 = params_bar[self.inertia..self.inertia + 3].iter().sum();
+        let whole = ratio * mass * side * side / 6.0;
+        let inertia: f64 = params_bar[self.inertia..self.inertia + 3].iter().sum::<f64>()
+            - params_bar[self.weight + 1] / (whole * whole);
         let both = |at: [usize; 2], offset: usize| params_bar[at[0] + offset] + params_bar[at[1] + offset];
         Cube {
             values: [
                 0.5 * size + inertia * ratio * mass * side / 3.0,
                 inertia * mass * side * side / 6.0,
-                params_bar[self.mass] + inertia * ratio * side * side / 6.0,
+                params_bar[self.mass] - params_bar[self.weight] / (mass * mass)
+                    + inertia * ratio * side * side / 6.0,
                 both(self.friction, 0),
                 both(self.solref, 0),
                 both(self.solref, 1),
@@ -428,9 +435,11 @@ pub fn descend(
     for step in 0..steps {
         let mut cube = Cube::default();
         cube.values[0] = middle + half * z[0];
-        let (_, gradient) = simulator.loss_gradient(segments, &cube)?;
+        let (loss, gradient) = simulator.loss_gradient(segments, &cube)?;
         let rate = RATE / half * 0.5f64.powi((3 * step / steps) as i32);
-        adam.step(&config, rate, &mut z, &[gradient.values[0] * half]);
+        // What is round-off of the free flight is no gradient.
+        let slope = gradient.values[0] * half;
+        adam.step(&config, rate, &mut z, &[if slope.abs() > 1e-9 * loss { slope } else { 0.0 }]);
         sides.push(middle + half * z[0]);
     }
     Ok(Descent { way, sides })
@@ -452,10 +461,10 @@ pub struct Estimate {
 pub struct Fit {
     /// All quantities.
     pub estimates: Vec<Estimate>,
-    /// Correlations of those that can be told, row by row, and which these are.
+    /// Correlations of those that can be told, row by row.
     pub correlations: Vec<Vec<f64>>,
-    /// Their places among the estimates.
-    pub told: Vec<usize>,
+    /// Which these are.
+    pub told: Vec<Quantity>,
     /// The cube.
     pub cube: Cube<f64>,
     /// Root mean square of the residuals, m: before, after, and after on segments that were held back.
@@ -486,13 +495,14 @@ fn root_mean_square(x: &[f64]) -> f64 {
     (x.iter().map(|x| x * x).sum::<f64>() / x.len().max(1) as f64).sqrt()
 }
 
-/// Fits all quantities by Gauss-Newton with Levenberg's damping in logarithms, the floor in meters; `held_back` are
-/// segments to judge the fit by. Quantities whose column of the Jacobian is zero to round-off keep their value.
+/// Fits some quantities by Gauss-Newton with Levenberg's damping in logarithms, the floor in meters. Segments come
+/// as those to fit and those to judge the fit by. Quantities whose column of the Jacobian is zero to round-off keep
+/// their value.
 pub fn fit(
     simulator: &Simulator,
-    segments: &[Segment],
-    held_back: &[Segment],
+    (segments, held_back): (&[Segment], &[Segment]),
     start: Cube<f64>,
+    fitted: &[Quantity],
     most: usize,
     mut tick: impl FnMut(),
 ) -> Result<Fit, ExperimentError> {
@@ -506,7 +516,8 @@ pub fn fit(
     let told_at = |jacobian: &[Vec<f64>], cube: &Cube<f64>| -> Vec<usize> {
         let size = |i: usize| root_mean_square(&jacobian[i]) * scale(cube, i);
         let largest = (0..QUANTITIES.len()).map(size).fold(0.0, f64::max);
-        (0..QUANTITIES.len()).filter(|i| size(*i) > 1e-7 * largest).collect()
+        let may = |i: &usize| fitted.contains(&QUANTITIES[*i]) && size(*i) > 1e-7 * largest;
+        (0..QUANTITIES.len()).filter(may).collect()
     };
     for _ in 0..most {
         iterations += 1;
@@ -555,6 +566,7 @@ pub fn fit(
     let variance = residuals.iter().map(|x| x * x).sum::<f64>() / (residuals.len() - n) as f64;
     let deviation = |i: usize| (variance * inverse[(i, i)]).sqrt();
     let estimates = (0..QUANTITIES.len())
+        .filter(|quantity| fitted.contains(&QUANTITIES[*quantity]))
         .map(|quantity| {
             let place = told.iter().position(|t| *t == quantity);
             let error = place.map_or(f64::INFINITY, |i| deviation(i) * scale(&cube, quantity));
@@ -566,5 +578,6 @@ pub fn fit(
         .collect();
     let held = linearize(simulator, held_back, &cube)?.0;
     let misfits = [before, root_mean_square(&residuals), root_mean_square(&held)];
+    let told = told.iter().map(|i| QUANTITIES[*i]).collect();
     Ok(Fit { estimates, correlations, told, cube, misfits, iterations })
 }
