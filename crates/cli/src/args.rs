@@ -199,9 +199,12 @@ pub struct ReproduceOptions {
     /// Number of initial heights (diffmjx-toy)
     #[arg(long, default_value_t = 2000)]
     pub points: usize,
-    /// Fewer tasks, seeds and simulations, in less than a quarter of an hour (bo-leap)
+    /// Fewer tasks, seeds and simulations, in less than a quarter of an hour (bo-leap, diffmjx)
     #[arg(long)]
     pub quick: bool,
+    /// Recorded tosses of a cube, a CSV file [default: simulated ones] (diffmjx)
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
     /// Runs of each method on each task [default: 10, or 3 if quick] (bo-leap)
     #[arg(long)]
     pub seeds: Option<u64>,

@@ -1,6 +1,7 @@
 //! `pullback reproduce`: a paper's result beside ours.
 
 mod bo_leap;
+mod diffmjx;
 
 use std::path::PathBuf;
 
@@ -34,6 +35,12 @@ const TABLE: &[Entry<Experiment>] = &[
         "gradients of a bouncing point under six contact models",
         DIFFMJX.at("Fig. 4"),
         |options, output| diffmjx_toy(options.points, output),
+    ),
+    Entry::cited(
+        "diffmjx",
+        "tosses of five shapes, integrators, hovering, billiard, and the side of a cube from its tosses",
+        DIFFMJX.at("Figs. 5, 7, 8, 9, S3, S5, S6"),
+        diffmjx::run,
     ),
     Entry::cited(
         "bo-leap",

@@ -30,9 +30,11 @@ const ALONG: f64 = 4.0;
 /// Largest push across, N.
 pub const MOST: f64 = 4.0;
 /// Where the search begins: the balls miss each other by a radius.
-const START: f64 = 2.5;
+pub const START: f64 = 2.5;
 /// Tolerance of the steps.
 const TOLERANCE: f64 = 1e-8;
+/// Change of velocity by a push of 1 N that fades over the first control, m/s.
+const IMPULSE: f64 = 0.5 * DT / 0.17;
 /// Learning rate of Adam, N, and its steps.
 const RATE: f64 = 0.1;
 /// Steps of Adam.
@@ -131,27 +133,51 @@ impl Billiard {
         })
     }
 
-    /// Loss and dL/du of a push.
-    pub fn push(&self, across: f64) -> Result<(f64, f64), ExperimentError> {
+    /// The balls.
+    pub fn robot(&self) -> &Articulated {
+        self.system.field()
+    }
+
+    /// Seconds and states after a push.
+    pub fn motion(&self, across: f64) -> Result<Vec<(f64, Vec<f64>)>, ExperimentError> {
+        let (rollout, inputs) = self.pushed(across)?;
+        let mut rows = Vec::new();
+        rollout.simulate(&mut rollout.workspace::<f64>(), &inputs, |at| {
+            rows.push((at.step as f64 * self.system.dt(), at.state.to_vec()));
+        })?;
+        Ok(rows)
+    }
+
+    fn pushes_by_control(&self) -> bool {
+        self.system.dt() == DT
+    }
+
+    fn pushed(
+        &self,
+        across: f64,
+    ) -> Result<(Rollout<&Integrated<Articulated>>, Inputs<f64>), ExperimentError> {
         let steps = (STEPS as f64 * DT / self.system.dt()).round() as usize;
         let rollout = Rollout::new(&self.system, steps, Schedule::StoreAll)?;
         let robot = self.system.field();
         let mut state = robot.layout().state.defaults();
         let mut controls = vec![0.0; steps * robot.layout().control.len()];
         // Half the push over the first 0.01 s, or its impulse at once.
-        let impulse = 0.5 * DT / 0.17;
-        let by_control = self.system.dt() == DT;
-        if by_control {
+        if self.pushes_by_control() {
             (controls[0], controls[1]) = (0.5 * ALONG, 0.5 * across);
         } else {
-            (state[14], state[15]) = (impulse * ALONG, impulse * across);
+            (state[14], state[15]) = (IMPULSE * ALONG, IMPULSE * across);
         }
-        let inputs = Inputs { state, controls, params: robot.layout().params.defaults() };
+        Ok((rollout, Inputs { state, controls, params: robot.layout().params.defaults() }))
+    }
+
+    /// Loss and dL/du of a push.
+    pub fn push(&self, across: f64) -> Result<(f64, f64), ExperimentError> {
+        let (rollout, inputs) = self.pushed(across)?;
         let mut ws = rollout.workspace::<f64>();
         rollout.gradient(&mut ws, &inputs, &Distance)?;
-        let gradient =
-            if by_control { 0.5 * ws.gradient.control[1] } else { impulse * ws.gradient.state[15] };
-        Ok((ws.gradient.loss, gradient))
+        let by_control = 0.5 * ws.gradient.control.get(1).copied().unwrap_or(0.0);
+        let by_impulse = IMPULSE * ws.gradient.state[15];
+        Ok((ws.gradient.loss, if self.pushes_by_control() { by_control } else { by_impulse }))
     }
 
     /// Loss and gradient after each step of Adam.

@@ -5,14 +5,16 @@
 //! | [`billiard`] | 8, S3: a white ball is pushed so that a black one reaches a target |
 //! | [`toy`] | 4: a point that bounces under six contact models |
 //! | [`cube`] | 9: the side of a cube, and more, from recorded tosses |
+//! | [`hover`] | 7: a quadruped on contacts from distance |
 //! | [`toss`] | 5, S5: five shapes thrown on a floor; S6: error against run time of integrators |
 
 pub mod billiard;
 pub mod cube;
+pub mod hover;
 pub mod toss;
 pub mod toy;
 
-use pullback_core::integrator::{Integrator, Method, PidController};
+use pullback_core::integrator::{Adjoint, Integrator, Method, PidController};
 use pullback_core::{ConfigError, StepError};
 use pullback_scene::ImportError;
 
@@ -33,4 +35,10 @@ pub enum ExperimentError {
 /// Tsit5 with the gains of the paper's step size control, 0.2, 0.4 and 0.
 pub fn tsit5(tolerance: f64) -> Integrator {
     Integrator::adaptive(Method::Tsit5, PidController::new(tolerance).gains(0.2, 0.4, 0.0))
+}
+
+/// The same, with an adjoint equation solved to the same tolerance.
+pub fn tsit5_continuous(tolerance: f64) -> Integrator {
+    let controller = PidController::new(tolerance).gains(0.2, 0.4, 0.0);
+    Integrator { adjoint: Adjoint::Continuous(controller), ..tsit5(tolerance) }
 }
