@@ -11,12 +11,13 @@ mod mpm;
 mod peer;
 mod search;
 mod standing;
+mod toss;
 
 pub use checkpoint::measure as measure_checkpoints;
 
 use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
-use pullback_core::sources::{ARTICULATED_ADJOINT, GRADSIM};
+use pullback_core::sources::{ARTICULATED_ADJOINT, DIFFMJX, GRADSIM};
 use pullback_physics::articulated::{ContactModel, Model};
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 use pullback_tasks::Results;
@@ -57,6 +58,9 @@ const TABLE: &[Entry<Benchmark>] = &[
         "steps of robots, a stack and a hand in contact, with and without gradients, beside MuJoCo's and MJX's",
         |_, seed, output| contact::run(seed, output),
     ),
+    Entry::cited("toss", "loss and gradient of a toss on a hard floor", DIFFMJX.at("Fig. S6"), |_, _, _| {
+        toss::run()
+    }),
     Entry::cited(
         "fem",
         "steps of elastic blocks and a cloth, forward and backward, beside Warp's CPU device",

@@ -37,8 +37,8 @@ pub fn tsit5(tolerance: f64) -> Integrator {
     Integrator::adaptive(Method::Tsit5, PidController::new(tolerance).gains(0.2, 0.4, 0.0))
 }
 
-/// The same, with an adjoint equation solved to the same tolerance.
-pub fn tsit5_continuous(tolerance: f64) -> Integrator {
-    let controller = PidController::new(tolerance).gains(0.2, 0.4, 0.0);
+/// The same, with an adjoint equation solved to a tolerance of its own.
+pub fn tsit5_continuous(tolerance: f64, adjoint: f64) -> Integrator {
+    let controller = PidController::new(adjoint).gains(0.2, 0.4, 0.0);
     Integrator { adjoint: Adjoint::Continuous(controller), ..tsit5(tolerance) }
 }

@@ -179,7 +179,7 @@ fn identify(
     let bar = progress::bar(cube::WAYS.len() * STARTS.len() + size.fit_steps, "cube");
     let mut descents = Vec::new();
     for way in cube::WAYS {
-        let simulator = cube::Simulator::new(way)?;
+        let simulator = cube::Simulator::new(way, 1e-5)?;
         let mut of_way = Vec::new();
         for start in STARTS {
             let descent = cube::descend(&simulator, way, &train, start, size.adam_steps)?;
@@ -208,7 +208,7 @@ fn identify(
         Quantity::DampingRatio,
     ];
     let all = cube::segments(&tosses[..part], size.fit_segments, 0);
-    let simulator = cube::Simulator::new(Way::Adaptive)?;
+    let simulator = cube::Simulator::new(Way::Adaptive, 1e-7)?;
     let fit =
         cube::fit(&simulator, (&all, &judged), Cube::default(), &fitted, size.fit_steps, || bar.inc(1))?;
     bar.finish_and_clear();
@@ -218,7 +218,7 @@ fn identify(
         if estimate.error.is_finite() {
             results.row("cube by Gauss-Newton", &format!("standard error of {name}"), estimate.error, unit);
         } else {
-            results.notes.push(format!("The motion does not tell the {name}: forces scale with it."));
+            results.notes.push(format!("The motion does not tell the {name}."));
         }
     }
     let [before, after, held_back] = fit.misfits;
@@ -239,6 +239,13 @@ fn pairs(x: &[f64], y: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
     x.iter().copied().zip(y).collect()
 }
 
+/// The size that nine tenths of some numbers stay below.
+fn most_of(values: &[f64]) -> f64 {
+    let mut sizes: Vec<f64> = values.iter().map(|x| x.abs()).collect();
+    sizes.sort_by(f64::total_cmp);
+    sizes.get(sizes.len() * 9 / 10).copied().unwrap_or(1.0).max(1e-12)
+}
+
 fn toss_figure(tosses: &Tosses) -> Figure {
     let u = &tosses.velocities;
     let label = |text: &str, first: bool| if first { text.to_owned() } else { String::new() };
@@ -256,7 +263,8 @@ fn toss_figure(tosses: &Tosses) -> Figure {
         for (i, shape) in tosses.shapes.iter().enumerate() {
             let throws: &[Throw] = if fixed { &shape.fixed } else { &shape.adaptive };
             let gradients = throws.iter().map(|t| t.gradient);
-            let largest = shape.reference.iter().fold(0.0f64, |m, g| m.max(g.abs()));
+            let shown = if fixed { gradients.clone().collect() } else { shape.reference.clone() };
+            let largest = most_of(&shown);
             let name = if fixed { "steps of 0.01 s" } else { "adaptive steps" };
             panels.push(Panel::from(LinePanel {
                 title: format!("{:.1} % right", 100.0 * shape.right(throws)),
@@ -320,9 +328,9 @@ fn hover_figure(hover: &Hover) -> Figure {
 
 fn way_name(way: Gradients) -> &'static str {
     match way {
-        Gradients::Plain => "plain, discrete adjoint",
+        Gradients::Plain => "plain, discrete",
         Gradients::Continuous => "plain",
-        Gradients::Distant => "from distance, discrete adjoint",
+        Gradients::Distant => "from distance, discrete",
         Gradients::DistantContinuous => "from distance",
     }
 }
@@ -343,9 +351,10 @@ fn billiard_figure(games: &[Game]) -> Figure {
         let losses = pairs(&game.pushes, game.losses.iter().copied());
         panels.push(axes("loss (m²)", vec![Series::new("", 7, losses)]));
         let gradients = game.gradients.iter().enumerate().map(|(i, (way, values))| {
-            Series::new(way_name(*way), i, pairs(&game.pushes, values.iter().copied()))
+            let largest = values.iter().fold(0.0f64, |m, g| m.max(g.abs()));
+            Series::new(way_name(*way), i, pairs(&game.pushes, values.iter().map(|g| g / largest)))
         });
-        panels.push(axes("dL/du (m²/N)", gradients.collect()));
+        panels.push(axes("dL/du over its largest", gradients.collect()));
         let searches = game.searches.iter().enumerate().map(|(i, (way, trace))| {
             let losses = trace.iter().enumerate().map(|(step, x)| (step as f64, x.1));
             Series::new(way_name(*way), i, losses.collect())

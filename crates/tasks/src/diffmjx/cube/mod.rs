@@ -96,24 +96,24 @@ impl Default for Cube<f64> {
 /// How segments are simulated and differentiated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Euler steps as long as the time between samples.
+    /// Euler steps as long as the time between samples (MJX).
     Fixed,
     /// The same, with contacts from distance on the way back.
     FixedDistant,
-    /// Adaptive steps.
+    /// Adaptive steps (DiffMJX).
     Adaptive,
     /// The same, with contacts from distance on the way back.
     AdaptiveDistant,
 }
 
 impl Way {
-    /// As the paper calls it.
+    /// Name.
     pub fn name(self) -> &'static str {
         match self {
-            Way::Fixed => "MJX",
-            Way::FixedDistant => "MJX with contacts from distance",
-            Way::Adaptive => "DiffMJX",
-            Way::AdaptiveDistant => "DiffMJX with contacts from distance",
+            Way::Fixed => "fixed steps",
+            Way::FixedDistant => "fixed steps, from distance",
+            Way::Adaptive => "adaptive steps",
+            Way::AdaptiveDistant => "adaptive steps, from distance",
         }
     }
 }

@@ -61,7 +61,7 @@ pub fn read_tosses(path: &Path) -> Result<Vec<Toss>, ConfigError> {
 
 /// Tosses of a cube by our own simulator, with the noise of motion capture: 0.3 mm, and 0.005 in quaternions.
 pub fn made_tosses(count: usize, seed: u64) -> Result<Vec<Toss>, ExperimentError> {
-    let simulator = Simulator::new(Way::Adaptive)?;
+    let simulator = Simulator::new(Way::Adaptive, 1e-6)?;
     let mut random = Random::new(seed);
     let mut cube = Cube::default();
     cube.values = [SIDE, 1.2, MASS, 0.18, 0.01, 0.5, 0.0];

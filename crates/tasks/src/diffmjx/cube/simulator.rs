@@ -26,8 +26,8 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// A cube above a floor.
-    pub fn new(way: Way) -> Result<Self, ExperimentError> {
+    /// A cube above a floor, and the tolerance of adaptive steps.
+    pub fn new(way: Way, tolerance: f64) -> Result<Self, ExperimentError> {
         let half = 0.5 * SIDE;
         let text = format!(
             "<mujoco model='cube'><option timestep='{SAMPLE}'><flag refsafe='disable'/></option>
@@ -37,7 +37,7 @@ impl Simulator {
              <geom name='box' type='box' size='{half} {half} {half}' mass='{MASS}'/></body></worldbody></mujoco>"
         );
         let mut robot = Articulated::new(parse_mjcf(&text, None, &ImportOptions::default())?)?;
-        let mut integrator: Integrator = tsit5(1e-5);
+        let mut integrator: Integrator = tsit5(tolerance);
         if matches!(way, Way::Fixed | Way::FixedDistant) {
             robot = robot.with_implicit(ImplicitTerms::Damping, SAMPLE);
             integrator = Integrator::fixed(Method::SemiImplicitEuler);
