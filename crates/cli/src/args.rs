@@ -164,9 +164,21 @@ pub struct LandscapeOptions {
 
 #[derive(Debug, Args)]
 pub struct DoctorOptions {
-    /// Name of a task
+    /// Name of a task, or path of a model file whose contacts are examined
     #[arg(value_parser = NameOrPath(TASKS))]
     pub task: String,
+    /// State that should have a value at the end, such as `ball.position[0]=0.5`; may be repeated (model files)
+    #[arg(long, value_name = "STATE=VALUE", value_parser = named_number)]
+    pub target: Vec<(String, f64)>,
+    /// Initial state that may change, and by how much [default: all velocities by 0.5] (model files)
+    #[arg(long, value_name = "STATE=CHANGE", value_parser = named_number)]
+    pub vary: Vec<(String, f64)>,
+    /// Seconds simulated (model files)
+    #[arg(long, default_value_t = 1.0)]
+    pub time: f64,
+    /// Distance from which contacts may act on the way back, m (model files)
+    #[arg(long, default_value_t = 0.1)]
+    pub distance: f64,
     /// Points at which gradients are judged
     #[arg(long, default_value_t = 48)]
     pub points: usize,
@@ -224,6 +236,16 @@ pub struct BenchOptions {
     /// Steps of the checkpoint benchmark
     #[arg(long, default_value_t = 100_000)]
     pub steps: usize,
+}
+
+/// A name and a number, as in `hip=0.3`.
+fn named_number(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=NUMBER")?;
+    let value: f64 = value.trim().parse().map_err(|_| format!("`{value}` is not a number"))?;
+    if !value.is_finite() {
+        return Err(format!("`{value}` is not a finite number"));
+    }
+    Ok((name.trim().to_owned(), value))
 }
 
 impl SimulateOptions {

@@ -22,7 +22,7 @@ use crate::scenes::{BuiltScene, HORIZON, SceneOptions};
 const SETTLING: f64 = 0.5;
 
 /// Whether a scene name is the path of a model file.
-pub(crate) fn is_file_name(name: &str) -> bool {
+pub fn is_file_name(name: &str) -> bool {
     [".xml", ".mjcf", ".urdf"].iter().any(|ending| name.ends_with(ending))
 }
 

@@ -1,6 +1,7 @@
 //! Named scenes, the tasks made of them, and the experiments of the papers.
 
 pub mod bo_leap;
+pub mod contact_doctor;
 pub mod diffmjx;
 pub mod files;
 pub mod mpm;

@@ -1,7 +1,10 @@
 //! `pullback doctor`: what to know about a task before choosing a method, as text, JSON and a page.
 
+mod contact;
+
 use std::path::PathBuf;
 
+use pullback_core::ConfigError;
 use pullback_optim::doctor::Line;
 use pullback_optim::{DoctorConfig, Examination, Verdict, examine};
 use pullback_plot::{Figure, LinePanel, Report, Section, Series, Stat, Table, Tone, compact};
@@ -22,6 +25,12 @@ struct Summary {
 
 pub fn run(options: &DoctorOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let task = &options.task;
+    if pullback_tasks::files::is_file_name(task) {
+        return contact::run(options, seed, output);
+    }
+    if !options.target.is_empty() || !options.vary.is_empty() {
+        return Err(ConfigError::new("--target and --vary belong to a model file; a task has its own").into());
+    }
     let objective = pullback_tasks::objectives::build(task)?;
     let config =
         DoctorConfig { points: options.points, lines: options.lines, seed, ..DoctorConfig::default() };
