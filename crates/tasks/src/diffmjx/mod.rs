@@ -11,6 +11,8 @@
 pub mod billiard;
 pub mod cube;
 pub mod hover;
+#[cfg(test)]
+mod tests;
 pub mod toss;
 pub mod toy;
 
