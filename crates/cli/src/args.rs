@@ -101,6 +101,9 @@ pub struct SimulateOptions {
     /// Set an initial state, a constant control or a parameter, such as state.rate=0.5 or params.*.mass=2
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// Choose features that touch softly over this length, m (model files)
+    #[arg(long, default_value_t = 0.0, value_name = "LENGTH")]
+    pub collision_softness: f64,
 }
 
 #[derive(Debug, Args)]
@@ -147,6 +150,12 @@ pub struct GradcheckOptions {
     /// Contact model of a model file [default: convex]
     #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
     pub contact: Option<&'static Entry<ContactModel>>,
+    /// Choose features that touch softly over this length, m (model files)
+    #[arg(long, default_value_t = 0.0, value_name = "LENGTH")]
+    pub collision_softness: f64,
+    /// Let contacts act on the way back from this distance on, m; compared with forward mode alone (model files)
+    #[arg(long, default_value_t = 0.0, value_name = "DISTANCE")]
+    pub from_distance: f64,
 }
 
 #[derive(Debug, Args)]

@@ -28,6 +28,10 @@ pub struct SceneOptions {
     pub floating_base: bool,
     /// The contact model of a model file, in place of its own.
     pub contact: Option<ContactModel>,
+    /// Length over which features of shapes in a model file are chosen softly, m; 0 for not at all.
+    pub collision_softness: f64,
+    /// Distance from which contacts of a model file act on the way back, m; 0 for not at all.
+    pub from_distance: f64,
 }
 
 /// What a builder of a scene returns.
@@ -79,6 +83,10 @@ pub fn build(name: &str, options: SceneOptions) -> BuiltScene {
     let entry = SCENES.find(name)?;
     if options.contact.is_some() {
         let why = "the contact model of a built-in scene is its own; that of a model file can be chosen";
+        return Err(ConfigError::new(format!("{name}: {why}")));
+    }
+    if options.collision_softness != 0.0 || options.from_distance != 0.0 {
+        let why = "soft collision and contacts from distance are choices for model files";
         return Err(ConfigError::new(format!("{name}: {why}")));
     }
     match entry.value {

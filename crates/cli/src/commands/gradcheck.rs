@@ -59,7 +59,9 @@ pub fn run(options: &GradcheckOptions, seed: u64, output: &Output) -> Result<boo
     let names: Vec<&str> =
         if options.scene == "all" { SCENES.names().collect() } else { vec![options.scene.as_str()] };
     let (floating_base, contact) = (options.floating_base, options.contact.map(|entry| entry.value));
-    let built = SceneOptions { floating_base, contact, ..SceneOptions::default() };
+    let (collision_softness, from_distance) = (options.collision_softness, options.from_distance);
+    let built =
+        SceneOptions { floating_base, contact, collision_softness, from_distance, ..SceneOptions::default() };
     let thorough = Checking { seed, tolerance: options.tolerance, steps: options.steps };
     let checks = check(&names, built, thorough)?;
     let passed = checks.iter().all(|c| c.passed);

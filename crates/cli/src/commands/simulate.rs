@@ -39,7 +39,16 @@ struct Summary {
 pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError> {
     let SimulateOptions { dt, floating_base, .. } = *options;
     let contact = options.contact.map(|entry| entry.value);
-    let built = SceneOptions { dt, integrator: options.integrator(), floating_base, contact };
+    let collision_softness = options.collision_softness;
+    let integrator = options.integrator();
+    let built = SceneOptions {
+        dt,
+        integrator,
+        floating_base,
+        contact,
+        collision_softness,
+        ..SceneOptions::default()
+    };
     let scene = scenes::build(&options.scene, built)?;
     let steps = steps(options.time.unwrap_or(scene.horizon()), scene.dt())?;
     let inputs = inputs(scene.as_ref(), steps, options)?;

@@ -63,8 +63,7 @@ pub fn read_tosses(path: &Path) -> Result<Vec<Toss>, ConfigError> {
 pub fn made_tosses(count: usize, seed: u64) -> Result<Vec<Toss>, ExperimentError> {
     let simulator = Simulator::new(Way::Adaptive, 1e-6)?;
     let mut random = Random::new(seed);
-    let mut cube = Cube::default();
-    cube.values = [SIDE, 1.2, MASS, 0.18, 0.01, 0.5, 0.0];
+    let cube = Cube { values: [SIDE, 1.2, MASS, 0.18, 0.01, 0.5, 0.0] };
     let mut tosses = Vec::new();
     for _ in 0..count {
         let mut state = vec![0.0; STATE];
