@@ -163,7 +163,7 @@ impl<T: Real> Resolve<T> for Convex {
         let blocks = self.fixed_blocks + contacts.min(RESERVED_CONTACTS);
         ConvexWorkspace {
             set: ConstraintSet::new(blocks, nv),
-            newton: Newton::new(tree, 3 * blocks),
+            newton: Newton::new(tree, MOST_ROWS * blocks),
             acceleration: vec![T::zero(); nv],
             virtuals: vec![Motion::zero(); tree.bodies()],
             accelerations: vec![Motion::zero(); tree.bodies()],

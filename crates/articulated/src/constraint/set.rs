@@ -99,17 +99,18 @@ pub struct ConstraintSet<T> {
 impl<T: Real> ConstraintSet<T> {
     /// Memory for so many blocks over `nv` degrees of freedom; more are allocated when first met.
     pub fn new(blocks: usize, nv: usize) -> Self {
-        let rows = 3 * blocks;
+        // Few contacts have more than three rows; vectors are short, the Jacobian is not.
+        let rows = MOST_ROWS * blocks;
         ConstraintSet {
             blocks: Vec::with_capacity(blocks),
             dofs: Vec::with_capacity(blocks * nv),
-            jacobian: Vec::with_capacity(rows * nv),
+            jacobian: Vec::with_capacity(3 * blocks * nv),
             weights: Vec::with_capacity(blocks),
             position: Vec::with_capacity(rows),
             reference: Vec::with_capacity(rows),
             residual: Vec::with_capacity(rows),
             force: Vec::with_capacity(rows),
-            curvature: Vec::with_capacity(9 * blocks),
+            curvature: Vec::with_capacity(MOST_ROWS * rows),
             new_curvature: vec![T::zero(); MOST_ROWS * MOST_ROWS],
         }
     }
@@ -178,6 +179,7 @@ impl<T: Real> ConstraintSet<T> {
         let same = kept.len() == self.dofs.len() + self.blocks.len() && columns().eq(kept.iter().copied());
         if !same {
             kept.clear();
+            kept.reserve(self.dofs.capacity() + self.blocks.capacity());
             kept.extend(columns());
         }
         same
