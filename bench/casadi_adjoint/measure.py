@@ -168,8 +168,9 @@ def main() -> None:
     x, u = ca.MX.sym("x", nx * robots), ca.MX.sym("u", nu * robots, steps)
     end = step.mapaccum("rollout", steps)(x, u)[:, -1]
     loss = sum(end[nx * i + 2] for i in range(robots))
-    forward = ca.Function("forward", [x, u], [loss])
-    gradient = ca.Function("gradient", [x, u], [loss, ca.gradient(loss, x), ca.gradient(loss, u)])
+    forward = ca.Function("forward", [x, u], [loss], ["x", "u"], ["loss"])
+    # One reverse sweep for both.
+    gradient = forward.factory("gradient", ["x", "u"], ["loss", "grad:loss:x", "grad:loss:u"])
     value, _, by_control = gradient(start, controls)
     seconds, both = best(forward, start, controls), best(gradient, start, controls)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -199,7 +199,8 @@ pub struct ReproduceOptions {
     /// Number of initial heights (diffmjx-toy)
     #[arg(long, default_value_t = 2000)]
     pub points: usize,
-    /// Fewer tasks, seeds and simulations, in less than a quarter of an hour (bo-leap)
+    /// Fewer tasks, seeds, steps and simulations: less than a quarter of an hour (bo-leap), three minutes
+    /// (articulated-adjoint)
     #[arg(long)]
     pub quick: bool,
     /// Runs of each method on each task [default: 10, or 3 if quick] (bo-leap)

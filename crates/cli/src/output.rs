@@ -22,6 +22,8 @@ pub enum CliError {
     #[error(transparent)]
     Toy(#[from] ToyError),
     #[error(transparent)]
+    Experiment(#[from] pullback_tasks::diffmjx::ExperimentError),
+    #[error(transparent)]
     Plot(#[from] PlotError),
     #[error(transparent)]
     Search(#[from] pullback_optim::search::SearchError),

@@ -4,8 +4,8 @@
 //! gradient.
 //!
 //! *CMA-ES.* The covariance of 9,000 variables would take 650 MB and hours to decompose. CMA-ES is given
-//! torques that are constant over intervals: a smaller problem than the descent's. Its simulations run on all
-//! threads, the descent on one.
+//! torques that are constant over intervals: a smaller problem than the descent's. Its simulations run on
+//! all threads, the descent on one.
 
 use std::time::Instant;
 
@@ -15,8 +15,10 @@ use pullback_core::{ConfigError, Described, Rollout, Schedule};
 use pullback_optim::methods::adam::{AdamConfig, AdamState};
 use pullback_optim::methods::{CmaEs, CmaEsConfig};
 use pullback_optim::{Objective, RolloutObjective, Run, RunLog, optimize};
+use pullback_replay::{ReplayGeom, ReplayShape};
 
-use super::{ExperimentError, Reach, Robot};
+use super::{ExperimentError, Reach, Replay, Robot, replay};
+use crate::results::{Goal, Results};
 
 /// How the descent makes steps of gradients.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +49,8 @@ pub struct Task {
     pub sigma: f64,
     /// Loss at which the task is solved.
     pub solved: f64,
+    /// Unit of the loss.
+    pub unit: &'static str,
     /// Iterations of the paper's descent, and of its CMA-ES, which were not enough.
     pub paper: (usize, Option<usize>),
 }
@@ -85,6 +89,83 @@ impl Trace {
     /// The lowest loss.
     pub fn lowest(&self) -> f64 {
         self.iterations.last().map_or(f64::INFINITY, |i| i.lowest)
+    }
+}
+
+/// Both searches of a task.
+pub struct Contest {
+    /// The task.
+    pub task: Task,
+    /// Gradient descent.
+    pub descent: Trace,
+    /// CMA-ES.
+    pub cma_es: Trace,
+}
+
+/// Runs both searches for so many iterations and generations; `tick` is told of each.
+pub fn run(
+    task: Task,
+    (iterations, generations, seed): (usize, usize, u64),
+    mut tick: impl FnMut(),
+) -> Result<Contest, ExperimentError> {
+    let descent = descend(&task, iterations, &mut tick)?;
+    let cma_es = cma_es(&task, (generations, seed), &mut tick)?;
+    Ok(Contest { task, descent, cma_es })
+}
+
+impl Contest {
+    /// The best motion of the descent, with its target.
+    pub fn replay(&self) -> Result<Replay, ExperimentError> {
+        let Task { objective, solved, .. } = &self.task;
+        let mut page = replay(&objective.rollout().system, objective.states(&self.descent.best)?);
+        let (shape, position) = match objective.loss().target[..] {
+            [x, y, z] => (ReplayShape::Sphere { radius: *solved }, [x, y, z]),
+            // A line across the ground, where the rear axle is to stop.
+            _ => (ReplayShape::Box { half: [0.004, 0.3, 0.001] }, [objective.loss().target[0], 0.0, 0.001]),
+        };
+        let target = ReplayGeom::new("target", 0, shape);
+        page.geoms.push(ReplayGeom { position, rgba: [0.2, 0.7, 0.3, 0.6], ..target });
+        Ok(page)
+    }
+
+    /// Adds figures and goals.
+    pub fn add_results(&self, results: &mut Results) {
+        let Contest { task, descent, cma_es } = self;
+        let until = |trace: &Trace| {
+            let found = trace.until(task.solved).map(|(n, seconds)| (n as f64, seconds));
+            found.unwrap_or((f64::INFINITY, f64::INFINITY))
+        };
+        let (ours, theirs) = (until(descent), until(cma_es));
+        let mut row = |metric: &str, value: f64, unit: &str, paper: Option<usize>| {
+            results.row(task.name, metric, value, unit);
+            if let (Some(row), Some(paper)) = (results.rows.last_mut(), paper) {
+                (row.peer, row.peer_name) = (Some(paper as f64), Some("the paper".into()));
+            }
+        };
+        row("variables", task.objective.names().len() as f64, "1", None);
+        row("loss that counts as solved", task.solved, task.unit, None);
+        row("descent: iterations until solved", ours.0, "1", Some(task.paper.0));
+        row("descent: time until solved", ours.1, "s", None);
+        row("descent: lowest loss", descent.lowest(), task.unit, None);
+        row("CMA-ES: variables", task.coarse.names().len() as f64, "1", None);
+        row("CMA-ES: generations until solved", theirs.0, "1", None);
+        row("CMA-ES: time until solved", theirs.1, "s", None);
+        row("CMA-ES: generations", cma_es.iterations.len() as f64, "1", task.paper.1);
+        row("CMA-ES: time of all", cma_es.iterations.last().map_or(f64::NAN, |i| i.seconds), "s", None);
+        row("CMA-ES: lowest loss", cma_es.lowest(), task.unit, None);
+        let name = |what: &str| format!("{}: {what}", task.name);
+        results.goals.push(Goal::at_most(
+            name("iterations of the descent until solved"),
+            ours.0,
+            task.paper.0 as f64,
+        ));
+        // A search that did not solve the task took at least as long as it ran.
+        let ran = cma_es.iterations.last().map_or(f64::INFINITY, |i| i.seconds);
+        results.goals.push(Goal::at_most(
+            name("time until solved over that of CMA-ES"),
+            ours.1 / theirs.1.min(ran),
+            1.0,
+        ));
     }
 }
 

@@ -1,12 +1,12 @@
 //! Fig. 6 b: a linkage hits a golf ball to a target.
 //!
-//! Two links of 0.5 m hang on hinges about x and swing down from the horizontal; the second hits a ball on a
-//! tee. The loss is the distance of the ball from the target after 1,000 steps of 1 ms.
+//! Two links of 0.5 m hang on hinges about x and swing down from the horizontal; the second hits a ball on
+//! a tee. The loss is the distance of the ball from the target after 1,000 steps of 1 ms.
 //!
-//! Masses, lengths, mass centers, ball, restitution 0.5, friction 2, target and step are those of the paper's code. Ours:
-//! inertias (rods of these masses, a solid ball), a tee that is high enough for the ball to rest on it and that the club
-//! passes through, a club as long as its link, and torques that start at zero, as the paper says; its code draws them
-//! from N(0, 1).
+//! Masses, lengths, mass centers, ball, restitution 0.5, friction 2, target and step are those of the
+//! paper's code. Ours: inertias (rods of these masses, a solid ball), a tee that is high enough for the
+//! ball to rest on it and that the club passes through, a club as long as its link, and torques that start
+//! at zero, as the paper says; its code draws them from N(0, 1).
 
 use pullback_core::rollout::Inputs;
 
@@ -72,6 +72,7 @@ pub fn task() -> Result<Task, ExperimentError> {
         coarse: torques(&robot, base, loss, (STEPS, HOLD), BOUND)?,
         sigma: 0.3,
         solved: SOLVED,
+        unit: "m",
         paper: (50, Some(1500)),
     })
 }

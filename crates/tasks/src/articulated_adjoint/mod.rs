@@ -1,5 +1,5 @@
-//! The adjoint of articulated bodies (Qiao et al., ICML 2021): quadrupeds that stand, a throw, a golf shot, a car that
-//! slides.
+//! The adjoint of articulated bodies (Qiao et al., ICML 2021): quadrupeds that stand, a throw, a golf shot,
+//! a car that slides.
 //!
 //! | module | results of the paper |
 //! |---|---|
@@ -9,8 +9,8 @@
 //! | [`racecar`] | Fig. 7: the friction with which a car slides to a target |
 //! | [`contest`] | gradient descent beside CMA-ES on one of these |
 //!
-//! Contacts are linear complementarity over impulses (50 sweeps, erp 0.01, cfm 10⁻⁵), steps are semi-implicit Euler, as
-//! in the paper's code.
+//! Contacts are linear complementarity over impulses (50 sweeps, erp 0.01, cfm 10⁻⁵), steps are
+//! semi-implicit Euler, as in the paper's code.
 
 pub mod contest;
 pub mod golf;
@@ -25,7 +25,10 @@ use pullback_math::Real;
 use pullback_physics::articulated::{Articulated, ContactModel, ImplicitTerms, Model};
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 
+use crate::recording;
+
 pub use crate::diffmjx::ExperimentError;
+pub use pullback_replay::Replay;
 
 /// A robot under the contact model of the paper.
 pub type Robot = Integrated<Articulated>;
@@ -50,6 +53,12 @@ fn with_bodies(mjcf: &str, bodies: &str) -> String {
 fn state_entry(robot: &Robot, name: &str) -> Result<usize, ExperimentError> {
     let found = robot.layout().state.select(name)?;
     found.first().copied().ok_or_else(|| ConfigError::new(format!("no state is called `{name}`")).into())
+}
+
+/// The page of a motion.
+fn replay(robot: &Robot, states: Vec<Vec<f64>>) -> Replay {
+    let rows = states.into_iter().enumerate().map(|(i, state)| (i as f64 * robot.dt(), state));
+    recording::replay(robot.field(), &rows.collect::<Vec<_>>())
 }
 
 /// How the distance to a target counts.

@@ -1,11 +1,11 @@
 //! Fig. 7: the friction between wheels and ground with which a car slides to a target.
 //!
-//! The car starts on the ground at 1 m/s and slides for 1,000 steps of 1 ms. The loss is the squared distance from x =
-//! 0.8 m, the paper's target; its code has 0.75 m and drops the car from z = 0.6 m. Car, step, the first guess μ = 0.002
-//! and the loss at which the search stops are the code's.
+//! The car starts on the ground at 1 m/s and slides for 1,000 steps of 1 ms. The loss is the squared
+//! distance from x = 0.8 m, the paper's target; its code has 0.75 m and drops the car from z = 0.6 m. Car,
+//! step, the first guess μ = 0.002 and the loss at which the search stops are the code's.
 //!
-//! *Brakes.* On wheels that turn freely the car rolls as soon as they do, and no friction stops it short of 0.89 m.
-//! Here dry friction of 1 N m holds them, so that x = v t − μ g t²/2 as long as the car slides.
+//! *Brakes.* On wheels that turn freely the car rolls as soon as they do, and no friction stops it short of
+//! 0.89 m. Here dry friction of 1 N m holds them, so that x = v t − μ g t²/2 as long as the car slides.
 
 use pullback_core::input_map::{InputEntry, LinearMap, Variable};
 use pullback_core::rollout::Inputs;
@@ -61,6 +61,7 @@ pub fn task() -> Result<Task, ExperimentError> {
         coarse: sliding(&robot)?,
         sigma: 0.3,
         solved: SOLVED,
+        unit: "m²",
         paper: (10, None),
     })
 }

@@ -1,22 +1,23 @@
 //! Tables 1 to 3, Figs. 3 and 8: what gradients of standing quadrupeds cost in memory and time.
 //!
-//! One or ten robots of 37 state entries hold their home pose on the ground by servos, in one scene. The loss is the
-//! height of their bases at the end. The paper does not tell its pose, step and friction; these are of
-//! `models/laikago.xml`, with its step of 1 ms.
+//! One or ten robots of 37 state entries hold their home pose on the ground by servos, in one scene. The
+//! loss is the height of their bases at the end. The paper does not tell its pose, step and friction; these
+//! are of `models/laikago.xml`, with its step of 1 ms.
 //!
-//! *Time.* A backward step is what a step adds to value and gradient beyond the forward one, so that steps that are
-//! computed again count as backward, as in the paper.
+//! *Time.* A backward step is what a step adds to value and gradient beyond the forward one, so that steps
+//! that are computed again count as backward, as in the paper.
 //!
-//! *Checkpoints.* The paper keeps every k-th state and computes each step between again from the last one kept: its time
-//! grows with k. Ours keeps the states between two kept ones while it goes back, so that no step is
-//! computed more than twice more.
+//! *Checkpoints.* The paper keeps every k-th state and computes each step between again from the last one
+//! kept: its time grows with k. Ours keeps the states between two kept ones while it goes back, so that no
+//! step is computed more than twice more.
 
 use std::time::Instant;
 
 use pullback_core::rollout::{FinalState, Inputs};
 use pullback_core::{Described, Rollout, Schedule};
 
-use super::{ExperimentError, Robot, robot, with_bodies};
+use super::{ExperimentError, Replay, Robot, replay, robot, with_bodies};
+use crate::results::{Goal, Results};
 
 const QUADRUPED: &str = include_str!("../../../../models/laikago.xml");
 /// Angle of every knee in the home pose, rad.
@@ -24,6 +25,46 @@ const KNEE: f64 = -0.7;
 
 /// Rollouts of this many steps are in Tables 1 to 3.
 pub const STEPS: [usize; 5] = [50, 100, 500, 1000, 5000];
+
+/// A row of Tables 1 to 3: a framework, and its figure at each of [`STEPS`].
+pub type PaperRow = (&'static str, [f64; 5]);
+
+/// Not in the table: out of memory, or not within ten minutes.
+const NONE: f64 = f64::NAN;
+
+/// Table 1: peak memory, MB.
+pub const PAPER_MEMORY: [PaperRow; 5] = [
+    ("Ceres", [100.0, 200.0, 1100.0, 2700.0, 23_600.0]),
+    ("CppAD", [16.0, 26.0, 160.0, 320.0, 3100.0]),
+    ("JAX", [200.0, 200.0, 400.0, 700.0, 3000.0]),
+    ("PyTorch", [1200.0, 2400.0, 11_700.0, 12_400.0, NONE]),
+    ("the paper", [0.3, 0.3, 0.7, 1.2, 5.0]),
+];
+
+/// Table 2: time of a forward step, ms.
+pub const PAPER_FORWARD: [PaperRow; 6] = [
+    ("ADF", [25.7, 25.5, 25.1, 32.1, 58.4]),
+    ("Ceres", [27.2, 27.5, 27.2, 34.0, 58.2]),
+    ("CppAD", [2.4, 2.4, 2.3, 2.3, 4.5]),
+    ("JAX", [53.3, 46.1, 43.1, 42.7, 42.3]),
+    ("PyTorch", [195.6, 192.2, 199.2, 192.8, NONE]),
+    ("the paper", [0.3, 0.3, 0.2, 0.2, 0.2]),
+];
+
+/// Table 3: time of a backward step, ms.
+pub const PAPER_BACKWARD: [PaperRow; 5] = [
+    ("Ceres", [29.5, 29.6, 29.5, 37.6, 62.8]),
+    ("CppAD", [2.4, 2.3, 2.3, 2.4, 4.8]),
+    ("JAX", [148.1, 125.7, 127.6, 129.6, 126.6]),
+    ("PyTorch", [275.7, 273.3, 280.8, 272.1, NONE]),
+    ("the paper", [1.2, 1.1, 1.2, 1.1, 1.2]),
+];
+
+/// The figure of the paper's own method in a table.
+fn paper(table: &[PaperRow], steps: usize) -> Option<f64> {
+    let place = STEPS.iter().position(|s| *s == steps)?;
+    table.last().map(|(_, figures)| figures[place])
+}
 
 /// Runs some work and returns the peak of heap bytes it took.
 pub type Peak<'a> = &'a dyn Fn(&mut dyn FnMut()) -> usize;
@@ -51,6 +92,45 @@ pub struct Cost {
     pub forward: f64,
     /// Seconds of a backward step of all robots.
     pub backward: f64,
+    /// Sum of the heights at the end, m.
+    pub loss: f64,
+}
+
+impl Cost {
+    /// Adds figures; a single robot that keeps every state stands beside the paper's.
+    pub fn add_results(&self, results: &mut Results) {
+        let who = if self.robots == 1 { "1 quadruped".into() } else { format!("{} quadrupeds", self.robots) };
+        let kept = match self.interval {
+            1 => String::new(),
+            k => format!(", one state of {k} kept"),
+        };
+        let case = format!("{who}, {} steps{kept}", self.steps);
+        let tabled = |table| paper(table, self.steps).filter(|_| self.robots == 1 && self.interval == 1);
+        let mut row = |metric: &str, value: f64, unit: &str, peer: Option<f64>| {
+            results.row(&case, metric, value, unit);
+            if let (Some(row), Some(peer)) = (results.rows.last_mut(), peer) {
+                (row.peer, row.peer_name) = (Some(peer), Some("the paper".into()));
+            }
+        };
+        let (megabytes, predicted) = (self.measured as f64 / 1e6, self.predicted as f64 / 1e6);
+        let (forward, backward) = (1e3 * self.forward, 1e3 * self.backward);
+        row("predicted peak memory", predicted, "MB", None);
+        row("measured peak memory", megabytes, "MB", tabled(&PAPER_MEMORY));
+        row("forward step", forward, "ms", tabled(&PAPER_FORWARD));
+        row("backward step", backward, "ms", tabled(&PAPER_BACKWARD));
+        let figures = [
+            ("peak memory over the paper's", megabytes, tabled(&PAPER_MEMORY)),
+            ("forward step over the paper's", forward, tabled(&PAPER_FORWARD)),
+            ("backward step over the paper's", backward, tabled(&PAPER_BACKWARD)),
+        ];
+        for (what, figure, paper) in figures {
+            if let Some(paper) = paper {
+                results.goals.push(Goal::at_most(format!("{case}: {what}"), figure / paper, 1.0));
+            }
+        }
+        let off = (self.measured as f64 / self.predicted as f64 - 1.0).abs();
+        results.goals.push(Goal::at_most(format!("{case}: measured over predicted memory − 1"), off, 0.05));
+    }
 }
 
 impl Standing {
@@ -97,7 +177,13 @@ impl Standing {
         Ok(states)
     }
 
-    /// The cost of a gradient that keeps every `interval`-th state; times are the best over at least `work` steps.
+    /// The page of the first second.
+    pub fn replay(&self) -> Result<Replay, ExperimentError> {
+        Ok(replay(&self.robot, self.states(1000)?))
+    }
+
+    /// The cost of a gradient that keeps every `interval`-th state; times are the best of as many rollouts as
+    /// make up `work` steps.
     pub fn measure(
         &self,
         (steps, interval, work): (usize, usize, usize),
@@ -113,10 +199,10 @@ impl Standing {
         });
         made.transpose()?;
         let mut ws = rollout.workspace::<f64>();
-        let (mut forward, mut gradient) = (f64::INFINITY, f64::INFINITY);
+        let (mut forward, mut gradient, mut height) = (f64::INFINITY, f64::INFINITY, f64::NAN);
         for _ in 0..work.div_ceil(steps) {
             let start = Instant::now();
-            rollout.value(&mut ws, &inputs, &loss)?;
+            height = rollout.value(&mut ws, &inputs, &loss)?;
             forward = forward.min(start.elapsed().as_secs_f64());
             let start = Instant::now();
             rollout.gradient(&mut ws, &inputs, &loss)?;
@@ -130,6 +216,7 @@ impl Standing {
             measured,
             forward: forward / steps as f64,
             backward: (gradient - forward).max(0.0) / steps as f64,
+            loss: height,
         })
     }
 }

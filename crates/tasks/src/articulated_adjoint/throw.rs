@@ -1,9 +1,10 @@
 //! Fig. 6 a: an arm with nine degrees of freedom throws a ball to a target.
 //!
-//! The arm stands straight at q = 0 and holds the ball between its fingers, which close for 6 s and open for 4 s; all
-//! other torques start at zero. The loss is the distance of the ball from the target after 1,000 steps of 0.01 s.
-//! Step, gravity, ball, friction and the way from ball to target are those of the paper's code; its gravity is 1/980
-//! m/s², which lets the ball fly straight. When fingers open is ours: the code's hold no ball.
+//! The arm stands straight at q = 0 and holds the ball between its fingers, which close for 6 s and open
+//! for 4 s; all other torques start at zero. The loss is the distance of the ball from the target after
+//! 1,000 steps of 0.01 s. Step, gravity, ball, friction and the way from ball to target are those of the
+//! paper's code; its gravity is 1/980 m/s², which lets the ball fly straight. When fingers open is ours:
+//! the code's hold no ball.
 
 use pullback_core::Described;
 use pullback_core::rollout::Inputs;
@@ -73,6 +74,7 @@ fn shortened(steps: usize) -> Result<Task, ExperimentError> {
         coarse: torques(&robot, base, loss, (steps, HOLD), BOUND)?,
         sigma: 0.1,
         solved: SOLVED,
+        unit: "m",
         paper: (20, Some(500)),
     })
 }
