@@ -20,7 +20,7 @@ const DT: f64 = 1e-3;
 const TARGET: [f64; 3] = [0.0, -3.0, -1.0];
 /// The paper's code stops at this distance, m.
 const SOLVED: f64 = 0.05;
-/// Largest torque of CMA-ES, N m, and steps that it holds.
+/// Largest torque of a search, N m, and steps that it holds in the one over intervals.
 const BOUND: f64 = 20.0;
 const HOLD: usize = 50;
 
@@ -69,7 +69,7 @@ pub fn task() -> Result<Task, ExperimentError> {
         name: "golf",
         descent: Descent::Adam { rate: 0.4 },
         objective: torques(&robot, base.clone(), loss.clone(), (STEPS, 1), BOUND)?,
-        coarse: torques(&robot, base, loss, (STEPS, HOLD), BOUND)?,
+        coarse: Some(torques(&robot, base, loss, (STEPS, HOLD), BOUND)?),
         sigma: 0.3,
         solved: SOLVED,
         unit: "m",

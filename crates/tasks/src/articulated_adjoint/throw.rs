@@ -29,7 +29,7 @@ const GRIP: f64 = 0.1;
 const RELEASE: usize = 600;
 /// The task is solved at this distance, m: 3 % of the way.
 const SOLVED: f64 = 0.01;
-/// Largest torque of CMA-ES, N m, and steps that it holds.
+/// Largest torque of a search, N m, and steps that it holds in the one over intervals.
 const BOUND: f64 = 0.5;
 const HOLD: usize = 50;
 
@@ -71,7 +71,7 @@ fn shortened(steps: usize) -> Result<Task, ExperimentError> {
         name: "throw",
         descent: Descent::Adam { rate: 0.008 },
         objective: torques(&robot, base.clone(), loss.clone(), (steps, 1), BOUND)?,
-        coarse: torques(&robot, base, loss, (steps, HOLD), BOUND)?,
+        coarse: Some(torques(&robot, base, loss, (steps, HOLD), BOUND)?),
         sigma: 0.1,
         solved: SOLVED,
         unit: "m",

@@ -1,5 +1,6 @@
 //! The figures of the page.
 
+use pullback_optim::Objective;
 use pullback_plot::{Figure, LinePanel, Panel, Series};
 use pullback_tasks::articulated_adjoint::contest::{Contest, Trace};
 use pullback_tasks::articulated_adjoint::standing::Cost;
@@ -12,38 +13,46 @@ const OURS: usize = 0;
 const OTHER: usize = 1;
 const PAPER: usize = 7;
 
-/// Loss against iterations and against time of both searches, one row per task: Figs. 6 and 7.
+/// Loss against iterations and against time of all searches, one row per task: Figs. 6 and 7.
 pub fn searches(contests: &[Contest]) -> Figure {
+    type Abscissa = fn(usize, f64) -> f64;
+    let views: [(&str, &str, Abscissa); 2] = [
+        ("iterations", "iterations; generations of CMA-ES", |i, _| i as f64),
+        ("time", "time (s)", |_, seconds| seconds),
+    ];
     let mut panels = Vec::new();
     for contest in contests {
-        let first = panels.is_empty();
-        let label = |text: &'static str| if first { text } else { "" };
-        let curve = |trace: &Trace, x: &dyn Fn(usize, f64) -> f64| -> Vec<(f64, f64)> {
-            let all = trace.iterations.iter().enumerate();
-            all.map(|(i, iteration)| (x(i + 1, iteration.seconds), iteration.loss)).collect()
-        };
-        let panel = |title: &str, x_label: &str, x: &dyn Fn(usize, f64) -> f64| {
-            let (ours, other) = (curve(&contest.descent, x), curve(&contest.cma_es, x));
-            let ends = ours.iter().chain(&other).map(|p| p.0);
+        for (what, x_label, x) in views {
+            // One legend serves all panels.
+            let label = |text: &'static str| if panels.is_empty() { text } else { "" };
+            let curve = |trace: &Trace| -> Vec<(f64, f64)> {
+                let all = trace.iterations.iter().enumerate();
+                all.map(|(i, iteration)| (x(i + 1, iteration.seconds), iteration.loss)).collect()
+            };
+            let mut series = vec![Series::new(label("gradient descent"), OURS, curve(&contest.descent))];
+            for rival in &contest.rivals {
+                let (text, color) = match rival.name {
+                    "separable CMA-ES" => ("separable CMA-ES, all torques", 4),
+                    _ => ("CMA-ES, torques over intervals", OTHER),
+                };
+                series.push(Series::new(label(text), color, curve(&rival.trace)));
+            }
+            let ends = series.iter().flat_map(|s| &s.points).map(|p| p.0);
             let (low, high) = ends.fold((f64::INFINITY, 0.0), |(l, h), x| (x.min(l), x.max(h)));
             let solved = vec![(low, contest.task.solved), (high, contest.task.solved)];
-            Panel::from(LinePanel {
-                title: format!("{}: {title}", contest.task.name),
+            series.push(Series { width: 1.0, ..Series::new(label("solved"), PAPER, solved).dashed() });
+            // The descent lies on top.
+            series.rotate_left(1);
+            panels.push(Panel::from(LinePanel {
+                title: format!("{}: {what}", contest.task.name),
                 x_label: x_label.into(),
                 y_label: format!("loss ({})", contest.task.unit.replace('²', "^{2}")),
-                series: vec![
-                    Series { width: 1.0, ..Series::new(label("solved"), PAPER, solved).dashed() },
-                    Series::new(label("CMA-ES, lowest so far"), OTHER, other),
-                    Series::new(label("gradient descent"), OURS, ours),
-                ],
+                series,
                 log_x: true,
                 log_y: true,
                 ..LinePanel::default()
-            })
-        };
-        let generations = "iterations; generations of CMA-ES";
-        panels.push(panel("iterations", generations, &|i, _| i as f64));
-        panels.push(panel("time", "time (s)", &|_, seconds| seconds));
+            }));
+        }
     }
     Figure::grid("Searches with and without gradients", 2, panels).sized(10.5, 10.5)
 }
@@ -68,7 +77,6 @@ pub fn paths(contests: &[Contest]) -> Result<Figure, CliError> {
             };
             Ok(objective.states(x)?.iter().map(at).collect())
         };
-        use pullback_optim::Objective;
         let (before, after) = (path(&objective.start())?, path(&contest.descent.best)?);
         let target = (objective.loss().target[across], objective.loss().target[up]);
         let axis = |i: usize| ["x (m)", "y (m)", "z (m)"][i].to_owned();
@@ -114,7 +122,7 @@ pub fn ten_robots(costs: &[Cost], peer: &[PeerCost]) -> Figure {
     let mut memory = vec![
         Series::new("measured", OURS, ours(&|c| c.measured as f64 / 1e6)),
         Series::new("predicted", 2, ours(&|c| c.predicted as f64 / 1e6)).dots(),
-        Series::new("the paper, 5 KB per step", PAPER, paper).dashed(),
+        Series::new("the paper's 5 KB per step", PAPER, paper).dashed(),
     ];
     let mut time = vec![
         Series::new("forward", OURS, ours(&|c| 1e3 * c.forward)),
@@ -125,19 +133,20 @@ pub fn ten_robots(costs: &[Cost], peer: &[PeerCost]) -> Figure {
         time.push(Series::new("CasADi, forward", 4, theirs(&|p| p.forward)).dots());
         time.push(Series::new("CasADi, backward", OTHER, theirs(&|p| p.backward)).dots());
     }
-    let panel = |title: &str, y_label: &str, series, log_y| {
+    let panel = |title: &str, y_label: &str, series: Vec<Series>| {
+        let most = series.iter().flat_map(|s| &s.points).fold(0.0, |most: f64, p| most.max(p.1));
         Panel::from(LinePanel {
             title: title.into(),
             x_label: "steps".into(),
             y_label: y_label.into(),
             series,
-            log_y,
+            y_range: Some((0.0, 1.1 * most)),
             ..LinePanel::default()
         })
     };
     let panels = vec![
-        panel("peak memory", "memory (MB)", memory, false),
-        panel("time per step of all robots", "time (ms)", time, true),
+        panel("peak memory", "memory (MB)", memory),
+        panel("time per step of all robots", "time (ms)", time),
     ];
     Figure::grid("Ten quadrupeds", 2, panels).sized(10.5, 4.6)
 }
