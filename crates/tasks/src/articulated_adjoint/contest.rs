@@ -23,9 +23,9 @@ use crate::results::{Goal, Results};
 /// How the descent makes steps of gradients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Descent {
-    /// Adam with decays 0.9 and 0.999, in the box of the variables.
+    /// Adam with decays 0.9 and 0.999, in the box of the variables; the rate falls along half a cosine.
     Adam {
-        /// Length of a step along each variable, in its unit.
+        /// Length of the first steps along each variable, in its unit.
         rate: f64,
     },
     /// x ← x − rate · g.
@@ -251,6 +251,8 @@ pub fn descend(task: &Task, iterations: usize, mut tick: impl FnMut()) -> Result
         tick();
         match task.descent {
             Descent::Adam { rate } => {
+                let cosine = (std::f64::consts::PI * simulations as f64 / iterations as f64).cos();
+                let rate = 0.5 * rate * (1.0 + cosine);
                 x.iter_mut().for_each(|x| *x /= bound);
                 adam.step(&config, rate / bound, &mut x, &gradient);
                 x.iter_mut().for_each(|x| *x *= bound);

@@ -67,7 +67,7 @@ pub fn task() -> Result<Task, ExperimentError> {
         Reach { entries: (ball..ball + 3).collect(), target: TARGET.to_vec(), measure: Measure::Distance };
     Ok(Task {
         name: "golf",
-        descent: Descent::Adam { rate: 0.4 },
+        descent: Descent::Adam { rate: 0.5 },
         objective: torques(&robot, base.clone(), loss.clone(), (STEPS, 1), BOUND)?,
         coarse: Some(torques(&robot, base, loss, (STEPS, HOLD), BOUND)?),
         sigma: 0.3,

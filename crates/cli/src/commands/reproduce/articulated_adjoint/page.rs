@@ -110,12 +110,15 @@ fn stats(contests: &[Contest], one: &[Cost]) -> Vec<Stat> {
     stats
 }
 
+/// A figure of what was measured.
+type Of<'a, M> = &'a dyn Fn(&M) -> f64;
+
 /// Rows of the paper, ours and the peer's, a column per number of steps.
 fn paper_table(
     caption: &str,
     paper: &[PaperRow],
-    (costs, ours): (&[Cost], &dyn Fn(&Cost) -> f64),
-    (peer, theirs): (&[PeerCost], &dyn Fn(&PeerCost) -> f64),
+    (costs, ours): (&[Cost], Of<'_, Cost>),
+    (peer, theirs): (&[PeerCost], Of<'_, PeerCost>),
 ) -> Table {
     let cell = |value: Option<f64>| match value {
         Some(value) if value.is_finite() => compact(value, 3),
