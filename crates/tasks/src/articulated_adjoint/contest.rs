@@ -3,8 +3,8 @@
 //! *Descent.* Adam or plain gradient descent with a rate per task. An iteration is one simulation with its
 //! gradient.
 //!
-//! *CMA-ES.* The covariance of 9,000 variables would take 650 MB and hours to decompose. Over the variables of
-//! the descent it is diagonal (separable CMA-ES); the full one searches torques that are constant over 50
+//! *CMA-ES.* The covariance of 9,000 variables would take 650 MB and hours to decompose. Over the variables
+//! of the descent it is diagonal (separable CMA-ES); the full one searches torques that are constant over 50
 //! steps, a smaller problem. Simulations of a generation run on all threads, the descent on one.
 
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! `pullback reproduce articulated-adjoint`: what gradients of articulated bodies cost, and what they are good for (Qiao
-//! et al., ICML 2021).
+//! `pullback reproduce articulated-adjoint`: what gradients of articulated bodies cost, and what
+//! they are good for (Qiao et al., ICML 2021).
 
 mod casadi;
 mod figures;
@@ -24,6 +24,13 @@ use crate::progress;
 const SEED: u64 = 0;
 /// Frictions of the racecar's landscape.
 const LANDSCAPE: usize = 41;
+
+const NOTE: &str = "\
+    Times are per step of all robots, on one thread; those of the paper are from a Xeon W-2123. Peak \
+    memory: of value and gradient, the gradients by initial state, controls and parameters included, \
+    the inputs not. Searches: the descent is Adam (first steps of 0.008 N m in the throw, 0.5 N m in \
+    golf) or plain (racecar, rate 0.02), on one thread; separable CMA-ES has the same variables, CMA- \
+    ES over intervals torques that are constant over 50 steps, both on all threads.";
 
 /// How much is run.
 struct Plan {
@@ -133,13 +140,7 @@ fn results(measured: &Measured) -> Results {
         Ok(peer) => casadi::add_results(peer, &measured.one, &mut results),
         Err(why) => results.notes.push(format!("CasADi was not measured: {why}.")),
     }
-    results.notes.push(
-        "Times are per step of all robots, on one thread; those of the paper are from a Xeon W-2123. Peak memory: of value \
-         and gradient, the gradients by initial state, controls and parameters included, the inputs not. Searches: the \
-         descent is Adam (throw 0.008 N m, golf 0.5 N m per step, falling) or plain (racecar, rate 0.02), on one thread; separable \
-         CMA-ES has the same variables, CMA-ES over intervals torques that are constant over 50 steps, both on all threads."
-            .into(),
-    );
+    results.notes.push(NOTE.into());
     results
 }
 

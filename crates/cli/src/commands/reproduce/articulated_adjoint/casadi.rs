@@ -1,4 +1,4 @@
-//! The same standing quadrupeds in CasADi: the same step as one expression, differentiated by its reverse mode.
+//! The same standing quadrupeds in CasADi: the step as one expression, differentiated by its reverse mode.
 
 use pullback_physics::articulated::{JointKind, Model, Shape};
 use pullback_tasks::articulated_adjoint::standing::{Cost, Standing};

@@ -13,6 +13,18 @@ use super::casadi::PeerCost;
 use super::{Measured, figures};
 use crate::output::CliError;
 
+const SEARCHES: &str = "\
+    A ball is thrown by an arm with nine degrees of freedom and hit by a linkage of two; the variables \
+    are the torques of all 1,000 steps. A car slides; the variable is its friction. Separable CMA-ES \
+    searches the same torques as the descent. CMA-ES has an easier problem, torques that are constant \
+    over 50 steps. Both simulate on all threads, the descent on one.";
+const ONE: &str = "\
+    Tables 1 to 3 of the paper with two more rows: this run, and the same step in CasADi on the same \
+    machine. The other rows are the paper's, from a Xeon W-2123.";
+const UNTIL_SOLVED: &str = "\
+    Until solved. An iteration of CMA-ES is a generation. The paper's had not solved the throw after \
+    500 iterations, nor golf after 1,500.";
+
 /// Writes page and pictures; returns their files.
 pub fn write(measured: &Measured, results: &Results, folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     let Measured { one, ten, ablation, contests, landscape, peer } = measured;
@@ -29,39 +41,35 @@ pub fn write(measured: &Measured, results: &Results, folder: &Path) -> Result<Ve
         "The adjoint of articulated bodies",
         "Qiao et al., ICML 2021: what gradients through robots in contact cost, and what they are good for",
     );
-    let table =
-        |caption: &str, rows: &[PaperRow], ours: &dyn Fn(&Cost) -> f64, theirs: &dyn Fn(&PeerCost) -> f64| {
-            paper_table(caption, rows, (one, ours), (peer, theirs))
-        };
     let link = |text: &str, name: &str| (text.to_owned(), format!("{name}.html"));
+    let memory: Figures<'_> = (&|c| c.measured as f64 / 1e6, &|p| p.megabytes);
+    let forward: Figures<'_> = (&|c| 1e3 * c.forward, &|p| p.forward);
+    let backward: Figures<'_> = (&|c| 1e3 * c.backward, &|p| p.backward);
+    let table = |caption: &str, rows: &[PaperRow], of| paper_table(caption, rows, (one, peer), of);
     report.sections = vec![
         Section::new("At a glance").stats(stats(contests, one)),
         Section::new("Searches")
-            .paragraph(
-                "A ball is thrown by an arm with nine degrees of freedom and hit by a linkage of two; the variables are \
-                 the torques of all 1,000 steps. A car slides; the variable is its friction. Separable CMA-ES searches \
-                 the same torques as the descent; CMA-ES has an easier problem, torques that are constant over 50 \
-                 steps. Both simulate on all threads, the descent on one.",
-            )
+            .paragraph(SEARCHES)
             .figure(searches, "Loss against iterations and time.", "Curves of the loss, one row per task.")?
             .table(search_table(contests))
             .figure(paths, "Paths of the ball.", "The ball before and after the search, and the target.")?
-            .figure(landscape, "Loss of the car over its friction.", "A curve with one minimum, and the point found.")?
+            .figure(landscape, "Loss of the car over its friction.", "One minimum, and the point found.")?
             .links(vec![
                 link("the throw, played", "throw"),
                 link("the golf shot, played", "golf"),
                 link("the sliding car, played", "racecar"),
             ]),
         Section::new("One quadruped, standing")
-            .paragraph(
-                "Tables 1 to 3 of the paper with two more rows: this run, and the same step in CasADi on the same \
-                 machine. Figures of the other rows are the paper's, from a Xeon W-2123.",
-            )
-            .table(table("Table 1. Peak memory (MB)", &PAPER_MEMORY, &|c| c.measured as f64 / 1e6, &|p| p.megabytes))
-            .table(table("Table 2. Forward step (ms)", &PAPER_FORWARD, &|c| 1e3 * c.forward, &|p| p.forward))
-            .table(table("Table 3. Backward step (ms)", &PAPER_BACKWARD, &|c| 1e3 * c.backward, &|p| p.backward)),
+            .paragraph(ONE)
+            .table(table("Table 1. Peak memory (MB)", &PAPER_MEMORY, memory))
+            .table(table("Table 2. Forward step (ms)", &PAPER_FORWARD, forward))
+            .table(table("Table 3. Backward step (ms)", &PAPER_BACKWARD, backward)),
         Section::new("Ten quadrupeds, standing")
-            .figure(ten_robots, "Fig. 3 c, d: memory and time against steps.", "Memory grows with steps; time does not.")?
+            .figure(
+                ten_robots,
+                "Fig. 3 c, d: memory and time against steps.",
+                "Memory grows, time does not.",
+            )?
             .figure(
                 checkpoints,
                 "Fig. 8: memory and time against the interval between states that are kept.",
@@ -110,15 +118,15 @@ fn stats(contests: &[Contest], one: &[Cost]) -> Vec<Stat> {
     stats
 }
 
-/// A figure of what was measured.
-type Of<'a, M> = &'a dyn Fn(&M) -> f64;
+/// A figure of what was measured, and the peer's.
+type Figures<'a> = (&'a dyn Fn(&Cost) -> f64, &'a dyn Fn(&PeerCost) -> f64);
 
 /// Rows of the paper, ours and the peer's, a column per number of steps.
 fn paper_table(
     caption: &str,
     paper: &[PaperRow],
-    (costs, ours): (&[Cost], Of<'_, Cost>),
-    (peer, theirs): (&[PeerCost], Of<'_, PeerCost>),
+    (costs, peer): (&[Cost], &[PeerCost]),
+    (ours, theirs): Figures<'_>,
 ) -> Table {
     let cell = |value: Option<f64>| match value {
         Some(value) if value.is_finite() => compact(value, 3),
@@ -161,11 +169,5 @@ fn search_table(contests: &[Contest]) -> Table {
         rivals.iter().for_each(|rival| add(rival.name, &rival.trace, None));
     }
     let header = ["task", "method", "iterations", "paper", "simulations", "seconds", "lowest loss"];
-    Table {
-        caption: "Until solved. An iteration of CMA-ES is a generation. The paper's had not solved the throw after 500 \
-                  iterations, nor golf after 1,500."
-            .into(),
-        header: header.map(String::from).to_vec(),
-        rows,
-    }
+    Table { caption: UNTIL_SOLVED.into(), header: header.map(String::from).to_vec(), rows }
 }
