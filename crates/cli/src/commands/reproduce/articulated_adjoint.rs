@@ -29,8 +29,8 @@ const NOTE: &str = "\
     Times are per step of all robots, on one thread; those of the paper are from a Xeon W-2123. Peak \
     memory: of value and gradient, the gradients by initial state, controls and parameters included, \
     the inputs not. Searches: the descent is Adam (first steps of 0.008 N m in the throw, 0.5 N m in \
-    golf) or plain (racecar, rate 0.02), on one thread; separable CMA-ES has the same variables, CMA- \
-    ES over intervals torques that are constant over 50 steps, both on all threads.";
+    golf) or plain (racecar, rate 0.02), on one thread; separable CMA-ES has the same variables, \
+    CMA-ES over intervals torques that are constant over 50 steps, both on all threads.";
 
 /// How much is run.
 struct Plan {
