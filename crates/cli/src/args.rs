@@ -220,7 +220,8 @@ pub struct ReproduceOptions {
     /// Number of initial heights (diffmjx-toy)
     #[arg(long, default_value_t = 2000)]
     pub points: usize,
-    /// Fewer tasks, seeds and simulations, in less than a quarter of an hour (bo-leap, diffmjx)
+    /// Fewer tasks, seeds, steps and simulations: less than a quarter of an hour (bo-leap), three minutes (diffmjx,
+    /// articulated-adjoint)
     #[arg(long)]
     pub quick: bool,
     /// Recorded tosses of a cube, a CSV file [default: simulated ones] (diffmjx)

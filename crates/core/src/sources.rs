@@ -73,6 +73,8 @@ pub const NOCEDAL_WRIGHT: Source =
     Source::new("nocedal-wright", "Nocedal and Wright", "Nocedal and Wright, 2006");
 /// Restarts of CMA-ES with growing populations.
 pub const IPOP_CMA_ES: Source = Source::new("ipop-cma-es", "IPOP-CMA-ES", "Auger and Hansen, CEC 2005");
+/// CMA-ES with a diagonal covariance.
+pub const SEP_CMA_ES: Source = Source::new("sep-cma-es", "separable CMA-ES", "Ros and Hansen, PPSN 2008");
 /// The classical Runge-Kutta method.
 pub const KUTTA: Source = Source::new("rk4", "Kutta", "Kutta, 1901");
 /// The Runge-Kutta pair of orders 5 and 4.
@@ -91,6 +93,7 @@ pub const SOURCES: &[Source] = &[
     ADAM,
     NOCEDAL_WRIGHT,
     IPOP_CMA_ES,
+    SEP_CMA_ES,
     KUTTA,
     TSITOURAS,
     DORMAND_PRINCE,

@@ -52,6 +52,8 @@ pub enum Block {
     Stats(Vec<Stat>),
     /// Text in a fixed-width face, kept as it is.
     Code(String),
+    /// Other pages, each a text and a file beside this one.
+    Links(Vec<(String, String)>),
 }
 
 /// Rows and columns; a column whose cells are all numbers is aligned right.
@@ -133,6 +135,12 @@ impl Section {
         self
     }
 
+    /// Adds other pages, each a text and a file beside this one.
+    pub fn links(mut self, links: Vec<(String, String)>) -> Self {
+        self.blocks.push(Block::Links(links));
+        self
+    }
+
     /// Adds text in a fixed-width face.
     pub fn code(mut self, text: impl Into<String>) -> Self {
         self.blocks.push(Block::Code(text.into()));
@@ -191,6 +199,13 @@ fn write_block(out: &mut String, block: &Block, figures: &mut usize) {
     let _ = match block {
         Block::Paragraph(text) => writeln!(out, "<p>{}</p>", escape(text)),
         Block::Code(text) => writeln!(out, "<pre><code>{}</code></pre>", escape(text)),
+        Block::Links(links) => {
+            out.push_str("<ul>\n");
+            for (text, file) in links {
+                let _ = writeln!(out, "<li><a href=\"{}\">{}</a></li>", escape(file), escape(text));
+            }
+            writeln!(out, "</ul>")
+        }
         Block::Figure { png, caption, alt } => {
             *figures += 1;
             let (data, alt, caption) = (base64(png), escape(alt), escape(caption));
@@ -307,14 +322,15 @@ mod tests {
         let bad = "<script>alert(\"x\") & 'y'</script>";
         let table = Table { caption: bad.into(), header: vec![bad.into()], rows: vec![vec![bad.into()]] };
         let figure = Block::Figure { png: vec![1, 2, 3], caption: bad.into(), alt: bad.into() };
-        let mut section = Section::new(bad).paragraph(bad).code(bad).table(table);
+        let mut section =
+            Section::new(bad).paragraph(bad).code(bad).links(vec![(bad.into(), bad.into())]).table(table);
         section = section.stats(vec![Stat::new(bad, bad, bad)]);
         section.blocks.push(figure);
         let report = Report { sections: vec![section], footer: bad.into(), ..Report::new(bad, bad) };
         let html = report.to_html();
         assert!(!html.contains("<script"));
         // The title stands twice, in the head and on the page.
-        assert_eq!(html.matches("&lt;script&gt;alert(&quot;x&quot;) &amp; &#39;y&#39;").count(), 15);
+        assert_eq!(html.matches("&lt;script&gt;alert(&quot;x&quot;) &amp; &#39;y&#39;").count(), 17);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Named scenes, the tasks made of them, and the experiments of the papers.
 
+pub mod articulated_adjoint;
 pub mod bo_leap;
 pub mod contact_doctor;
 pub mod diffmjx;

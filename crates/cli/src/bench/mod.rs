@@ -8,7 +8,7 @@ mod contact;
 mod core;
 mod fem;
 mod mpm;
-mod peer;
+pub mod peer;
 mod search;
 mod standing;
 mod toss;

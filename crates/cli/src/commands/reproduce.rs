@@ -1,12 +1,13 @@
 //! `pullback reproduce`: a paper's result beside ours.
 
+mod articulated_adjoint;
 mod bo_leap;
 mod diffmjx;
 
 use std::path::PathBuf;
 
 use pullback_core::registry::{Entry, Registry};
-use pullback_core::sources::{BO_LEAP, DIFFMJX};
+use pullback_core::sources::{ARTICULATED_ADJOINT, BO_LEAP, DIFFMJX};
 use pullback_plot::{Figure, LinePanel, Panel, Series};
 use pullback_tasks::Results;
 use pullback_tasks::diffmjx::toy::{self as diffmjx_toy, Case, Toy};
@@ -47,6 +48,12 @@ const TABLE: &[Entry<Experiment>] = &[
         "lowest loss of six methods on every task, mean and 95 % interval over seeds",
         BO_LEAP.at("Figs. 2 to 7"),
         bo_leap::run,
+    ),
+    Entry::cited(
+        "articulated-adjoint",
+        "memory and time of gradients of standing quadrupeds; a throw, a golf shot and a car beside CMA-ES",
+        ARTICULATED_ADJOINT.at("Tables 1 to 3, Figs. 3 and 6 to 8"),
+        articulated_adjoint::run,
     ),
 ];
 

@@ -328,7 +328,7 @@ impl CmaState {
 }
 
 /// Indices from the lowest loss to the highest; equal losses keep their order.
-fn ranking(losses: &[f64]) -> Vec<usize> {
+pub(crate) fn ranking(losses: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..losses.len()).collect();
     order.sort_by(|a, b| losses[*a].total_cmp(&losses[*b]));
     order

@@ -11,6 +11,7 @@ pub mod descent;
 pub mod lbfgs;
 mod rand_descents;
 mod random_search;
+mod sep_cma_es;
 
 pub use adam::{Adam, AdamConfig};
 pub use bo::BayesOpt;
@@ -22,11 +23,12 @@ pub use descent::{Descent, DescentConfig};
 pub use lbfgs::{Lbfgs, LbfgsConfig};
 pub use rand_descents::RandDescents;
 pub use random_search::{RandomSearch, RandomSearchConfig};
+pub use sep_cma_es::{SepCmaEs, SepCmaEsConfig};
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
 use pullback_core::registry::{Entry, Registry};
-use pullback_core::sources::{ADAM, BO_LEAP, IPOP_CMA_ES, NOCEDAL_WRIGHT};
+use pullback_core::sources::{ADAM, BO_LEAP, IPOP_CMA_ES, NOCEDAL_WRIGHT, SEP_CMA_ES};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -84,6 +86,12 @@ const TABLE: &[Entry<BuildMethod>] = &[
         "covariance matrix adaptation, restarted with doubled populations",
         IPOP_CMA_ES.whole(),
         |name, options| Ok(Box::new(CmaEs { config: read(name, options)? })),
+    ),
+    Entry::cited(
+        "sep-cma-es",
+        "CMA-ES with a diagonal covariance, for thousands of variables",
+        SEP_CMA_ES.whole(),
+        |name, options| Ok(Box::new(SepCmaEs { config: read(name, options)? })),
     ),
     Entry::new("bo", "Bayesian optimization: a Gaussian process proposes every episode", boxed::<BayesOpt>),
     Entry::cited(
