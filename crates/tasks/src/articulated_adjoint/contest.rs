@@ -146,8 +146,9 @@ pub fn run(
 impl Contest {
     /// The best motion of the descent, with its target.
     pub fn replay(&self) -> Result<Replay, ExperimentError> {
-        let Task { objective, solved, .. } = &self.task;
+        let Task { name, objective, solved, .. } = &self.task;
         let mut page = replay(&objective.rollout().system, objective.states(&self.descent.best)?);
+        page.title = format!("{name}, after {} iterations", self.descent.iterations.len());
         let (shape, position) = match objective.loss().target[..] {
             [x, y, z] => (ReplayShape::Sphere { radius: *solved }, [x, y, z]),
             // A line across the ground, where the rear axle is to stop.

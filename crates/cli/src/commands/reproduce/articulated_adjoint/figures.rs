@@ -57,8 +57,8 @@ pub fn searches(contests: &[Contest]) -> Figure {
     Figure::grid("Searches with and without gradients", 2, panels).sized(10.5, 10.5)
 }
 
-/// Paths of the ball before and after the search.
-pub fn paths(contests: &[Contest]) -> Result<Figure, CliError> {
+/// Paths of the ball before and after the search, and the loss of the car over its friction.
+pub fn found(contests: &[Contest], landscape: &[(f64, f64)]) -> Result<Figure, CliError> {
     // (across, up) of the view.
     let views = [
         ("throw", "from above", (0, 1)),
@@ -92,23 +92,24 @@ pub fn paths(contests: &[Contest]) -> Result<Figure, CliError> {
             ..LinePanel::default()
         }));
     }
-    Ok(Figure::grid("Paths of the ball", 3, panels))
+    panels.push(loss_against_friction(contests, landscape));
+    Ok(Figure::grid("What the descents found", 2, panels).sized(10.5, 7.5))
 }
 
 /// Loss of the racecar against friction: Fig. 7 d.
-pub fn landscape(contests: &[Contest], landscape: &[(f64, f64)]) -> Figure {
+fn loss_against_friction(contests: &[Contest], landscape: &[(f64, f64)]) -> Panel {
     let mut series = vec![Series::new("loss", PAPER, landscape.to_vec())];
     if let Some(contest) = contests.iter().find(|c| c.task.name == "racecar") {
         let best = (contest.descent.best[0], contest.descent.lowest());
         series.push(Series { width: 4.0, ..Series::new("found by the descent", OURS, vec![best]).dots() });
     }
-    Figure::single(Panel::from(LinePanel {
+    Panel::from(LinePanel {
         title: "racecar: loss against friction".into(),
         x_label: "friction μ".into(),
         y_label: "loss (m^{2})".into(),
         series,
         ..LinePanel::default()
-    }))
+    })
 }
 
 /// Memory and time of ten robots against steps: Fig. 3 c, d.

@@ -18,6 +18,9 @@ const SEARCHES: &str = "\
     are the torques of all 1,000 steps. A car slides; the variable is its friction. Separable CMA-ES \
     searches the same torques as the descent. CMA-ES has an easier problem, torques that are constant \
     over 50 steps. Both simulate on all threads, the descent on one.";
+const FOUND: &str = "\
+    Paths of the ball before and after the search; the hand opens where the path becomes straight. The \
+    loss of the car over its friction.";
 const ONE: &str = "\
     Tables 1 to 3 of the paper with two more rows: this run, and the same step in CasADi on the same \
     machine. The other rows are the paper's, from a Xeon W-2123.";
@@ -29,14 +32,13 @@ const UNTIL_SOLVED: &str = "\
 pub fn write(measured: &Measured, results: &Results, folder: &Path) -> Result<Vec<PathBuf>, CliError> {
     let Measured { one, ten, ablation, contests, landscape, peer } = measured;
     let peer: &[PeerCost] = peer.as_deref().unwrap_or(&[]);
-    let pictures: [(&str, Figure); 5] = [
+    let pictures: [(&str, Figure); 4] = [
         ("searches", figures::searches(contests)),
-        ("paths", figures::paths(contests)?),
-        ("landscape", figures::landscape(contests, landscape)),
+        ("found", figures::found(contests, landscape)?),
         ("ten-quadrupeds", figures::ten_robots(ten, peer)),
         ("checkpoints", figures::ablation(ablation)),
     ];
-    let [searches, paths, landscape, ten_robots, checkpoints] = pictures.each_ref().map(|(_, figure)| figure);
+    let [searches, found, ten_robots, checkpoints] = pictures.each_ref().map(|(_, figure)| figure);
     let mut report = Report::new(
         "The adjoint of articulated bodies",
         "Qiao et al., ICML 2021: what gradients through robots in contact cost, and what they are good for",
@@ -52,8 +54,7 @@ pub fn write(measured: &Measured, results: &Results, folder: &Path) -> Result<Ve
             .paragraph(SEARCHES)
             .figure(searches, "Loss against iterations and time.", "Curves of the loss, one row per task.")?
             .table(search_table(contests))
-            .figure(paths, "Paths of the ball.", "The ball before and after the search, and the target.")?
-            .figure(landscape, "Loss of the car over its friction.", "One minimum, and the point found.")?
+            .figure(found, FOUND, "Paths of the ball to its target, and a loss with one minimum.")?
             .links(vec![
                 link("the throw, played", "throw"),
                 link("the golf shot, played", "golf"),
