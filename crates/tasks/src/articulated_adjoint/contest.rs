@@ -86,6 +86,11 @@ impl Trace {
         let first = self.iterations.iter().position(|i| i.lowest <= loss)?;
         Some((first + 1, self.iterations[first].seconds))
     }
+    /// Iterations until the loss was at most `loss` and stayed so.
+    pub fn settled(&self, loss: f64) -> Option<usize> {
+        let above = self.iterations.iter().rposition(|i| i.loss > loss).map_or(0, |last| last + 1);
+        (above < self.iterations.len()).then_some(above + 1)
+    }
     /// The lowest loss.
     pub fn lowest(&self) -> f64 {
         self.iterations.last().map_or(f64::INFINITY, |i| i.lowest)
@@ -182,6 +187,8 @@ impl Contest {
             row(format!("{name}: variables"), variables as f64, "1", None);
             row(format!("{name}: iterations until solved"), solved.0, "1", solved_in_paper);
             row(format!("{name}: time until solved"), solved.1, "s", None);
+            let settled = trace.settled(task.solved).map_or(f64::INFINITY, |n| n as f64);
+            row(format!("{name}: iterations until solved for good"), settled, "1", None);
             row(format!("{name}: iterations"), trace.iterations.len() as f64, "1", run_in_paper);
             row(format!("{name}: time of all iterations"), seconds(trace), "s", None);
             row(format!("{name}: lowest loss"), trace.lowest(), task.unit, None);

@@ -8,8 +8,8 @@
 //! that are computed again count as backward, as in the paper.
 //!
 //! *Checkpoints.* The paper keeps every k-th state and computes each step between again from the last one
-//! kept: its time grows with k. Ours keeps the states between two kept ones while it goes back, so that no
-//! step is computed more than twice more.
+//! kept: its time grows with k. Ours keeps the states between two kept ones while it goes back, so that a
+//! step is computed only once more than if every state were kept.
 
 use std::time::Instant;
 

@@ -134,6 +134,8 @@ pub fn ten_robots(costs: &[Cost], peer: &[PeerCost]) -> Figure {
         time.push(Series::new("CasADi, forward", 4, theirs(&|p| p.forward)).dots());
         time.push(Series::new("CasADi, backward", OTHER, theirs(&|p| p.backward)).dots());
     }
+    // The peer is far above.
+    let log_y = peer.iter().any(|p| p.robots == 10);
     let panel = |title: &str, y_label: &str, series: Vec<Series>| {
         let most = series.iter().flat_map(|s| &s.points).fold(0.0, |most: f64, p| most.max(p.1));
         Panel::from(LinePanel {
@@ -141,7 +143,8 @@ pub fn ten_robots(costs: &[Cost], peer: &[PeerCost]) -> Figure {
             x_label: "steps".into(),
             y_label: y_label.into(),
             series,
-            y_range: Some((0.0, 1.1 * most)),
+            y_range: (!log_y).then_some((0.0, 1.1 * most)),
+            log_y,
             ..LinePanel::default()
         })
     };
@@ -158,7 +161,8 @@ pub fn ablation(costs: &[Cost]) -> Figure {
         |y: &dyn Fn(&Cost) -> f64| costs.iter().map(|c| (c.interval as f64, y(c))).collect::<Vec<_>>();
     // The paper computes (k + 1)/2 forward steps per backward step.
     let first = costs.first().map_or(0.0, |c| c.backward);
-    let paper = |c: &Cost| 1e3 * (first + 0.5 * (c.interval as f64 - 1.0) * c.forward);
+    let forward = costs.iter().map(|c| c.forward).fold(f64::INFINITY, f64::min);
+    let paper = |c: &Cost| 1e3 * (first + 0.5 * (c.interval as f64 - 1.0) * forward);
     let panel = |title: &str, y_label: &str, series, log_y| {
         Panel::from(LinePanel {
             title: title.into(),
