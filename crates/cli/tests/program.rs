@@ -310,7 +310,10 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
             &["simulate", "pendulum", "--method", "rk5"],
             "no integration method is called `rk5` (did you mean `rk4`?)",
         ),
-        (&["reproduce", "diffmjx"], "no experiment is called `diffmjx` (did you mean `diffmjx-toy`?)"),
+        (&["reproduce", "diffmjy"], "no experiment is called `diffmjy` (did you mean `diffmjx`?)"),
+        (&["reproduce", "diffmjx", "--quick", "--data", "no.csv"], "no.csv"),
+        (&["doctor", "../../models/ant.xml"], "say what the motion is for"),
+        (&["gradcheck", "pendulum", "--collision-softness", "0.1"], "choices for model files"),
         (
             &["reproduce", "bo-leap", "--tasks", "flop"],
             "no task of BO-Leap is called `flop` (did you mean `flip`?)",

@@ -40,6 +40,15 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     let size = if options.quick { QUICK } else { FULL };
     let folder = output.folder("reproduce-diffmjx")?;
     let mut results = Results::new("diffmjx");
+    let recorded = match &options.data {
+        Some(path) => cube::read_tosses(path)?,
+        None => {
+            results
+                .notes
+                .push("Tosses of the cube are simulated; --data names a file of recorded ones.".into());
+            cube::made_tosses(40, 0)?
+        }
+    };
     let mut files = Vec::new();
     let mut report = Report::new(
         "Hard contacts with soft gradients",
@@ -110,7 +119,7 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     )?);
     save(&figure, folder.join("billiard.png"), &mut files)?;
 
-    let (descents, fit) = identify(options, &size, &mut results)?;
+    let (descents, fit) = identify(&recorded, &size, &mut results)?;
     let figure = cube_figure(&descents);
     report.sections.push(
         Section::new("The side of a cube")
@@ -157,19 +166,10 @@ fn last_push(game: &Game) -> f64 {
 /// The side by Adam in four ways, and all that can be told by Gauss-Newton, from the first three quarters of the
 /// tosses; the rest judges the fit.
 fn identify(
-    options: &ReproduceOptions,
+    tosses: &[cube::Toss],
     size: &Size,
     results: &mut Results,
 ) -> Result<(Vec<Vec<Descent>>, Fit), CliError> {
-    let tosses = match &options.data {
-        Some(path) => cube::read_tosses(path)?,
-        None => {
-            results
-                .notes
-                .push("Tosses of the cube are simulated; --data names a file of recorded ones.".into());
-            cube::made_tosses(40, 0)?
-        }
-    };
     let part = (3 * tosses.len()).div_ceil(4).min(tosses.len() - 1).max(1);
     let train = cube::segments(&tosses[..part], size.segments, 0);
     let judged = cube::segments(&tosses[part..], size.fit_segments, 1);
