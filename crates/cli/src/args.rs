@@ -182,18 +182,18 @@ pub struct DoctorOptions {
     /// Initial state that may change, and by how much [default: all velocities by 0.5] (model files)
     #[arg(long, value_name = "STATE=CHANGE", value_parser = named_number)]
     pub vary: Vec<(String, f64)>,
-    /// Seconds simulated (model files)
-    #[arg(long, default_value_t = 1.0)]
-    pub time: f64,
-    /// Distance from which contacts may act on the way back, m (model files)
-    #[arg(long, default_value_t = 0.1)]
-    pub distance: f64,
+    /// Seconds simulated [default: 1] (model files)
+    #[arg(long)]
+    pub time: Option<f64>,
+    /// Distance from which contacts may act on the way back, m [default: 0.1] (model files)
+    #[arg(long)]
+    pub distance: Option<f64>,
     /// Points at which gradients are judged
     #[arg(long, default_value_t = 48)]
     pub points: usize,
-    /// Lines across the box
-    #[arg(long, default_value_t = 12)]
-    pub lines: usize,
+    /// Lines across the box [default: 12] (tasks)
+    #[arg(long)]
+    pub lines: Option<usize>,
 }
 
 #[derive(Debug, Args)]

@@ -284,7 +284,7 @@ fn a_broken_robot_file_is_one_line_with_its_place() {
 #[test]
 fn bad_input_gets_one_clear_line_and_exit_code_2() {
     let quadruped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/laikago.xml");
-    let cases: [(&[&str], &str); 30] = [
+    let cases: [(&[&str], &str); 32] = [
         (&["simulate", "triple-pendulum"], "no scene is called `triple-pendulum`"),
         (&["simulate", "pendulum", "--dt", "-1"], "the time step must be positive"),
         (&["simulate", "pendulum", "--dt", "NaN"], "the time step must be positive"),
@@ -313,6 +313,8 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
         (&["reproduce", "diffmjy"], "no experiment is called `diffmjy` (did you mean `diffmjx`?)"),
         (&["reproduce", "diffmjx", "--quick", "--data", "no.csv"], "no.csv"),
         (&["doctor", "../../models/ant.xml"], "say what the motion is for"),
+        (&["doctor", "flip", "--time", "2"], "belong to a model file"),
+        (&["reproduce", "diffmjx-toy", "--data", "no.csv"], "--data belongs to diffmjx"),
         (&["gradcheck", "pendulum", "--collision-softness", "0.1"], "choices for model files"),
         (
             &["reproduce", "bo-leap", "--tasks", "flop"],

@@ -28,12 +28,15 @@ pub fn run(options: &DoctorOptions, seed: u64, output: &Output) -> Result<bool, 
     if pullback_tasks::files::is_file_name(task) {
         return contact::run(options, seed, output);
     }
-    if !options.target.is_empty() || !options.vary.is_empty() {
-        return Err(ConfigError::new("--target and --vary belong to a model file; a task has its own").into());
+    let of_file = [options.time, options.distance].iter().any(Option::is_some);
+    if of_file || !options.target.is_empty() || !options.vary.is_empty() {
+        let why = "--target, --vary, --time and --distance belong to a model file; a task has its own";
+        return Err(ConfigError::new(format!("{task}: {why}")).into());
     }
     let objective = pullback_tasks::objectives::build(task)?;
-    let config =
-        DoctorConfig { points: options.points, lines: options.lines, seed, ..DoctorConfig::default() };
+    let usual = DoctorConfig::default();
+    let lines = options.lines.unwrap_or(usual.lines);
+    let config = DoctorConfig { points: options.points, lines, seed, ..usual };
     let bar = progress::bar(config.points + config.lines, task);
     let found = examine(objective.as_ref(), &config, || bar.inc(1))?;
     bar.finish_and_clear();

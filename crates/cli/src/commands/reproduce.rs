@@ -6,6 +6,7 @@ mod diffmjx;
 
 use std::path::PathBuf;
 
+use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::{ARTICULATED_ADJOINT, BO_LEAP, DIFFMJX};
 use pullback_plot::{Figure, LinePanel, Panel, Series};
@@ -58,6 +59,9 @@ const TABLE: &[Entry<Experiment>] = &[
 ];
 
 pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
+    if options.data.is_some() && options.what.name != "diffmjx" {
+        return Err(ConfigError::new(format!("{}: --data belongs to diffmjx", options.what.name)).into());
+    }
     (options.what.value)(options, output)
 }
 

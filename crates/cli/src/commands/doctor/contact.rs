@@ -15,6 +15,9 @@ use crate::progress;
 
 /// Change of velocities, m/s or rad/s, where none is given.
 const CHANGE: f64 = 0.5;
+/// Seconds simulated, and distance from which contacts act, m, where they are not given.
+const TIME: f64 = 1.0;
+const DISTANCE: f64 = 0.1;
 
 #[derive(Serialize)]
 struct Summary {
@@ -28,13 +31,17 @@ struct Summary {
 
 pub fn run(options: &DoctorOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let file = &options.task;
+    if options.lines.is_some() {
+        return Err(ConfigError::new(format!("{file}: --lines belongs to a task")).into());
+    }
+    let (time, distance) = (options.time.unwrap_or(TIME), options.distance.unwrap_or(DISTANCE));
     if options.target.is_empty() {
         let why = "say what the motion is for, as --target ball.position[0]=0.5; `pullback list FILE` has the names";
         return Err(ConfigError::new(format!("{file}: {why}")).into());
     }
     let model = files::read_model(file)?;
-    let case = Case::new(model, options.time, &options.target, &options.vary, CHANGE)?;
-    let settings = contact_doctor::settings(&case.model, options.distance);
+    let case = Case::new(model, time, &options.target, &options.vary, CHANGE)?;
+    let settings = contact_doctor::settings(&case.model, distance);
     let bar = progress::bar(settings.len() * options.points, "contacts");
     let verdict = contact_doctor::judge(&case, &settings, options.points, seed, || bar.inc(1))?;
     bar.finish_and_clear();
@@ -44,7 +51,7 @@ pub fn run(options: &DoctorOptions, seed: u64, output: &Output) -> Result<bool, 
     let (page, data) = (folder.join("index.html"), folder.join("doctor.json"));
     report(file, &verdict).save(&page)?;
     let files = vec![page, data];
-    let summary = Summary { model: file.clone(), time: options.time, points: options.points, verdict, files };
+    let summary = Summary { model: file.clone(), time, points: options.points, verdict, files };
     output.write(&summary.files[1], serde_json::to_string(&summary)?.as_bytes())?;
     output.print(&summary, || text(&summary))?;
     Ok(true)
