@@ -8,7 +8,7 @@
 use pullback_core::{Bars, Point, Workspace};
 use pullback_math::{Force, Real, select};
 
-use super::constraint::contact::{contact_margin, contact_margin_vjp};
+use super::constraint::contact_law::{contact_margin, contact_margin_vjp};
 use super::constraint::joints::{limit_violation, limit_violation_vjp};
 use super::contact::{GeomView, MotionBars};
 use super::dynamics::ArticulatedWorkspace;

@@ -11,7 +11,8 @@ use pullback_math::{Flat, Force, Mask, Quat, Real, Vec3, differentiable, select}
 
 use super::params::{ComplementarityIndex, ImpulseLaw};
 use crate::constraint::between::{Between, Columns};
-use crate::constraint::contact::{condim, contact_tangents, contact_tangents_vjp, tangent_hint};
+use crate::constraint::contact::{contact_tangents, contact_tangents_vjp, tangent_hint};
+use crate::constraint::contact_law::condim;
 use crate::constraint::cost::Cost;
 use crate::constraint::joints::{
     angle_and_axis, angle_and_axis_vjp, distance, sign, value_and_slope, value_and_slope_vjp,

@@ -14,6 +14,7 @@
 
 pub(crate) mod between;
 pub mod contact;
+pub mod contact_law;
 pub mod cost;
 pub mod equality;
 pub mod hessian;
