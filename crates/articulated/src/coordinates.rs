@@ -4,6 +4,7 @@
 
 use pullback_math::{Flat, MulVjp, Quat, Real, Vec3};
 
+use super::actuator::law::{clamped, clamped_vjp};
 use super::model::{JointKind, Model};
 
 /// The coordinates of a state.
@@ -19,6 +20,8 @@ pub struct Coordinates {
     straight: Vec<(usize, usize)>,
     /// First coordinate and velocity of every orientation.
     rotations: Vec<(usize, usize)>,
+    /// Range of each activation, which follow the velocities.
+    activations: Vec<Option<(f64, f64)>>,
 }
 
 impl Coordinates {
@@ -42,7 +45,19 @@ impl Coordinates {
             nq += joint.kind.coordinates();
             nv += joint.kind.velocities();
         }
-        Coordinates { nq, nv, joints, straight, rotations }
+        let activations =
+            model.actuators.iter().filter(|a| a.has_activation()).map(|a| a.activation_range).collect();
+        Coordinates { nq, nv, joints, straight, rotations, activations }
+    }
+
+    /// Number of activations.
+    pub fn activations(&self) -> usize {
+        self.activations.len()
+    }
+
+    /// Whether motion along a rate is plain addition.
+    pub fn flat(&self) -> bool {
+        self.nq == self.nv && self.activations.iter().all(Option::is_none)
     }
 
     /// First coordinate and velocity of every orientation.
@@ -50,11 +65,15 @@ impl Coordinates {
         &self.rotations
     }
 
-    /// Moves the state (q, v) along a rate for `h`.
+    /// Moves the state (q, v, activations) along a rate for `h`; activations stay in their ranges.
     pub fn advance<T: Real>(&self, state: &[T], rate: &[T], h: T, next: &mut [T]) {
         self.advance_positions(state, rate, h, next);
         for k in 0..self.nv {
             next[self.nq + k] = state[self.nq + k] + h * rate[self.nv + k];
+        }
+        for (i, range) in self.activations.iter().enumerate() {
+            let (at, along) = (self.nq + self.nv + i, 2 * self.nv + i);
+            next[at] = clamped(state[at] + h * rate[along], *range);
         }
     }
 
@@ -82,6 +101,12 @@ impl Coordinates {
         for k in 0..self.nv {
             state_bar[self.nq + k] += next_bar[self.nq + k];
             rate_bar[self.nv + k] += h * next_bar[self.nq + k];
+        }
+        for (i, range) in self.activations.iter().enumerate() {
+            let (at, along) = (self.nq + self.nv + i, 2 * self.nv + i);
+            let bar = clamped_vjp(state[at] + h * rate[along], *range, next_bar[at]);
+            state_bar[at] += bar;
+            rate_bar[along] += h * bar;
         }
     }
 

@@ -7,6 +7,7 @@ use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, SolverInfo, VectorField};
 use pullback_math::{Flat, Real, Vec3, rotation_vector_rate, rotation_vector_rate_vjp};
 
+use super::actuator::Line;
 use super::complementarity::{self, Complementarity};
 use super::constraint::inverse_weight::InverseWeights;
 use super::constraint::{self, Convex};
@@ -14,16 +15,21 @@ use super::contact::find::MANY_PAIRS;
 use super::contact::{ContactSolver, ContactSolverWorkspace, ContactsFromDistance, Penalty};
 use super::coordinates::Coordinates;
 use super::coupling::Coupling;
-use super::dynamics::ArticulatedWorkspace;
 use super::guards::Guards;
 use super::implicit::{Implicit, ImplicitTerms};
 use super::kinematic_params;
 use super::kinematics::Kinematics;
 use super::mass_matrix::MassMatrix;
-use super::model::{ContactModel, Equality, EqualityKind, Model, Softness};
+use super::model::{
+    ActivationDynamics, Actuator, ContactModel, Equality, EqualityKind, Gain, JointKind, Model,
+    ModelIntegrator, Softness, Transmission,
+};
 use super::pairs::{candidate_pairs, check_tori};
 use super::params::{ParamIndex, layout};
+use super::reference;
+use super::tendon::Tendons;
 use super::tree::Tree;
+use super::workspace::ArticulatedWorkspace;
 
 /// A robot: state (q, v), control per actuator, parameters by name.
 #[derive(Clone, Debug)]
@@ -56,20 +62,35 @@ pub struct Articulated {
     pub(super) guards: Guards,
     /// How contacts act from distance, if they do.
     pub(super) from_distance: Option<ContactsFromDistance>,
+    /// Tendons, and spans that actuators act along.
+    pub(super) tendons: Tendons,
+    /// What each actuator acts along, and the degrees of freedom that move it.
+    pub(super) lines: Vec<Line>,
+    pub(super) moment_columns: Vec<Vec<usize>>,
+    /// Number of each actuator's activation.
+    pub(super) activation_of: Vec<Option<usize>>,
+    /// Change of control after which a servo about a full circle is back where it was.
+    pub(super) full_turn: Vec<Option<f64>>,
+    /// The step over which exact filters give their mean rate; none where rates are instantaneous.
+    pub(super) filter_step: Option<f64>,
 }
 
 impl Articulated {
     /// Makes a compiled model move.
     pub fn new(mut model: Model) -> Result<Self, ConfigError> {
+        reference::complete(&mut model)?;
         let convex = model.options.contact_model == ContactModel::Convex;
+        check_tendons(&model)?;
         if model.options.contact_model != ContactModel::Penalty {
             mimics_to_equalities(&mut model);
         }
         let tree = Tree::new(&model);
         let (mut layout, mut index) = layout(&model)?;
+        let mut tendons = Tendons::new(&model, &tree, &index);
         let mut solver = ContactSolver::Penalty(Penalty);
         if convex {
-            let weights = InverseWeights::new(&model, &tree, &index, &layout.params.defaults());
+            let weights = InverseWeights::new(&model, &tree, &index, &tendons, &layout.params.defaults());
+            tendons.reference_lengths.clone_from(&weights.tendon_lengths);
             let mut builder = LayoutBuilder::from(layout);
             let constraints = constraint::params::add_slices(&model, &weights, &mut builder);
             layout = builder.build()?;
@@ -86,9 +107,17 @@ impl Articulated {
         }
         let pairs = if model.options.contact { candidate_pairs(&model) } else { Vec::new() };
         check_tori(&model, &pairs)?;
+        let lines: Vec<Line> = (model.actuators.iter().zip(&tendons.actuator_spans))
+            .map(|(actuator, span)| Line::new(&model, actuator, *span))
+            .collect();
         let follows = |j: usize| model.mimics.iter().any(|m| m.joint == j);
         let coordinates = Coordinates::new(&model, |j| !follows(j));
+        let activation_of = activation_numbers(&model);
+        let full_turn = model.actuators.iter().map(|a| full_turn(&model, a)).collect();
+        let continuous = model.options.integrator == ModelIntegrator::Rk4;
+        let filter_step = (!continuous).then_some(model.options.timestep);
         let mut robot = Articulated {
+            moment_columns: lines.iter().map(|line| tendons.line_columns(&tree, line)).collect(),
             all_coordinates: Coordinates::new(&model, |_| true),
             coupling: Coupling::new(&model, &coordinates, &index.mimics)?,
             coordinates,
@@ -106,6 +135,11 @@ impl Articulated {
             many: MANY_PAIRS,
             from_distance: None,
             guards: Guards::default(),
+            activation_of,
+            full_turn,
+            filter_step,
+            lines,
+            tendons,
         };
         robot.guards = Guards::new(&robot.model, &robot.index, &robot.pairs);
         robot.check_inertia()?;
@@ -153,6 +187,14 @@ impl Articulated {
     /// Tells constraints the time step, which bounds how stiff they are; the model's unless told.
     pub fn with_time_step(mut self, dt: f64) -> Self {
         self.dt = dt;
+        self.filter_step = self.filter_step.map(|_| dt);
+        self
+    }
+
+    /// Gives activations their instantaneous rates, for integrators other than Euler's; else exact filters give
+    /// their mean rate over a step.
+    pub fn with_instantaneous_activations(mut self) -> Self {
+        self.filter_step = None;
         self
     }
 
@@ -229,6 +271,17 @@ impl Articulated {
         Ok(self)
     }
 
+    /// The robot, if no actuator has an activation; `whose` state has no place for one.
+    pub fn without_activations(self, whose: &str) -> Result<Self, ConfigError> {
+        match self.model.actuators.iter().find(|a| a.has_activation()) {
+            None => Ok(self),
+            Some(a) => Err(ConfigError::new(format!(
+                "actuator `{}` has an activation, for which the state of {whose} has no place; give it none",
+                a.name
+            ))),
+        }
+    }
+
     /// The model.
     pub fn model(&self) -> &Model {
         &self.model
@@ -236,6 +289,10 @@ impl Articulated {
     /// Its structure.
     pub fn tree(&self) -> &Tree {
         &self.tree
+    }
+    /// Its tendons.
+    pub fn tendons(&self) -> &Tendons {
+        &self.tendons
     }
     /// Where its parameters lie.
     pub fn index(&self) -> &ParamIndex {
@@ -266,6 +323,59 @@ fn mimics_to_equalities(model: &mut Model) {
     }
 }
 
+/// What contact models other than the convex one cannot do with tendons and activations.
+fn check_tendons(model: &Model) -> Result<(), ConfigError> {
+    if model.options.contact_model == ContactModel::Convex {
+        return Ok(());
+    }
+    let o = &model.options;
+    let refuse = |what: String| Err(ConfigError::new(format!("{what} needs the contact model `convex`")));
+    for tendon in &model.tendons {
+        if tendon.range.is_some() && o.limits {
+            return refuse(format!("the range of tendon `{}`", tendon.name));
+        }
+        if tendon.frictionloss > 0.0 && o.frictionloss {
+            return refuse(format!("dry friction of tendon `{}`", tendon.name));
+        }
+    }
+    let coupled = !model.mimics.is_empty() && o.contact_model == ContactModel::Penalty;
+    match model.actuators.iter().find(|a| a.has_activation()) {
+        Some(a) if coupled => refuse(format!("the activation of actuator `{}` beside mimic joints", a.name)),
+        _ => Ok(()),
+    }
+}
+
+/// Number of each actuator's activation.
+fn activation_numbers(model: &Model) -> Vec<Option<usize>> {
+    let mut count = 0;
+    let mut number = |a: &Actuator| {
+        let number = count;
+        count += usize::from(a.has_activation());
+        a.has_activation().then_some(number)
+    };
+    model.actuators.iter().map(&mut number).collect()
+}
+
+/// 2π times the gear of a position servo that turns about all axes: a control and one a full turn away are the same.
+fn full_turn(model: &Model, actuator: &Actuator) -> Option<f64> {
+    let servo =
+        matches!(actuator.gain, Gain::Fixed(gain) if gain == -actuator.affine_bias()[1] && gain != 0.0);
+    let direct = matches!(actuator.dynamics, ActivationDynamics::None | ActivationDynamics::Integrator);
+    let gear = match actuator.transmission {
+        Transmission::Joint(j) | Transmission::JointInParent(j)
+            if model.joints[j].kind == JointKind::Ball =>
+        {
+            &actuator.gear[..3]
+        }
+        Transmission::Site { reference: Some(_), .. } if actuator.gear[..3] == [0.0; 3] => {
+            &actuator.gear[3..]
+        }
+        _ => return None,
+    };
+    let norm = gear.iter().map(|g| g * g).sum::<f64>().sqrt();
+    (servo && direct && norm > 0.0).then_some(std::f64::consts::TAU * norm)
+}
+
 impl Described for Articulated {
     fn layout(&self) -> &Layout {
         &self.layout
@@ -274,13 +384,13 @@ impl Described for Articulated {
 
 impl FieldShape for Articulated {
     fn rate_len(&self) -> usize {
-        2 * self.coordinates.nv
+        2 * self.coordinates.nv + self.coordinates.activations()
     }
     fn velocities(&self) -> Option<usize> {
         Some(self.coordinates.nv)
     }
     fn flat(&self) -> bool {
-        self.coordinates.nq == self.coordinates.nv
+        self.coordinates.flat()
     }
     fn vjp_follows_eval(&self) -> bool {
         true
@@ -320,8 +430,11 @@ impl<T: Real> VectorField<T> for Articulated {
     fn eval(&self, ws: &mut Self::Workspace, at: Point<'_, T>, _time: T, rate: &mut [T]) {
         ws.acts_from_distance = self.from_distance.is_some() && !self.goes_straight_through();
         self.accelerations(ws, at);
-        let (velocity, acceleration) = rate.split_at_mut(self.coordinates.nv);
-        velocity.copy_from_slice(&at.state[self.coordinates.nq..]);
+        let Coordinates { nq, nv, .. } = self.coordinates;
+        let (velocity, rest) = rate.split_at_mut(nv);
+        let (acceleration, activation_rate) = rest.split_at_mut(nv);
+        velocity.copy_from_slice(&at.state[nq..nq + nv]);
+        activation_rate.copy_from_slice(&ws.actuators.activation_rate);
         self.write_accelerations(ws, acceleration);
         if T::HAS_TANGENT && self.goes_straight_through() {
             // F + F̃ − sg(F̃)
@@ -417,19 +530,20 @@ impl Articulated {
         mut bars: Bars<'_, T>,
     ) {
         let Coordinates { nq, nv, .. } = self.coordinates;
-        for (bar, x) in bars.state[nq..].iter_mut().zip(rate_bar) {
+        for (bar, x) in bars.state[nq..nq + nv].iter_mut().zip(rate_bar) {
             *bar += *x;
         }
 
-        self.multipliers(ws, at, &rate_bar[nv..], bars.params);
+        let (acceleration_bar, activation_rate_bar) = rate_bar[nv..].split_at(nv);
+        self.multipliers(ws, at, acceleration_bar, bars.params);
         let Some(coupling) = &self.coupling else {
-            self.full_pullback(ws, at, bars);
+            self.full_pullback(ws, at, activation_rate_bar, bars);
             return;
         };
         let full = std::mem::take(&mut ws.coupled.state);
         let mut full_bar = std::mem::take(&mut ws.coupled.state_bar);
         full_bar.fill(T::zero());
-        self.full_pullback(ws, at.with_state(&full), bars.with_state(&mut full_bar));
+        self.full_pullback(ws, at.with_state(&full), activation_rate_bar, bars.with_state(&mut full_bar));
         (ws.coupled.state, ws.coupled.state_bar) = (full, full_bar);
         let (params, params_bar) = (at.params, bars.params);
         coupling.expand_state_vjp(&ws.coupled, params, at.state, bars.state, params_bar);

@@ -11,11 +11,11 @@ use pullback_math::{Force, Real, select};
 use super::constraint::contact_law::{contact_margin, contact_margin_vjp};
 use super::constraint::joints::{limit_violation, limit_violation_vjp};
 use super::contact::{GeomView, MotionBars};
-use super::dynamics::ArticulatedWorkspace;
 use super::field::Articulated;
 use super::kinematics::Kinematics;
 use super::model::Model;
 use super::params::ParamIndex;
+use super::workspace::ArticulatedWorkspace;
 use pullback_collision::max_soft_contacts;
 
 /// Distance from which a guard is constant, m.

@@ -4,7 +4,7 @@
 //! | terms | Q |
 //! |---|---|
 //! | damping | −damping of the joints |
-//! | fast | also actuators; and −∂bias/∂v of bodies that float alone |
+//! | fast | also actuators and dampers of tendons, where the mass matrix has entries; and −∂bias/∂v of bodies that float alone |
 //! | full | also −∂bias/∂v of all bodies |
 //!
 //! The matrix has the sparsity of the mass matrix. Damping keeps it symmetric; the others are factorized as
@@ -13,16 +13,17 @@
 //! *Pullback.* bias(v) is quadratic, so (∂bias/∂v) w = ½ (bias(v + w) − bias(v − w)), and its cotangents are
 //! those of inverse dynamics at two velocities.
 
-use pullback_core::Workspace;
+use pullback_core::{Block, Workspace};
 use pullback_math::{Force, Mat3, Motion, Real, SpatialInertia, Vec3};
 
+use super::actuator::transmission::{add_moment, moment_vjp};
+use super::actuator::{ActuatorBars, ActuatorInputs, ActuatorState, for_each_slope, slope_vjp};
 use super::field::Articulated;
-use super::joint_forces::{velocity_gains, velocity_gains_vjp};
-use super::kinematics::Kinematics;
 use super::mass_matrix::MassMatrix;
 use super::model::JointKind;
 use super::params::JointParams;
 use super::rnea::Sweep;
+use super::tendon::{TendonSpring, TendonState};
 use super::tree::Tree;
 
 /// What a step treats implicitly.
@@ -47,14 +48,11 @@ pub(crate) struct Implicit {
 
 /// The state at which Q is taken.
 pub(crate) struct ImplicitInputs<'a, T> {
-    pub robot: &'a Articulated,
-    pub params: &'a [T],
-    pub q: &'a [T],
-    pub v: &'a [T],
-    pub control: &'a [T],
-    pub kinematics: &'a Kinematics<T>,
+    pub acting: &'a ActuatorInputs<'a, T>,
     pub sweep: &'a Sweep<T>,
     pub mass: &'a MassMatrix<T>,
+    pub actuators: &'a ActuatorState<T>,
+    pub tendons: &'a mut TendonState<T>,
 }
 
 /// M − h Q and its factors.
@@ -78,9 +76,10 @@ impl<T: Real> ImplicitMatrix<T> {
     }
 
     /// Sets the matrix and factorizes it.
-    pub fn update(&mut self, step: &Implicit, at: &ImplicitInputs<'_, T>) {
-        let (tree, h) = (&at.robot.tree, T::lit(step.dt));
-        let damping = |k: usize| at.robot.index.joints[tree.dof_joint[k]].params.read(at.params).damping * h;
+    pub fn update(&mut self, step: &Implicit, at: &mut ImplicitInputs<'_, T>) {
+        let (robot, params) = (at.acting.robot, at.acting.tendons.params);
+        let (tree, h) = (&robot.tree, T::lit(step.dt));
+        let damping = |k: usize| robot.index.joints[tree.dof_joint[k]].params.read(params).damping * h;
         match self {
             ImplicitMatrix::Absent => {}
             ImplicitMatrix::Symmetric(matrix) => {
@@ -92,10 +91,8 @@ impl<T: Real> ImplicitMatrix<T> {
                 matrix.lower.copy_from_slice(&at.mass.packed);
                 matrix.upper.copy_from_slice(&at.mass.packed);
                 (0..tree.dof_body.len()).for_each(|k| matrix.add(tree, k, k, damping(k)));
-                velocity_gains(at.robot, at.params, (at.q, at.v, at.control), |i, j, gain| {
-                    matrix.add(tree, i, j, -(h * gain));
-                });
-                matrix.add_bias_slope(at, h, |k| at.robot.coriolis_is_implicit(step.terms, k));
+                velocity_slopes(at, |i, j, slope| matrix.add(tree, i, j, -(h * slope)));
+                matrix.add_bias_slope(at, h, |k| robot.coriolis_is_implicit(step.terms, k));
                 matrix.factorize(tree);
             }
         }
@@ -145,28 +142,112 @@ impl Articulated {
         alone
     }
 
-    /// The pullback of the damping and actuators in M − h Q, with cotangent −μ v̇ᵀ of the matrix: *adds* to
-    /// the parameters.
+    /// The pullback of damping, tendons and actuators in M − h Q, with cotangent −μ v̇ᵀ of the matrix: *adds* to the
+    /// cotangents in `tendons` and `bars`.
     pub(super) fn implicit_terms_vjp<T: Real>(
         &self,
         step: &Implicit,
-        params: &[T],
-        state: (&[T], &[T], &[T]),
-        (mu, acceleration): (&[T], &[T]),
-        params_bar: &mut [T],
+        acting: &ActuatorInputs<'_, T>,
+        (mu, w): (&[T], &[T]),
+        (actuators, tendons): (&ActuatorState<T>, &mut TendonState<T>),
+        bars: &mut ActuatorBars<'_, T>,
     ) {
         let h = T::lit(step.dt);
         for (j, joint) in self.model.joints.iter().enumerate() {
             let mut bar = JointParams::default();
             for k in joint.v..joint.v + joint.kind.velocities() {
-                bar.damping -= h * mu[k] * acceleration[k];
+                bar.damping -= h * mu[k] * w[k];
             }
-            self.index.joints[j].params.add(bar, params_bar);
+            self.index.joints[j].params.add(bar, bars.params);
         }
-        if step.terms != ImplicitTerms::Damping {
-            velocity_gains_vjp(self, params, state, h, (mu, acceleration), params_bar);
+        if step.terms == ImplicitTerms::Damping {
+            return;
+        }
+        // h s Σ μ_i J_i J_j w_j over the entries that the matrix has
+        let mut row = std::mem::take(&mut tendons.row);
+        let tree = &self.tree;
+        let product = |columns: &[usize], row: &[T]| {
+            let mut sum = T::zero();
+            for_each_entry(tree, columns, |i, j| sum += mu[i] * row[i] * row[j] * w[j]);
+            sum
+        };
+        let row_bar = |columns: &[usize], row: &[T], k: usize| {
+            let mut sum = T::zero();
+            for &j in columns.iter().filter(|j| on_one_branch(tree, k, **j)) {
+                sum += (mu[k] * w[j] + mu[j] * w[k]) * row[j];
+            }
+            sum
+        };
+        let mut slopes = std::mem::take(&mut tendons.slopes);
+        for_each_slope(acting, actuators, |a, slope| slopes[a] = slope);
+        for (a, columns) in self.moment_columns.iter().enumerate() {
+            row.fill(T::zero());
+            add_moment(acting, a, tendons, &mut row);
+            slope_vjp(acting, actuators, a, h * product(columns, &row), tendons, bars);
+            let scale = h * slopes[a];
+            let bar = |k: usize| scale * row_bar(columns, &row, k);
+            moment_vjp(acting, a, tendons, (columns, bar), bars);
+        }
+        for (t, columns, damping, block) in self.damped_tendons(acting.tendons.params) {
+            row.fill(T::zero());
+            self.tendons.add_row(&acting.tendons, &tendons.spans, t, T::one(), &mut row);
+            let bar = TendonSpring { damping: -(h * product(columns, &row)), ..TendonSpring::default() };
+            block.add(bar, bars.params);
+            let scale = -(h * damping);
+            let bar = |k: usize| {
+                if columns.contains(&k) { scale * row_bar(columns, &row, k) } else { T::zero() }
+            };
+            let to = (&mut tendons.bars.spans.pulls[..], &mut *bars.axes, &mut *bars.params);
+            self.tendons.row_vjp(&acting.tendons, &tendons.spans, t, bar, to);
+        }
+        (tendons.row, tendons.slopes) = (row, slopes);
+    }
+
+    /// Tendons with a damper: number, degrees of freedom, damping and its parameters.
+    fn damped_tendons<'a, T: Real>(
+        &'a self,
+        params: &'a [T],
+    ) -> impl Iterator<Item = (usize, &'a [usize], T, Block<TendonSpring<f64>>)> + 'a {
+        self.index.tendons.iter().enumerate().filter_map(move |(t, blocks)| {
+            let block = blocks.spring?;
+            Some((t, &self.tendons.columns[t][..], block.read(params).damping, block))
+        })
+    }
+}
+
+/// Whether one of two degrees of freedom hangs from the other.
+fn on_one_branch(tree: &Tree, i: usize, j: usize) -> bool {
+    tree.ancestors[i.max(j)].contains(&i.min(j))
+}
+
+/// Visits the pairs of degrees of freedom of a row that share an entry of the mass matrix.
+fn for_each_entry(tree: &Tree, columns: &[usize], mut visit: impl FnMut(usize, usize)) {
+    for &i in columns {
+        for &j in columns.iter().filter(|j| on_one_branch(tree, i, **j)) {
+            visit(i, j);
         }
     }
+}
+
+/// Visits ∂τ_i/∂v_j of actuators and tendons: J_i s J_j with s the slope of the force over velocity.
+fn velocity_slopes<T: Real>(at: &mut ImplicitInputs<'_, T>, mut visit: impl FnMut(usize, usize, T)) {
+    let ImplicitInputs { acting, actuators, tendons, .. } = at;
+    let robot = acting.robot;
+    let mut row = std::mem::take(&mut tendons.row);
+    let mut add = |columns: &[usize], slope: T, row: &[T]| {
+        for_each_entry(&robot.tree, columns, |i, j| visit(i, j, row[i] * slope * row[j]));
+    };
+    for_each_slope(acting, actuators, |a, slope| {
+        row.fill(T::zero());
+        add_moment(acting, a, tendons, &mut row);
+        add(&robot.moment_columns[a], slope, &row);
+    });
+    for (t, columns, damping, _) in robot.damped_tendons(acting.tendons.params) {
+        row.fill(T::zero());
+        robot.tendons.add_row(&acting.tendons, &tendons.spans, t, T::one(), &mut row);
+        add(columns, -damping, &row);
+    }
+    tendons.row = row;
 }
 
 /// A matrix with the sparsity of the mass matrix that is not symmetric, and its factors U L.
@@ -254,7 +335,8 @@ impl<T: Real> TreeLu<T> {
     /// with X_j = (v_before + v_after) × S_j and B the sum of the bodies' slopes; before and after are the
     /// velocities on both sides of the joint.
     fn add_bias_slope(&mut self, at: &ImplicitInputs<'_, T>, h: T, wanted: impl Fn(usize) -> bool) {
-        let (tree, kinematics, velocities) = (&at.robot.tree, at.kinematics, &at.sweep.velocities);
+        let (tree, velocities) = (&at.acting.robot.tree, &at.sweep.velocities);
+        let kinematics = at.acting.tendons.kinematics;
         if !(0..tree.dof_body.len()).any(&wanted) {
             return;
         }
@@ -275,7 +357,7 @@ impl<T: Real> TreeLu<T> {
                 let before = at.sweep.before(group.dofs.start);
                 let mut after = before;
                 for k in group.dofs.clone() {
-                    after += kinematics.axes[k] * at.v[k];
+                    after += kinematics.axes[k] * at.acting.tendons.v[k];
                 }
                 for j in group.dofs.clone().filter(|j| wanted(*j)) {
                     let axis = kinematics.axes[j];

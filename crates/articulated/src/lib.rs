@@ -7,6 +7,7 @@
 //! RNEA.
 
 pub mod aba;
+pub mod actuator;
 pub mod complementarity;
 pub mod constraint;
 pub mod contact;
@@ -21,27 +22,34 @@ mod inertias;
 mod joint_forces;
 pub mod kinematic_params;
 pub mod kinematics;
+mod length_range;
 pub mod mass_matrix;
 pub mod model;
 mod motion;
 mod pairs;
 pub mod params;
+mod pullback;
 mod quantities;
+mod reference;
 pub mod restitution;
 pub mod rnea;
+pub mod tendon;
 pub mod tree;
+mod workspace;
 
-pub use dynamics::ArticulatedWorkspace;
 pub use field::Articulated;
 pub use implicit::ImplicitTerms;
+pub use length_range::LengthRangeOptions;
 pub use model::{
-    Actuator, ActuatorTarget, Body, CONTACT_MODELS, ComplementarityOptions, ContactMaterials, ContactModel,
-    ContactOverride, ContactPair, ContactSoftness, Equality, EqualityKind, FrictionCone, FrictionDirections,
-    Geom, Heightfield, Hull, ImpulseScheme, Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model,
-    ModelIntegrator, ModelOptions, Shape, Site, Softness, SolverOptions,
+    ActivationDynamics, Actuator, Bias, Body, CONTACT_MODELS, ComplementarityOptions, ContactMaterials,
+    ContactModel, ContactOverride, ContactPair, ContactSoftness, Equality, EqualityKind, FrictionCone,
+    FrictionDirections, Gain, Geom, Heightfield, Hull, ImpulseScheme, Joint, JointKind, Keyframe,
+    MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Muscle, PathItem, Shape, Site, Softness,
+    SolverOptions, Tendon, TendonPath, Transmission,
 };
 pub use pairs::candidate_pairs;
 pub use pullback_collision::ContactDamping;
+pub use workspace::ArticulatedWorkspace;
 
 /// Compiles the kernels for plain and dual numbers. In builds for tests, crates above link what this crate
 /// has compiled instead of compiling it again; optimized builds do not share generic functions between

@@ -6,24 +6,28 @@
 //! builders fill the plain structs and call [`Model::compile`], which assigns indices and refuses what makes
 //! no sense.
 
+mod actuator;
 mod check;
 mod constraint;
 mod geom;
 mod joint;
 mod options;
+mod tendon;
 
 use pullback_collision::Collider;
 use pullback_core::ConfigError;
 use pullback_math::{Quat, Real, SymMat3, Vec3};
 
+pub use actuator::{ActivationDynamics, Actuator, Bias, Gain, Muscle, Transmission};
 pub use constraint::{ContactPair, Equality, EqualityKind, Softness};
 pub use geom::{ContactSoftness, Geom};
-pub use joint::{Actuator, ActuatorTarget, Joint, JointKind, Mimic};
+pub use joint::{Joint, JointKind, Mimic};
 pub use options::{
     CONTACT_MODELS, ComplementarityOptions, ContactMaterials, ContactModel, ContactOverride, FrictionCone,
     FrictionDirections, ImpulseScheme, MaterialMixing, ModelIntegrator, ModelOptions, SolverOptions,
 };
 pub use pullback_collision::{ContactDamping, Heightfield, Hull, Mesh, Shape};
+pub use tendon::{PathItem, Tendon, TendonPath};
 
 /// A rigid body.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,6 +91,8 @@ pub struct Keyframe {
     pub q: Vec<f64>,
     /// Velocities.
     pub v: Vec<f64>,
+    /// Activations of the actuators that have one.
+    pub activation: Vec<f64>,
     /// Controls.
     pub control: Vec<f64>,
     /// Position and unit quaternion of every mocap body, 7 numbers each, in body order.
@@ -106,6 +112,8 @@ pub struct Model {
     pub geoms: Vec<Geom>,
     /// Sites.
     pub sites: Vec<Site>,
+    /// Tendons.
+    pub tendons: Vec<Tendon>,
     /// Actuators.
     pub actuators: Vec<Actuator>,
     /// Meshes that geoms refer to.
@@ -195,6 +203,11 @@ impl Model {
             [p.x, p.y, p.z, o.w, o.x, o.y, o.z]
         };
         self.bodies.iter().filter(|b| b.mocap).flat_map(numbers).collect()
+    }
+
+    /// Number of activations.
+    pub fn activations(&self) -> usize {
+        self.actuators.iter().filter(|a| a.has_activation()).count()
     }
 
     /// Joints of a body, in order.

@@ -4,9 +4,9 @@
 use pullback_math::{Force, Real};
 
 use super::contact::MotionBars;
-use super::dynamics::ArticulatedWorkspace;
 use super::field::Articulated;
 use super::rnea::{HeldMotions, body_velocities, body_velocities_vjp};
+use super::workspace::ArticulatedWorkspace;
 
 impl Articulated {
     /// Poses and velocities of all bodies at a state, left in the workspace.

@@ -3,12 +3,11 @@
 //! Every physical quantity of a model is a parameter. Its layout and the blocks that the physics reads are
 //! built together, so that neither can be wrong about the other.
 
-use std::ops::Range;
-
 use pullback_core::layout::{Layout, LayoutBuilder, Slice};
 use pullback_core::{Block, ConfigError};
-use pullback_math::{Cotangent, Quat, SpatialInertia, SymMat3, Vec3, differentiable};
+use pullback_math::{Cotangent, Quat, SpatialInertia, SymMat3, Transform, Vec3, differentiable};
 
+use super::actuator::params::{ActuatorBlocks, actuator_blocks};
 use super::complementarity::params::ComplementarityIndex;
 use super::constraint::params::ConstraintIndex;
 use super::contact::{PENALTY_DEFAULTS, PenaltyLaw};
@@ -16,8 +15,10 @@ use super::coupling::ties;
 use super::joint_forces::has_range;
 use super::kinematic_params::KinematicIndex;
 use super::model::{
-    ActuatorTarget, Body, ContactDamping, ContactMaterials, ContactModel, Geom, Joint, JointKind, Model,
+    Body, ContactDamping, ContactMaterials, ContactModel, Geom, Joint, JointKind, Model, PathItem, Site,
+    Tendon, TendonPath, Transmission,
 };
+use super::tendon::TendonBlocks;
 
 /// Parameters of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Cotangent)]
@@ -79,13 +80,29 @@ pub struct MimicParams<T> {
     pub offset: T,
 }
 
-/// Parameters of an actuator, gear aside.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Cotangent)]
-pub struct ActuatorParams<T> {
-    /// Force per control.
-    pub gain: T,
-    /// Constant force, force per length, force per velocity.
-    pub bias: [T; 3],
+/// Pose of a site in its body.
+#[derive(Clone, Copy, Debug, PartialEq, Cotangent)]
+pub struct SiteParams<T> {
+    /// Position, m.
+    pub position: Vec3<T>,
+    /// Orientation, normalized where it is used.
+    pub orientation: Quat<T>,
+}
+
+impl<T: pullback_math::Real> SiteParams<T> {
+    /// As the model has it.
+    pub fn of(site: &Site) -> Self {
+        let o = site.orientation;
+        let orientation = Quat::new(T::lit(o.w), T::lit(o.x), T::lit(o.y), T::lit(o.z));
+        SiteParams { position: site.position.map(T::lit), orientation }
+    }
+
+    /// The frame of the site in that of its body.
+    #[differentiable]
+    #[inline(always)]
+    pub fn body_from_site(self) -> Transform<T> {
+        Transform::from_quat(self.orientation.normalize(), self.position)
+    }
 }
 
 /// Parameters of a geom.
@@ -99,15 +116,6 @@ pub struct GeomParams<T> {
     pub orientation: Quat<T>,
     /// Sliding friction.
     pub friction: T,
-}
-
-/// Where the parameters of an actuator lie.
-#[derive(Clone, Debug)]
-pub struct ActuatorBlocks {
-    /// Gain and bias.
-    pub params: Block<ActuatorParams<f64>>,
-    /// Gear, one entry per velocity of its joint.
-    pub gear: Range<usize>,
 }
 
 /// Where the parameters of a joint lie.
@@ -142,11 +150,15 @@ pub struct ParamIndex {
     pub joints: Vec<JointBlocks>,
     /// Joints that follow others, in the order of [`Model::mimics`].
     pub mimics: Vec<Block<MimicParams<f64>>>,
+    /// Sites that tendons and actuators hold.
+    pub sites: Vec<Option<Block<SiteParams<f64>>>>,
+    /// Tendons.
+    pub tendons: Vec<TendonBlocks>,
     /// Actuators.
     pub actuators: Vec<ActuatorBlocks>,
     /// Constants of compliant contact; none where nothing can touch, and under other models.
     pub law: Option<LawBlocks>,
-    /// Geoms; empty where nothing can touch.
+    /// Geoms; empty where nothing can touch and no tendon wraps.
     pub geoms: Vec<Block<GeomParams<f64>>>,
     /// Poses of bodies, axes and anchors of joints, where they were asked for.
     pub kinematics: Option<KinematicIndex>,
@@ -188,17 +200,11 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
             Slice::new(format!("{}.offset", joint.name), 1, coordinate_unit(joint)).default(&[tie.offset]),
         ]));
     }
-    let mut actuators = Vec::new();
-    for a in &model.actuators {
-        let ActuatorTarget::Joint(target) = a.target;
-        let gears = model.joints[target].kind.velocities();
-        let params = builder.param_block([
-            Slice::new(format!("{}.gain", a.name), 1, "1").default(&[a.gain]),
-            Slice::new(format!("{}.bias", a.name), 3, "1").default(&a.bias),
-        ]);
-        let gear = Slice::new(format!("{}.gear", a.name), gears, "1").default(&a.gear[..gears]);
-        actuators.push(ActuatorBlocks { params, gear: builder.param_range(gear) });
-    }
+    let held = held_sites(model);
+    let sites = model.sites.iter().enumerate();
+    let sites = sites.map(|(i, s)| held[i].then(|| builder.param_block(site_slices(s)))).collect();
+    let tendons = model.tendons.iter().map(|t| tendon_blocks(model, t, &mut builder)).collect();
+    let actuators = model.actuators.iter().map(|a| actuator_blocks(model, a, &mut builder)).collect();
     let (law, geoms) = contact_blocks(model, &mut builder);
     let index = ParamIndex {
         gravity,
@@ -206,6 +212,8 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
         compensation,
         joints,
         mimics,
+        sites,
+        tendons,
         actuators,
         law,
         geoms,
@@ -231,7 +239,7 @@ fn state_slices(kind: JointKind) -> &'static [StateSlice] {
     }
 }
 
-/// State of the joints that follow no other, and controls of the actuators.
+/// State of the joints that follow no other and activations; controls of the actuators.
 fn state_and_control(model: &Model) -> Result<LayoutBuilder, ConfigError> {
     let mut builder = Layout::builder();
     let q0 = model.reference_configuration();
@@ -250,6 +258,10 @@ fn state_and_control(model: &Model) -> Result<LayoutBuilder, ConfigError> {
             let count = joint.kind.velocities().min(3);
             builder = builder.state(Slice::new(format!("{}.{what}", joint.name), count, *unit));
         }
+    }
+    for actuator in model.actuators.iter().filter(|a| a.has_activation()) {
+        let (low, high) = actuator.activation_range.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        builder = builder.state(Slice::new(format!("{}.act", actuator.name), 1, "1").bounds(low, high));
     }
     for actuator in &model.actuators {
         let (low, high) = actuator.control_range.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
@@ -308,6 +320,64 @@ fn joint_blocks(model: &Model, joint: &Joint, builder: &mut LayoutBuilder) -> Jo
     JointBlocks { params, range, limit_spring }
 }
 
+/// Whether each site is part of a tendon or holds an actuator.
+fn held_sites(model: &Model) -> Vec<bool> {
+    let mut held = vec![false; model.sites.len()];
+    for tendon in &model.tendons {
+        let TendonPath::Spatial(items) = &tendon.path else { continue };
+        for item in items {
+            match *item {
+                PathItem::Site(site) | PathItem::Wrap { sidesite: Some(site), .. } => held[site] = true,
+                PathItem::Wrap { sidesite: None, .. } | PathItem::Pulley(_) => {}
+            }
+        }
+    }
+    for actuator in &model.actuators {
+        match actuator.transmission {
+            Transmission::Site { site, reference } => {
+                held[site] = true;
+                reference.into_iter().for_each(|site| held[site] = true);
+            }
+            Transmission::SliderCrank { crank, slider, .. } => (held[crank], held[slider]) = (true, true),
+            _ => {}
+        }
+    }
+    held
+}
+
+/// Slices of [`SiteParams`].
+fn site_slices(site: &Site) -> [Slice; 2] {
+    let (p, o) = (site.position, site.orientation);
+    [
+        Slice::new(format!("{}.site_position", site.name), 3, "m").default(&[p.x, p.y, p.z]),
+        Slice::new(format!("{}.site_orientation", site.name), 4, "1").default(&[o.w, o.x, o.y, o.z]),
+    ]
+}
+
+fn tendon_blocks(model: &Model, tendon: &Tendon, builder: &mut LayoutBuilder) -> TendonBlocks {
+    let name = |what: &str| format!("{}.tendon_{what}", tendon.name);
+    let coefficients = match &tendon.path {
+        TendonPath::Fixed(terms) if !terms.is_empty() => {
+            let values: Vec<f64> = terms.iter().map(|(_, c)| *c).collect();
+            builder.param_range(Slice::new(name("coef"), values.len(), "1").default(&values))
+        }
+        _ => 0..0,
+    };
+    let spring = (tendon.stiffness != 0.0 || tendon.damping != 0.0).then(|| {
+        let (low, high) = tendon.springlength.unwrap_or((0.0, 0.0));
+        builder.param_block([
+            Slice::new(name("stiffness"), 1, "N/m").default(&[tendon.stiffness]),
+            Slice::new(name("damping"), 1, "N s/m").default(&[tendon.damping]),
+            Slice::new(name("springlength"), 2, "m").default(&[low, high]),
+        ])
+    });
+    let range = tendon
+        .range
+        .filter(|_| model.options.limits)
+        .map(|(low, high)| builder.param_block([Slice::new(name("range"), 2, "m").default(&[low, high])]));
+    TendonBlocks { coefficients, spring, range }
+}
+
 /// Slices of [`PenaltyLaw`].
 fn law_slices(of: &str, form: ContactDamping) -> [Slice; 3] {
     let [ke, kd, kf] = PENALTY_DEFAULTS;
@@ -334,16 +404,20 @@ fn geom_slices(model: &Model, geom: &Geom) -> [Slice; 4] {
     ]
 }
 
-/// Laws and geoms; nothing where nothing can touch.
+/// Laws and geoms; nothing where nothing can touch and no tendon wraps.
 fn contact_blocks(
     model: &Model,
     builder: &mut LayoutBuilder,
 ) -> (Option<LawBlocks>, Vec<Block<GeomParams<f64>>>) {
-    if !model.options.contact || model.geoms.is_empty() {
+    let wraps = |t: &Tendon| match &t.path {
+        TendonPath::Spatial(items) => items.iter().any(|item| matches!(item, PathItem::Wrap { .. })),
+        TendonPath::Fixed(_) => false,
+    };
+    if model.geoms.is_empty() || !(model.options.contact || model.tendons.iter().any(wraps)) {
         return (None, Vec::new());
     }
     let form = model.options.contact_damping;
-    if model.options.contact_model != ContactModel::Penalty {
+    if model.options.contact_model != ContactModel::Penalty || !model.options.contact {
         return (None, model.geoms.iter().map(|g| builder.param_block(geom_slices(model, g))).collect());
     }
     let mut geoms = Vec::new();

@@ -4,8 +4,8 @@
 use pullback_math::{Motion, Real, Vec3};
 
 use super::contact::ContactSolverWorkspace;
-use super::dynamics::ArticulatedWorkspace;
 use super::field::Articulated;
+use super::workspace::ArticulatedWorkspace;
 
 impl<T: Real> ArticulatedWorkspace<T> {
     /// Generalized forces of springs, dampers, limits and actuators.

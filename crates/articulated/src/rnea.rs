@@ -123,6 +123,34 @@ pub(crate) fn body_velocities<T: Real>(at: &SweepInputs<'_, T>, sweep: &mut Swee
     }
 }
 
+/// Motion of each body when the degrees of freedom move by `x`.
+pub(crate) fn body_motions<T: Real>(tree: &Tree, kinematics: &Kinematics<T>, x: &[T], out: &mut [Motion<T>]) {
+    for b in 1..tree.bodies() {
+        let mut motion = out[tree.parent[b]];
+        for k in tree.groups[b].iter().flat_map(|g| g.dofs.clone()) {
+            motion += kinematics.axes[k] * x[k];
+        }
+        out[b] = motion;
+    }
+}
+
+/// Adds the generalized force of wrenches on the bodies to `tau`. Afterwards the wrench of a body is that on everything
+/// beyond it too.
+pub(crate) fn carry<T: Real>(
+    tree: &Tree,
+    kinematics: &Kinematics<T>,
+    wrenches: &mut [Force<T>],
+    tau: &mut [T],
+) {
+    for b in (1..tree.bodies()).rev() {
+        let wrench = wrenches[b];
+        for k in tree.groups[b].iter().flat_map(|g| g.dofs.clone()) {
+            tau[k] += kinematics.axes[k].dot(wrench);
+        }
+        wrenches[tree.parent[b]] += wrench;
+    }
+}
+
 /// Motion of the bodies along a generalized velocity that is held, with cotangents of the bodies' velocities.
 pub(crate) type HeldMotion<'a, T> = (&'a [T], &'a mut [Force<T>]);
 

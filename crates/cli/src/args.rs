@@ -119,6 +119,9 @@ pub struct InspectOptions {
     /// Velocities, separated by commas [default: zero]
     #[arg(long, allow_hyphen_values = true)]
     pub qvel: Option<String>,
+    /// Activations of actuators that have one, separated by commas [default: zero]
+    #[arg(long, allow_hyphen_values = true)]
+    pub act: Option<String>,
     /// Controls, separated by commas [default: zero]
     #[arg(long, allow_hyphen_values = true)]
     pub ctrl: Option<String>,

@@ -14,8 +14,8 @@ pub trait FieldShape: Described {
         self.layout().state.len()
     }
 
-    /// For second-order systems: the number n of velocities, when the state is (q, v), the rate is (q̇, v̇)
-    /// with n entries each, and q̇ = v. Semi-implicit Euler needs it.
+    /// For second-order systems: the number n of velocities, when the state is (q, v, rest), the rate is (q̇, v̇, rate
+    /// of the rest) with n entries of q̇ and v̇ each, and q̇ = v. Semi-implicit Euler needs it.
     fn velocities(&self) -> Option<usize> {
         None
     }

@@ -170,7 +170,7 @@ impl Mpm {
                 "particle {i} is outside the grid; move it or enlarge the grid"
             )));
         }
-        let robot = Articulated::new(model)?;
+        let robot = Articulated::new(model)?.without_activations("material points")?;
         let builder = add_state(Layout::builder(), &robot, &particles, coupled);
         let builder = add_controls(builder, &robot, coupled);
         let layout = add_params(builder, &robot, &particles, grid.floor_friction).build()?;

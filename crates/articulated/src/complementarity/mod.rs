@@ -282,6 +282,8 @@ impl<T: Real> Resolve<T> for Complementarity {
                 Source::Limit { .. } => rows::limit_vjp(&at, set, block, &mut own, bars),
                 Source::Contact { .. } => rows::contact_vjp(&at, contacts, set, block, &mut own, bars),
                 Source::Equality(number) => rows::tie_vjp(&at, (set, block, number), &mut own, bars),
+                // Refused when the robot is made.
+                Source::TendonFriction(_) | Source::TendonLimit { .. } => {}
             }
         }
         index.law.add(law, bars.params);

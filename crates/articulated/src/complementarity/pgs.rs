@@ -113,7 +113,7 @@ fn bounds<T: Real>(
             let unbounded = T::lit(f64::INFINITY);
             return ((-unbounded, unbounded), None);
         }
-        Source::Friction(_) => Some(at.dt),
+        Source::Friction(_) | Source::TendonFriction(_) => Some(at.dt),
         _ if i > 0 => Some(normal),
         _ => None,
     };

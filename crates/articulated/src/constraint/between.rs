@@ -29,7 +29,7 @@ fn apart<'a>(mut a: &'a [usize], mut b: &'a [usize]) -> (&'a [usize], &'a [usize
 }
 
 /// Two falling lists as one; what both have comes once.
-fn merged<'a>(a: &'a [usize], b: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
+pub(super) fn merged<'a>(a: &'a [usize], b: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
     let (mut i, mut j) = (0, 0);
     std::iter::from_fn(move || {
         let (x, y) = (a.get(i), b.get(j));

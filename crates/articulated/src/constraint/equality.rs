@@ -15,7 +15,7 @@ use super::cost::{Cost, MOST_ROWS};
 use super::params::{ConnectParams, EqualityBlocks, WeldParams};
 use super::set::{ConstraintSet, Source};
 use super::softness::{Response, response, response_vjp, weight, weight_vjp};
-use super::{Constrained, ConstraintBars, Fields, joints};
+use super::{Constrained, ConstraintBars, Fields, joints, tendon};
 use crate::model::EqualityKind;
 
 /// Row of a rotation that goes with relative angular velocity `omega`.
@@ -157,6 +157,8 @@ pub(super) fn push_equalities<T: Real>(at: &Constrained<'_, T>, set: &mut Constr
     for (number, blocks) in at.index.equalities.iter().enumerate() {
         if let EqualityBlocks::Joint(block) = blocks {
             joints::push_polynomial(at, number, block.read(at.geoms.params), set);
+        } else if let EqualityBlocks::Tendon(block) = blocks {
+            tendon::push_polynomial(at, number, block.read(at.geoms.params), set);
         } else if let Some(held) = Held::new(at, number) {
             push_held(at, number, &held, set);
         }
@@ -198,6 +200,9 @@ pub(super) fn equality_vjp<T: Real>(
     let Source::Equality(number) = set.blocks[block].source else { return };
     if let EqualityBlocks::Joint(params) = at.index.equalities[number] {
         let bar = joints::polynomial_vjp(at, set, block, params.read(at.geoms.params), (y, z), bars);
+        params.add(bar, bars.params);
+    } else if let EqualityBlocks::Tendon(params) = at.index.equalities[number] {
+        let bar = tendon::polynomial_vjp(at, set, block, params.read(at.geoms.params), (y, z), bars);
         params.add(bar, bars.params);
     } else if let Some(held) = Held::new(at, number) {
         held_vjp(at, set, block, &held, (y, z), fields, bars);
@@ -355,6 +360,6 @@ fn add_params<T: Real>(at: &Constrained<'_, T>, number: usize, bar: WeldParams<T
     match at.index.equalities[number] {
         EqualityBlocks::Connect(block) => block.add(ConnectParams { first, second, softness }, params_bar),
         EqualityBlocks::Weld(block) => block.add(bar, params_bar),
-        EqualityBlocks::Joint(_) => {}
+        EqualityBlocks::Joint(_) | EqualityBlocks::Tendon(_) => {}
     }
 }

@@ -8,6 +8,7 @@ use crate::kinematics::Kinematics;
 use crate::mass_matrix::MassMatrix;
 use crate::model::{JointKind, Model};
 use crate::params::ParamIndex;
+use crate::tendon::{TendonInputs, TendonState, Tendons};
 use crate::tree::Tree;
 
 /// Inverse weights of a model.
@@ -17,13 +18,18 @@ pub struct InverseWeights {
     pub bodies: Vec<[f64; 2]>,
     /// Each degree of freedom, averaged over the three of a ball joint and over each three of a free joint.
     pub dofs: Vec<f64>,
+    /// Each tendon, 1/kg.
+    pub tendons: Vec<f64>,
+    /// Length of each tendon in the reference configuration.
+    pub tendon_lengths: Vec<f64>,
 }
 
 impl InverseWeights {
     /// Those of a compiled model whose parameters begin with `params`.
-    pub fn new(model: &Model, tree: &Tree, index: &ParamIndex, params: &[f64]) -> Self {
+    pub fn new(model: &Model, tree: &Tree, index: &ParamIndex, tendons: &Tendons, params: &[f64]) -> Self {
         let mut kinematics = Kinematics::new(tree);
-        kinematics.update(model, tree, index, params, (&model.reference_configuration(), &[]));
+        let q = model.reference_configuration();
+        kinematics.update(model, tree, index, params, (&q, &[]));
         let mut mass = MassMatrix::new(tree);
         mass.update(tree, &kinematics);
         for joint in &model.joints {
@@ -74,7 +80,26 @@ impl InverseWeights {
             bodies[b] = [1.0 / model.bodies[b].mass, 0.0];
             model.joints_of(b).for_each(|j| dofs[j.v] = 1.0 / model.bodies[b].mass);
         }
-        InverseWeights { bodies, dofs }
+        let (v, velocities) = (vec![0.0; model.nv], vec![Motion::zero(); model.bodies.len()]);
+        let inputs = TendonInputs {
+            model,
+            tree,
+            index,
+            params,
+            kinematics: &kinematics,
+            q: &q,
+            v: &v,
+            velocities: &velocities,
+        };
+        let mut state = TendonState::new(tendons, tree);
+        tendons.update(&inputs, &mut state);
+        let mut of_tendon = |t: usize| {
+            row.fill(0.0);
+            tendons.add_row(&inputs, &state.spans, t, 1.0, &mut row);
+            seen(&row)
+        };
+        let of_tendons = (0..model.tendons.len()).map(&mut of_tendon).collect();
+        InverseWeights { bodies, dofs, tendons: of_tendons, tendon_lengths: state.length }
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) fn distance<T: Real>(range: JointRange<T>, q: T, upper: bool) -> T {
 }
 
 /// The cotangent of a range from that of the distance from one end.
-fn range_bar<T: Real>(distance_bar: T, upper: bool) -> JointRange<T> {
+pub(super) fn range_bar<T: Real>(distance_bar: T, upper: bool) -> JointRange<T> {
     if upper {
         JointRange { lower: T::zero(), upper: distance_bar }
     } else {

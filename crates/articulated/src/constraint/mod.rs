@@ -25,14 +25,15 @@ pub mod newton;
 pub mod params;
 pub mod set;
 pub mod softness;
+pub mod tendon;
 
 use pullback_core::Workspace;
 use pullback_math::{Force, Motion, Real};
 
-use crate::contact::{ConstraintBars, Resolve, Smooth};
+use crate::contact::{ConstraintBars, Resolve, Smooth, TendonView};
 use crate::contact::{ContactSet, GeomView, MotionBars};
 use crate::guards::Held;
-use crate::rnea::Push;
+use crate::rnea::{Push, body_motions};
 use crate::tree::Tree;
 use between::{Between, chains};
 use contact::PairBars;
@@ -81,6 +82,8 @@ pub(crate) struct Constrained<'a, T> {
     shortest: T,
     /// Which contacts and limits are held to act, or not to.
     held: Option<Held<'a, T>>,
+    /// Tendons.
+    tendons: TendonView<'a, T>,
     /// On the way back: λ and the acceleration.
     lambda: &'a [T],
     acceleration: &'a [T],
@@ -126,20 +129,10 @@ impl<'a, T: Real> Constrained<'a, T> {
             bias_accelerations: smooth.bias_accelerations,
             shortest: T::lit(if smooth.geoms.model.options.reference_safety { 2.0 * smooth.dt } else { 0.0 }),
             held: smooth.held,
+            tendons: smooth.tendons,
             lambda,
             acceleration,
         }
-    }
-}
-
-/// Motion of each body when the degrees of freedom move by `x`.
-fn motions<T: Real>(smooth: &Smooth<'_, T>, x: &[T], out: &mut [Motion<T>]) {
-    for b in 1..smooth.tree.bodies() {
-        let mut motion = out[smooth.tree.parent[b]];
-        for k in smooth.tree.groups[b].iter().flat_map(|g| g.dofs.clone()) {
-            motion += smooth.geoms.kinematics.axes[k] * x[k];
-        }
-        out[b] = motion;
     }
 }
 
@@ -149,7 +142,10 @@ impl Convex {
         let joints = index.joints.iter();
         let fixed =
             joints.map(|j| 2 * usize::from(j.limit.is_some()) + 6 * usize::from(j.friction.is_some()));
-        Convex { chains: chains(tree), fixed_blocks: fixed.sum::<usize>() + index.equalities.len() }
+        let tendons = index.tendons.iter();
+        let lines = tendons.map(|t| 2 * usize::from(t.limit.is_some()) + usize::from(t.friction.is_some()));
+        let fixed_blocks = fixed.sum::<usize>() + lines.sum::<usize>() + index.equalities.len();
+        Convex { chains: chains(tree), fixed_blocks }
     }
 }
 
@@ -196,7 +192,9 @@ impl<T: Real> Resolve<T> for Convex {
         let at = Constrained::new(self, index, smooth, (&[], &[]));
         equality::push_equalities(&at, set);
         joints::push_friction(&at, set);
+        tendon::push_friction(&at, set);
         joints::push_limits(&at, set);
+        tendon::push_limits(&at, set);
         contact::push_contacts(&at, contacts, set);
         let problem =
             Problem { tree: smooth.tree, mass: smooth.mass, options: smooth.geoms.model.options.solver };
@@ -219,8 +217,9 @@ impl<T: Real> Resolve<T> for Convex {
         let problem =
             Problem { tree: smooth.tree, mass: smooth.mass, options: smooth.geoms.model.options.solver };
         newton.solve_hessian(&problem, set, lambda);
-        motions(smooth, lambda, virtuals);
-        motions(smooth, acceleration, accelerations);
+        let kinematics = smooth.geoms.kinematics;
+        body_motions(smooth.tree, kinematics, lambda, virtuals);
+        body_motions(smooth.tree, kinematics, acceleration, accelerations);
         let at = Constrained::new(self, index, smooth, (lambda, acceleration));
         let mut fields = Fields { virtuals, accelerations };
         let mut pair: Option<PairBars<T>> = None;
@@ -241,7 +240,11 @@ impl<T: Real> Resolve<T> for Convex {
             match b.source {
                 Source::Equality(_) => equality::equality_vjp(&at, set, block, seen, &mut fields, bars),
                 Source::Friction(_) => joints::friction_vjp(&at, set, block, seen, bars),
+                Source::TendonFriction(t) => tendon::friction_vjp(&at, set, (block, t), seen, bars),
                 Source::Limit { .. } => joints::limit_vjp(&at, set, block, seen, bars),
+                Source::TendonLimit { tendon, upper } => {
+                    tendon::limit_vjp(&at, set, (block, tendon, upper), seen, bars);
+                }
                 Source::Contact { pair: number, .. } => {
                     if let Some(other) = pair.take_if(|p| !p.is(number)) {
                         other.end(&at, contacts, bars.params);

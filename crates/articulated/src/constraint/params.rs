@@ -9,7 +9,7 @@ use pullback_math::{Cotangent, Quat, Vec3};
 
 use super::inverse_weight::InverseWeights;
 use super::softness::SoftnessParams;
-use crate::model::{ContactPair, Equality, EqualityKind, Geom, Joint, JointKind, Model, Softness};
+use crate::model::{ContactPair, Equality, EqualityKind, Geom, Joint, JointKind, Model, Softness, Tendon};
 
 /// Parameters of a joint limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Cotangent)]
@@ -101,6 +101,8 @@ pub enum EqualityBlocks {
     Weld(Block<WeldParams<f64>>),
     /// A coordinate.
     Joint(Block<PolynomialParams<f64>>),
+    /// The length of a tendon.
+    Tendon(Block<PolynomialParams<f64>>),
 }
 
 /// Where the parameters of a joint lie.
@@ -118,6 +120,17 @@ pub struct JointConstraints {
     pub friction: Option<Block<FrictionParams<f64>>>,
 }
 
+/// Where the parameters of a tendon lie.
+#[derive(Clone, Copy, Debug)]
+pub struct TendonConstraints {
+    /// Inverse weight.
+    pub weight: Block<[f64; 1]>,
+    /// Its limits, if it has a range.
+    pub limit: Option<Block<LimitParams<f64>>>,
+    /// Its dry friction, if any.
+    pub friction: Option<Block<FrictionParams<f64>>>,
+}
+
 /// Where the parameters of constraints lie.
 #[derive(Clone, Debug)]
 pub struct ConstraintIndex {
@@ -125,6 +138,8 @@ pub struct ConstraintIndex {
     pub bodies: Vec<Option<Block<[f64; 2]>>>,
     /// Joints.
     pub joints: Vec<JointConstraints>,
+    /// Tendons.
+    pub tendons: Vec<TendonConstraints>,
     /// Geoms; empty where nothing can touch.
     pub geoms: Vec<Block<SurfaceParams<f64>>>,
     /// Pairs with a law of their own.
@@ -176,6 +191,27 @@ fn joint_constraints(
         builder.param_block([solref, solimp, loss])
     });
     JointConstraints { weight: first, rotation_weight, limit, cone, friction }
+}
+
+fn tendon_constraints(
+    model: &Model,
+    tendon: &Tendon,
+    weight: f64,
+    builder: &mut LayoutBuilder,
+) -> TendonConstraints {
+    let name = |what: &str| format!("{}.tendon_{what}", tendon.name);
+    let weight = builder.param_block([Slice::new(name("invweight"), 1, "1/kg").default(&[weight])]);
+    let limit = (model.options.limits && tendon.range.is_some()).then(|| {
+        let [solref, solimp] = softness_slices(|what| name(&format!("limit_{what}")), &tendon.limit);
+        let margin = Slice::new(name("limit_margin"), 1, "m").default(&[tendon.margin]);
+        builder.param_block([solref, solimp, margin])
+    });
+    let friction = (model.options.frictionloss && tendon.frictionloss > 0.0).then(|| {
+        let [solref, solimp] = softness_slices(|what| name(&format!("friction_{what}")), &tendon.friction);
+        let loss = Slice::new(name("frictionloss"), 1, "N").default(&[tendon.frictionloss]);
+        builder.param_block([solref, solimp, loss])
+    });
+    TendonConstraints { weight, limit, friction }
 }
 
 /// Slices of [`SurfaceParams`].
@@ -232,6 +268,11 @@ fn equality_blocks(equality: &Equality, builder: &mut LayoutBuilder) -> Equality
             solref,
             solimp,
         ])),
+        EqualityKind::Tendon { polycoef, .. } => EqualityBlocks::Tendon(builder.param_block([
+            Slice::new(name("polycoef"), 5, "1").default(polycoef),
+            solref,
+            solimp,
+        ])),
     }
 }
 
@@ -244,6 +285,8 @@ pub fn add_slices(model: &Model, weights: &InverseWeights, builder: &mut LayoutB
         bodies.push(Some(builder.param_block([slice])));
     }
     let joints = model.joints.iter().map(|j| joint_constraints(model, j, &weights.dofs, builder)).collect();
+    let of_tendons = model.tendons.iter().zip(&weights.tendons);
+    let tendons = of_tendons.map(|(t, weight)| tendon_constraints(model, t, *weight, builder)).collect();
     let touching = model.options.contact && !model.geoms.is_empty();
     let geoms = if touching {
         model.geoms.iter().map(|g| builder.param_block(surface_slices(g))).collect()
@@ -275,5 +318,5 @@ pub fn add_slices(model: &Model, weights: &InverseWeights, builder: &mut LayoutB
     };
     let ratio = Slice::new("impratio", 1, "1").default(&[model.options.impedance_ratio]);
     let impratio = builder.param_block([ratio]);
-    ConstraintIndex { bodies, joints, geoms, pairs, all_contacts, equalities, impratio }
+    ConstraintIndex { bodies, joints, tendons, geoms, pairs, all_contacts, equalities, impratio }
 }

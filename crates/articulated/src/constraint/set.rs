@@ -36,10 +36,19 @@ pub enum Source {
     Equality(usize),
     /// Dry friction of a degree of freedom.
     Friction(usize),
+    /// Dry friction of a tendon.
+    TendonFriction(usize),
     /// A joint at the lower or, if `upper`, the upper end of its range; a ball joint at its largest angle.
     Limit {
         /// The joint.
         joint: usize,
+        /// Which end.
+        upper: bool,
+    },
+    /// A tendon at the lower or, if `upper`, the upper end of its range.
+    TendonLimit {
+        /// The tendon.
+        tendon: usize,
         /// Which end.
         upper: bool,
     },

@@ -28,6 +28,8 @@ use super::constraint::{Convex, ConvexWorkspace};
 use super::guards::Held;
 use super::mass_matrix::MassMatrix;
 use super::rnea::Push;
+use super::tendon::span::SpanState;
+use super::tendon::{TendonBars, TendonInputs, Tendons};
 use super::tree::Tree;
 
 pub use distance::ContactsFromDistance;
@@ -69,8 +71,10 @@ pub struct ConstraintBars<'a, T> {
     /// Of the packed mass matrix; empty unless the model acts by impulses. An entry off the diagonal stands
     /// for both of its places.
     pub mass: &'a mut [T],
-    /// Of the joints' axes, about the trees' points; empty unless the model acts by impulses.
+    /// Of the joints' axes, about the trees' points; empty unless the model acts by impulses or there are spans.
     pub axes: &'a mut [Force<T>],
+    /// Of lengths and pulls of tendons.
+    pub tendons: &'a mut TendonBars<T>,
 }
 
 /// The motion without constraints, and what a solver needs to change it.
@@ -93,6 +97,21 @@ pub struct Smooth<'a, T> {
     pub dt: f64,
     /// Which contacts and limits are held to act, or not to, during an adaptive step.
     pub(crate) held: Option<Held<'a, T>>,
+    /// Tendons at the configuration.
+    pub(crate) tendons: TendonView<'a, T>,
+}
+
+/// The tendons of a model at a configuration.
+#[derive(Clone, Copy)]
+pub(crate) struct TendonView<'a, T> {
+    /// The tendons.
+    pub set: &'a Tendons,
+    /// Where they are evaluated.
+    pub inputs: &'a TendonInputs<'a, T>,
+    /// Their lengths.
+    pub length: &'a [T],
+    /// Their pulls.
+    pub spans: &'a SpanState<T>,
 }
 
 /// A contact model: how the contacts of an evaluation act.

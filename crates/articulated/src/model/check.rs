@@ -3,7 +3,10 @@
 use pullback_core::ConfigError;
 use pullback_math::Vec3;
 
-use super::{ActuatorTarget, EqualityKind, Heightfield, Joint, JointKind, Model, Shape};
+use super::{
+    Actuator, Bias, EqualityKind, Gain, Heightfield, Joint, JointKind, Model, PathItem, Shape, Tendon,
+    TendonPath, Transmission,
+};
 
 impl Model {
     pub(super) fn check_bodies(&self) -> Result<(), ConfigError> {
@@ -110,12 +113,8 @@ impl Model {
         unique("heightfield", self.heightfields.iter().map(|f| f.name.as_str()))?;
         self.heightfields.iter().try_for_each(Heightfield::check)?;
         self.check_terrain()?;
-        for actuator in &self.actuators {
-            let ActuatorTarget::Joint(joint) = actuator.target;
-            if joint >= self.joints.len() {
-                return Err(ConfigError::new(format!("actuator `{}` pulls on no joint", actuator.name)));
-            }
-        }
+        self.check_tendons()?;
+        self.actuators.iter().try_for_each(|a| self.check_actuator(a))?;
         for mimic in &self.mimics {
             let scalar = |j: usize| self.joints.get(j).is_some_and(|j| j.kind.coordinates() == 1);
             if !scalar(mimic.joint) || !scalar(mimic.of) || mimic.joint == mimic.of {
@@ -137,6 +136,7 @@ impl Model {
             let sizes = [
                 (key.q.len(), self.nq),
                 (key.v.len(), self.nv),
+                (key.activation.len(), self.activations()),
                 (key.control.len(), self.actuators.len()),
                 (key.mocap.len(), 7 * mocaps),
             ];
@@ -145,6 +145,101 @@ impl Model {
             }
         }
         Ok(())
+    }
+
+    fn check_actuator(&self, actuator: &Actuator) -> Result<(), ConfigError> {
+        let refuse = |why: &str| Err(ConfigError::new(format!("actuator `{}` {why}", actuator.name)));
+        let (joints, sites) = (self.joints.len(), self.sites.len());
+        match actuator.transmission {
+            Transmission::Joint(j) | Transmission::JointInParent(j) if j >= joints => {
+                return refuse("pulls on no joint");
+            }
+            Transmission::Tendon(t) if t >= self.tendons.len() => return refuse("pulls on no tendon"),
+            Transmission::Site { site, reference } if site.max(reference.unwrap_or(0)) >= sites => {
+                return refuse("pushes at no site");
+            }
+            Transmission::SliderCrank { crank, slider, rod } => {
+                if crank.max(slider) >= sites {
+                    return refuse("names no site for its crank or slider");
+                }
+                if !(rod.is_finite() && rod > 0.0) {
+                    return refuse("needs a rod of positive length");
+                }
+            }
+            Transmission::Body(_) => {
+                return refuse("acts on contacts of a body, which is not supported; use a motor");
+            }
+            _ => {}
+        }
+        let muscle = matches!(actuator.gain, Gain::Muscle(_)) || matches!(actuator.bias, Bias::Muscle(_));
+        match actuator.length_range {
+            Some((low, high)) if low < high => Ok(()),
+            _ if muscle => refuse("is a muscle without a length range; see `Model::with_length_ranges`"),
+            None => Ok(()),
+            Some(_) => refuse("has an empty length range"),
+        }
+    }
+
+    fn check_tendons(&self) -> Result<(), ConfigError> {
+        unique("tendon", self.tendons.iter().map(|t| t.name.as_str()))?;
+        for tendon in &self.tendons {
+            let refuse = |why: &str| Err(ConfigError::new(format!("tendon `{}`: {why}", tendon.name)));
+            for value in [tendon.stiffness, tendon.damping, tendon.armature, tendon.frictionloss] {
+                if !(value.is_finite() && value >= 0.0) {
+                    return refuse("stiffness, damping, armature and frictionloss must not be negative");
+                }
+            }
+            if tendon.armature > 0.0 {
+                return refuse("armature of tendons is not supported; give armature to the joints");
+            }
+            match &tendon.path {
+                TendonPath::Fixed(terms) => {
+                    let scalar = |j: usize| self.joints.get(j).is_some_and(|j| j.kind.coordinates() == 1);
+                    if !terms.iter().all(|(j, c)| scalar(*j) && c.is_finite()) {
+                        return refuse("a fixed tendon is a sum of hinges and slides");
+                    }
+                }
+                TendonPath::Spatial(items) => self.check_path(tendon, items)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A path is branches of two sites or more, with pulleys between them and geoms between sites.
+    fn check_path(&self, tendon: &Tendon, items: &[PathItem]) -> Result<(), ConfigError> {
+        let refuse = |why: &str| Err(ConfigError::new(format!("tendon `{}`: {why}", tendon.name)));
+        let site = |item: Option<&PathItem>| matches!(item, Some(PathItem::Site(_)));
+        let before = |i: usize| i.checked_sub(1).and_then(|i| items.get(i));
+        for (i, item) in items.iter().enumerate() {
+            match *item {
+                PathItem::Site(s) if s >= self.sites.len() => return refuse("names no site"),
+                PathItem::Site(_) => {}
+                PathItem::Wrap { geom, sidesite } => {
+                    let shape = self.geoms.get(geom).map(|g| &g.shape);
+                    if !matches!(shape, Some(Shape::Sphere { .. } | Shape::Cylinder { .. })) {
+                        return refuse("wraps around spheres and cylinders alone");
+                    }
+                    if sidesite.is_some_and(|s| s >= self.sites.len()) {
+                        return refuse("names no sidesite");
+                    }
+                    if !(site(before(i)) && site(items.get(i + 1))) {
+                        return refuse("a geom stands between two sites");
+                    }
+                }
+                PathItem::Pulley(divisor) => {
+                    if !(divisor.is_finite() && divisor > 0.0) {
+                        return refuse("the divisor of a pulley must be positive");
+                    }
+                    if i + 1 == items.len() || matches!(items[i + 1], PathItem::Pulley(_)) {
+                        return refuse("a pulley is followed by a site");
+                    }
+                }
+            }
+        }
+        match items.iter().any(|item| matches!(item, PathItem::Site(_))) {
+            true => Ok(()),
+            false => refuse("a path needs two sites"),
+        }
     }
 
     fn check_equalities(&self) -> Result<(), ConfigError> {
@@ -161,6 +256,12 @@ impl Model {
                 EqualityKind::Joint { joint, other, .. } => {
                     if !scalar(*joint) || other.is_some_and(|o| !scalar(o) || o == *joint) {
                         return refuse("it ties a hinge or slide to another hinge or slide");
+                    }
+                }
+                EqualityKind::Tendon { tendon, other, .. } => {
+                    let known = |t: usize| t < self.tendons.len();
+                    if !known(*tendon) || other.is_some_and(|o| !known(o) || o == *tendon) {
+                        return refuse("it ties a tendon to another tendon");
                     }
                 }
             }

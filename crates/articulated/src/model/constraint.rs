@@ -48,6 +48,15 @@ pub enum EqualityKind {
         /// Coefficients, the constant first.
         polycoef: [f64; 5],
     },
+    /// The length of a tendon is a polynomial of that of another, both counted from the reference configuration.
+    Tendon {
+        /// The tendon that follows.
+        tendon: usize,
+        /// The tendon it follows; none: it keeps its length.
+        other: Option<usize>,
+        /// Coefficients, the constant first.
+        polycoef: [f64; 5],
+    },
 }
 
 /// An equality constraint.

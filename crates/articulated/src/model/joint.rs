@@ -111,33 +111,6 @@ impl Joint {
     }
 }
 
-/// What an actuator pulls on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ActuatorTarget {
-    /// A joint.
-    Joint(usize),
-}
-
-/// Generalized force gear·(gain·u + bias₀ + bias₁·length + bias₂·velocity), with length = gear·coordinate. A
-/// motor has gain 1; a position servo gain kp, bias₁ −kp, bias₂ −kv; a velocity servo gain kv, bias₂ −kv.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Actuator {
-    /// Unique name.
-    pub name: String,
-    /// What it pulls on.
-    pub target: ActuatorTarget,
-    /// Gear of each velocity of the target (one used for hinge and slide, three for ball, six for free).
-    pub gear: [f64; 6],
-    /// Force per unit of control.
-    pub gain: f64,
-    /// Constant, length and velocity terms of the force.
-    pub bias: [f64; 3],
-    /// Limits of the control, if limited.
-    pub control_range: Option<(f64, f64)>,
-    /// Limits of the force before the gear, if limited.
-    pub force_range: Option<(f64, f64)>,
-}
-
 /// Ties a joint to another: coordinate = multiplier · coordinate of `of` + offset. Both are hinges or slides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mimic {

@@ -84,6 +84,7 @@ fn kinds(robot: &Articulated, params: &[f64], state: &[f64]) -> [usize; 4] {
                 Source::Friction(_) => 1,
                 Source::Limit { .. } => 2,
                 Source::Contact { .. } => 3,
+                Source::TendonFriction(_) | Source::TendonLimit { .. } => continue,
             }] += 1;
         }
     }

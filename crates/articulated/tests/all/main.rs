@@ -10,3 +10,4 @@ mod dynamics;
 mod kinematic_params;
 mod robots;
 mod soft_collision;
+mod tendons;

@@ -1,6 +1,6 @@
 //! Robots for tests: every kind of joint, several on a body, off-center anchors, random inertias.
 
-use pullback_articulated::{Actuator, ActuatorTarget, Body, Geom, Joint, JointKind, Model, Shape};
+use pullback_articulated::{Actuator, Bias, Body, Gain, Geom, Joint, JointKind, Model, Shape};
 use pullback_core::random::Random;
 use pullback_math::{Quat, SymMat3, Vec3};
 
@@ -45,13 +45,12 @@ pub fn joint(name: &str, body: usize, kind: JointKind, random: &mut Random) -> J
 
 pub fn servo(name: &str, joint: usize, gear: f64) -> Actuator {
     Actuator {
-        name: name.into(),
-        target: ActuatorTarget::Joint(joint),
         gear: [gear, 0.3, -0.4, 0.2, 0.7, 0.1],
-        gain: 1.3,
-        bias: [0.1, -1.3, -0.2],
+        gain: Gain::Fixed(1.3),
+        bias: Bias::Affine([0.1, -1.3, -0.2]),
         control_range: Some((-1.0, 1.0)),
         force_range: Some((-5.0, 5.0)),
+        ..Actuator::motor(name, joint, gear)
     }
 }
 

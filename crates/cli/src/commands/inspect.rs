@@ -72,9 +72,11 @@ struct Summary {
     nq: usize,
     nv: usize,
     nu: usize,
+    na: usize,
     bodies: Vec<BodyReport>,
     joints: Vec<JointReport>,
     actuators: Vec<String>,
+    tendons: Vec<String>,
     geoms: Vec<String>,
     sites: Vec<String>,
     keyframes: Vec<String>,
@@ -82,6 +84,7 @@ struct Summary {
     center_of_mass: [f64; 3],
     qpos: Vec<f64>,
     qvel: Vec<f64>,
+    act: Vec<f64>,
     ctrl: Vec<f64>,
     /// Mass matrix, row by row.
     #[serde(rename = "qM")]
@@ -92,6 +95,15 @@ struct Summary {
     qfrc_actuator: Vec<f64>,
     /// Force of each actuator before its gear.
     actuator_force: Vec<f64>,
+    actuator_length: Vec<f64>,
+    actuator_velocity: Vec<f64>,
+    /// How each length changes with the velocities.
+    actuator_moment: Vec<Vec<f64>>,
+    act_dot: Vec<f64>,
+    ten_length: Vec<f64>,
+    ten_velocity: Vec<f64>,
+    #[serde(rename = "ten_J")]
+    ten_moment: Vec<Vec<f64>>,
     /// Empty under the penalty model.
     qfrc_constraint: Vec<f64>,
     /// What the constraint solver took.
@@ -110,7 +122,7 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     let loaded = read_model_with(&options.file, FileOptions { allow_ignored, floating_base, contact })?;
     let mut isolated = loaded.clone();
     isolated.options.contact = false;
-    let robot = Articulated::new(loaded)?;
+    let robot = Articulated::new(loaded)?.with_instantaneous_activations();
     let model = robot.model();
     let (nq, nv) = (robot.coordinates().nq, robot.coordinates().nv);
     let start = match &options.keyframe {
@@ -119,17 +131,19 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
             name: String::new(),
             q: robot.layout().state.defaults()[..nq].to_vec(),
             v: vec![0.0; nv],
+            activation: vec![0.0; model.activations()],
             control: vec![0.0; model.actuators.len()],
             mocap: model.mocap_poses(),
         },
     };
     let qpos = values("--qpos", &options.qpos, start.q)?;
     let qvel = values("--qvel", &options.qvel, start.v)?;
+    let act = values("--act", &options.act, start.activation)?;
     let ctrl = values("--ctrl", &options.ctrl, start.control)?;
     let params = robot.layout().params.defaults();
     let mut ws = VectorField::<f64>::workspace(&robot);
-    let state = [&qpos[..], &qvel].concat();
-    let mut rate = vec![0.0; 2 * nv];
+    let state = [&qpos[..], &qvel, &act].concat();
+    let mut rate = vec![0.0; 2 * nv + act.len()];
     let inputs = [&ctrl[..], &start.mocap].concat();
     let at = Point { params: &params, state: &state, control: &inputs };
     robot.eval(&mut ws, at, 0.0, &mut rate);
@@ -163,7 +177,7 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     let solver = constrained.then(|| SolverReport::new(VectorField::<f64>::solver_info(&robot, &ws)));
     let untouched = Articulated::new(isolated)?;
     let mut without = VectorField::<f64>::workspace(&untouched);
-    let mut untouched_rate = vec![0.0; 2 * nv];
+    let mut untouched_rate = vec![0.0; 2 * nv + act.len()];
     let untouched_params = untouched.layout().params.defaults();
     untouched.eval(
         &mut without,
@@ -206,9 +220,11 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         nq,
         nv,
         nu: model.actuators.len(),
+        na: act.len(),
         bodies: bodies.collect(),
         joints: joints.collect(),
         actuators: model.actuators.iter().map(|a| a.name.clone()).collect(),
+        tendons: model.tendons.iter().map(|t| t.name.clone()).collect(),
         geoms: model.geoms.iter().map(|g| g.name.clone()).collect(),
         sites: model.sites.iter().map(|s| s.name.clone()).collect(),
         keyframes: model.keyframes.iter().map(|k| k.name.clone()).collect(),
@@ -218,16 +234,28 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         qfrc_bias: untouched.generalized_force(&untouched_params, &sum(&without.bias, &carried)),
         qfrc_passive: robot.generalized_force(&params, &sum(&ws.passive, &carried)),
         qfrc_actuator: robot.generalized_force(&params, &ws.actuation),
-        actuator_force: robot.actuator_force(&ws, at),
+        actuator_force: ws.actuators.force.clone(),
+        actuator_length: ws.actuators.length.clone(),
+        actuator_velocity: ws.actuators.velocity.clone(),
+        actuator_moment: (0..model.actuators.len()).map(|a| robot.actuator_moment(&ws, at, a)).collect(),
+        act_dot: ws.actuators.activation_rate.clone(),
+        ten_length: ws.tendons.length.clone(),
+        ten_velocity: ws.tendons.velocity.clone(),
+        ten_moment: (0..model.tendons.len()).map(|t| robot.tendon_moment(&ws, at, t)).collect(),
         qfrc_constraint: if constrained { robot.constraint_force(&ws) } else { Vec::new() },
         solver,
-        qacc: rate[nv..].to_vec(),
-        qacc_without_contact: if constrained { ws.smooth.clone() } else { untouched_rate[nv..].to_vec() },
+        qacc: rate[nv..2 * nv].to_vec(),
+        qacc_without_contact: if constrained {
+            ws.smooth.clone()
+        } else {
+            untouched_rate[nv..2 * nv].to_vec()
+        },
         contacts,
         potential_energy: ws.kinematics.potential_energy(model.options.gravity),
         kinetic_energy: ws.kinematics.kinetic_energy(&ws.sweep.velocities),
         qpos,
         qvel,
+        act,
         ctrl,
     };
     if options.keyframe.is_none() && options.qpos.is_none() {

@@ -1,4 +1,5 @@
-//! Semi-implicit (symplectic) Euler: velocities first, then positions with the new velocities.
+//! Semi-implicit (symplectic) Euler: velocities first, then positions with the new velocities. What follows the
+//! velocities in the state takes an explicit step.
 
 use pullback_math::Real;
 
@@ -45,7 +46,7 @@ pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
     bars: &mut InputBars<'_, T>,
 ) {
     let Scratch { rate, rate_bar } = scratch;
-    let (h_lit, first_velocity) = (T::lit(h), state.len() - velocities);
+    let (h_lit, first_velocity) = (T::lit(h), first_velocity(state, rate, velocities));
     if !bound.flat() || bound.field.vjp_follows_eval() {
         bound.eval(time, state, rate);
     }
@@ -54,6 +55,10 @@ pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
         let (position_next_bar, velocity_next_bar) = next_bar.split_at(velocities);
         let (position_bar, velocity_bar) = state_bar.split_at_mut(velocities);
         let (no_bar, acceleration_bar) = rate_bar.split_at_mut(velocities);
+        for i in velocities..acceleration_bar.len() {
+            velocity_bar[i] += velocity_next_bar[i];
+            acceleration_bar[i] = h_lit * velocity_next_bar[i];
+        }
         for i in 0..velocities {
             let v_bar = velocity_next_bar[i] + h_lit * position_next_bar[i];
             position_bar[i] += position_next_bar[i];
@@ -79,9 +84,15 @@ pub(super) fn step_vjp<T: Real, F: VectorField<T>>(
 /// Replaces q̇ by v′ = v + h a in a rate (q̇, a).
 #[inline(always)]
 fn use_new_velocity<T: Real>(rate: &mut [T], velocities: usize, h: f64, state: &[T]) {
-    let first_velocity = state.len() - velocities;
+    let first_velocity = first_velocity(state, rate, velocities);
     let (velocity, acceleration) = rate.split_at_mut(velocities);
     for i in 0..velocities {
         velocity[i] = state[first_velocity + i] + T::lit(h) * acceleration[i];
     }
+}
+
+/// Where the velocities begin: the state is (q, v, rest), its rate (q̇, v̇, rate of the rest).
+#[inline(always)]
+fn first_velocity<T>(state: &[T], rate: &[T], velocities: usize) -> usize {
+    state.len() + velocities - rate.len()
 }

@@ -46,7 +46,7 @@ pub struct World {
 impl World {
     /// Puts soft bodies beside the robots and static geoms of a model.
     pub fn new(model: Model, body: SoftBody) -> Result<Self, ConfigError> {
-        let robot = Articulated::new(model)?;
+        let robot = Articulated::new(model)?.without_activations("a world with soft bodies")?;
         let (model, layout) = (robot.model(), robot.layout());
         let robot_controls = layout.control.len();
 

@@ -1,13 +1,14 @@
-//! Actuators: `motor`, `position`, `velocity` and `general` in one spec, as MuJoCo keeps them.
+//! Actuators: all elements in one spec, as MuJoCo keeps them.
 //!
-//! All kinds share one default per class. A shortcut overwrites gain and bias; `position` and `velocity`
-//! start from those of the nearest class in which the same shortcut or `general` set them last, and from gain
-//! 1 without bias otherwise. A force must be affine in control, length and velocity, without states of its
-//! own.
+//! All kinds share one default per class. A shortcut overwrites gain, bias and dynamics; `position`, `velocity` and
+//! others start from those of the nearest class in which the same shortcut or `general` set them last, and from gain
+//! 1 without bias and dynamics otherwise.
 
 use std::collections::HashMap;
 
-use pullback_articulated::{Actuator, ActuatorTarget, Joint, JointKind};
+use pullback_articulated::{
+    ActivationDynamics, Actuator, Bias, Gain, Joint, JointKind, Muscle, Tendon, Transmission,
+};
 
 use super::ImportOptions;
 use super::joint::is_limited;
@@ -15,116 +16,196 @@ use super::settings::Compiler;
 use crate::ImportError;
 use crate::xml::Element;
 
-/// The element that last set gain and bias.
+/// Elements that are actuators.
+pub(super) const ACTUATORS: [&str; 10] = [
+    "general",
+    "motor",
+    "position",
+    "velocity",
+    "intvelocity",
+    "damper",
+    "cylinder",
+    "muscle",
+    "adhesion",
+    "dcmotor",
+];
+
+/// Gain and bias by type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    General,
-    Motor,
-    Position,
-    Velocity,
+enum Law {
+    Fixed,
+    Affine,
+    Muscle,
+}
+
+/// What a shortcut sets.
+#[derive(Clone, Debug, PartialEq)]
+struct Laws {
+    gain: Law,
+    gainprm: [f64; 10],
+    /// `Fixed` is none.
+    bias: Law,
+    biasprm: [f64; 10],
+    /// Index in [`DYNAMICS`].
+    dynamics: usize,
+    dynprm: [f64; 10],
+}
+
+const DYNAMICS: [&str; 5] = ["none", "integrator", "filter", "filterexact", "muscle"];
+const INTEGRATOR: usize = 1;
+const FILTER: usize = 2;
+const FILTER_EXACT: usize = 3;
+const MUSCLE: usize = 4;
+
+impl Default for Laws {
+    fn default() -> Self {
+        let mut one = [0.0; 10];
+        one[0] = 1.0;
+        Laws {
+            gain: Law::Fixed,
+            gainprm: one,
+            bias: Law::Fixed,
+            biasprm: [0.0; 10],
+            dynamics: 0,
+            dynprm: one,
+        }
+    }
 }
 
 /// An actuator as written; also a default.
 #[derive(Clone, Debug)]
 pub(super) struct ActuatorSpec {
-    kind: Kind,
+    /// The element that last set the laws.
+    kind: String,
     gear: [f64; 6],
-    gain: [f64; 10],
-    bias: [f64; 10],
-    affine: bool,
-    /// Kind, gain and bias of the classes around this one, outermost first.
-    outer: Vec<(Kind, [f64; 10], [f64; 10])>,
+    laws: Laws,
+    /// Kind and laws of the classes around this one, outermost first.
+    outer: Vec<(String, Laws)>,
     control_range: [f64; 2],
     control_limited: Option<bool>,
     force_range: [f64; 2],
     force_limited: Option<bool>,
+    activation_range: [f64; 2],
+    activation_limited: Option<bool>,
+    length_range: [f64; 2],
+    early: bool,
     inherit_range: f64,
+    rod: f64,
 }
-
-/// Gain 1, as at the start.
-const UNIT_GAIN: [f64; 10] = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
 
 impl Default for ActuatorSpec {
     fn default() -> Self {
         ActuatorSpec {
-            kind: Kind::General,
+            kind: "general".into(),
             gear: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-            gain: UNIT_GAIN,
-            bias: [0.0; 10],
-            affine: false,
+            laws: Laws::default(),
             outer: Vec::new(),
             control_range: [0.0; 2],
             control_limited: None,
             force_range: [0.0; 2],
             force_limited: None,
+            activation_range: [0.0; 2],
+            activation_limited: None,
+            length_range: [0.0; 2],
+            early: false,
             inherit_range: 0.0,
+            rod: 0.0,
         }
     }
 }
 
-/// The joints that actuators find by name.
+/// What actuators find by name.
 pub(super) struct Targets<'a> {
     pub joints: &'a [Joint],
     pub index: HashMap<String, usize>,
-    /// Ranges by name, also those that do not limit.
+    /// Ranges of joints by name, also those that do not limit.
     pub ranges: HashMap<String, (f64, f64)>,
+    pub tendons: &'a [Tendon],
+    /// Ranges of tendons, also those that do not limit.
+    pub tendon_ranges: &'a [(f64, f64)],
+    pub sites: HashMap<String, usize>,
+    pub bodies: HashMap<String, usize>,
 }
 
 impl ActuatorSpec {
     /// Overwrites what the element says.
     pub fn apply(&mut self, e: &Element, options: &ImportOptions) -> Result<(), ImportError> {
         e.overlay("gear", 1, &mut self.gear)?;
-        if e.overlay("ctrlrange", 2, &mut self.control_range)? && e.has("inheritrange") {
-            return Err(e.error("has both `ctrlrange` and `inheritrange`; keep one"));
-        }
+        let ranged = e.overlay("ctrlrange", 2, &mut self.control_range)?;
         self.control_limited = e.tristate("ctrllimited")?.unwrap_or(self.control_limited);
         e.overlay("forcerange", 2, &mut self.force_range)?;
         self.force_limited = e.tristate("forcelimited")?.unwrap_or(self.force_limited);
-        match e.tag.as_str() {
-            "motor" => {
-                self.set_kind(Kind::Motor);
-                (self.gain, self.bias, self.affine) = (UNIT_GAIN, [0.0; 10], false);
-                self.inherit_range = 0.0;
-            }
-            "position" => self.apply_position(e)?,
-            "velocity" => {
-                self.set_kind(Kind::Velocity);
-                let mut kv = self.gain[0];
-                e.set("kv", &mut kv)?;
-                if kv < 0.0 {
-                    return Err(e.error_in("kv", "must not be negative"));
-                }
-                (self.gain, self.bias, self.affine) = (UNIT_GAIN, [0.0; 10], true);
-                (self.gain[0], self.bias[2]) = (kv, -kv);
-                self.inherit_range = 0.0;
-            }
-            _ => self.apply_general(e, options)?,
+        let act_ranged = e.overlay("actrange", 2, &mut self.activation_range)?;
+        self.activation_limited = e.tristate("actlimited")?.unwrap_or(self.activation_limited);
+        e.overlay("lengthrange", 2, &mut self.length_range)?;
+        self.early = e.boolean("actearly")?.unwrap_or(self.early);
+        e.set("cranklength", &mut self.rod)?;
+        let inherits = e.number("inheritrange")?;
+        let integrates = e.tag == "intvelocity";
+        if inherits.is_some_and(|r| r > 0.0) && (if integrates { act_ranged } else { ranged }) {
+            return Err(e.error("has both a range and `inheritrange`; keep one"));
         }
-        e.finish(options, &["group", "user"])?;
+        self.set_kind(&e.tag);
+        match e.tag.as_str() {
+            "motor" => (self.laws, self.inherit_range) = (Laws::default(), 0.0),
+            "position" | "intvelocity" => self.apply_position(e)?,
+            "velocity" => {
+                let mut kv = self.laws.gainprm[0];
+                set_nonnegative(e, "kv", &mut kv)?;
+                self.laws = Laws { bias: Law::Affine, ..Laws::default() };
+                (self.laws.gainprm[0], self.laws.biasprm[2]) = (kv, -kv);
+            }
+            "damper" => {
+                let mut kv = 0.0;
+                set_nonnegative(e, "kv", &mut kv)?;
+                if self.control_range.iter().any(|x| *x < 0.0) {
+                    return Err(e.error_in("ctrlrange", "a damper has no negative control"));
+                }
+                self.laws = Laws { gain: Law::Affine, gainprm: [0.0; 10], ..Laws::default() };
+                self.laws.gainprm[2] = -kv;
+                self.control_limited = Some(true);
+            }
+            "cylinder" => self.apply_cylinder(e)?,
+            "muscle" => self.apply_muscle(e)?,
+            "adhesion" => {
+                let mut gain = self.laws.gainprm[0];
+                set_nonnegative(e, "gain", &mut gain)?;
+                self.laws = Laws::default();
+                self.laws.gainprm[0] = gain;
+                self.control_limited = Some(true);
+            }
+            "general" => self.apply_general(e, options)?,
+            _ => return e.refuse(options),
+        }
+        self.inherit_range = inherits.unwrap_or(self.inherit_range);
+        // Zero is what they are without them.
+        for name in ["delay", "nsample", "armature", "damping"] {
+            e.refuse_unless(name, e.list(name)?.is_none_or(|x| x.iter().all(|x| *x == 0.0)), options)?;
+        }
+        e.finish(options, &["group", "user", "interp", "actdim"])?;
         e.no_children(options)
     }
 
     /// The beginning of a class inside this one.
     pub fn nested(&self) -> Self {
         let mut inner = self.clone();
-        inner.outer.push((self.kind, self.gain, self.bias));
+        inner.outer.push((self.kind.clone(), self.laws.clone()));
         inner
     }
 
-    /// Gain and bias that another shortcut set are replaced by those of the nearest outer class where this
-    /// shortcut or `general` set them, or by gain 1.
-    fn set_kind(&mut self, kind: Kind) {
-        let fits = |k: Kind| k == kind || k == Kind::General;
-        if !fits(self.kind) {
-            let found = self.outer.iter().rev().find(|(k, ..)| fits(*k));
-            (self.gain, self.bias) = found.map_or((UNIT_GAIN, [0.0; 10]), |(_, gain, bias)| (*gain, *bias));
+    /// Laws that another shortcut set are replaced by those of the nearest outer class where this shortcut or
+    /// `general` set them, or by those of a motor.
+    fn set_kind(&mut self, kind: &str) {
+        let fits = |k: &str| k == kind || k == "general";
+        if kind != "general" && !fits(&self.kind) {
+            let found = self.outer.iter().rev().find(|(k, _)| fits(k));
+            self.laws = found.map_or_else(Laws::default, |(_, laws)| laws.clone());
         }
-        self.kind = kind;
+        self.kind = kind.to_string();
     }
 
     fn apply_position(&mut self, e: &Element) -> Result<(), ImportError> {
-        self.set_kind(Kind::Position);
-        let (mut kp, mut slope) = (self.gain[0], self.bias[2]);
+        let (mut kp, mut slope) = (self.laws.gainprm[0], self.laws.biasprm[2]);
         e.set("kp", &mut kp)?;
         if e.has("kv") && e.has("dampratio") {
             return Err(e.error("has both `kv` and `dampratio`; keep one"));
@@ -138,48 +219,112 @@ impl ActuatorSpec {
                 slope = sign * given;
             }
         }
-        e.set("inheritrange", &mut self.inherit_range)?;
-        (self.gain, self.bias, self.affine) = (UNIT_GAIN, [0.0; 10], true);
-        (self.gain[0], self.bias[1], self.bias[2]) = (kp, -kp, slope);
+        let (mut dynamics, mut dynprm) = (self.laws.dynamics, self.laws.dynprm);
+        if e.tag == "intvelocity" {
+            dynamics = INTEGRATOR;
+            self.activation_limited = Some(true);
+        } else if e.has("timeconst") {
+            set_nonnegative(e, "timeconst", &mut dynprm[0])?;
+            dynamics = if dynprm[0] == 0.0 { 0 } else { FILTER_EXACT };
+        }
+        self.laws = Laws { bias: Law::Affine, dynamics, dynprm, ..Laws::default() };
+        (self.laws.gainprm[0], self.laws.biasprm[1], self.laws.biasprm[2]) = (kp, -kp, slope);
+        Ok(())
+    }
+
+    fn apply_cylinder(&mut self, e: &Element) -> Result<(), ImportError> {
+        let laws = &mut self.laws;
+        e.set("timeconst", &mut laws.dynprm[0])?;
+        let mut bias = [laws.biasprm[0], laws.biasprm[1], laws.biasprm[2]];
+        e.overlay("bias", 1, &mut bias)?;
+        laws.biasprm[..3].copy_from_slice(&bias);
+        e.set("area", &mut laws.gainprm[0])?;
+        if let Some(diameter) = e.number("diameter")?.filter(|d| *d >= 0.0) {
+            laws.gainprm[0] = std::f64::consts::FRAC_PI_4 * diameter * diameter;
+        }
+        (laws.gain, laws.bias, laws.dynamics) = (Law::Fixed, Law::Affine, FILTER);
+        Ok(())
+    }
+
+    fn apply_muscle(&mut self, e: &Element) -> Result<(), ImportError> {
+        let Laws { gainprm, dynprm, .. } = &mut self.laws;
+        // What stands as in a general actuator becomes that of a muscle.
+        for (x, general, muscle) in [(0, 1.0, 0.01), (1, 0.0, 0.04)] {
+            if dynprm[x] == general {
+                dynprm[x] = muscle;
+            }
+        }
+        let muscle = [0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2];
+        for (i, (x, muscle)) in gainprm.iter_mut().zip(muscle).enumerate() {
+            if *x == if i == 0 { 1.0 } else { 0.0 } {
+                *x = muscle;
+            }
+        }
+        // Negative numbers keep what is there.
+        let overlay = |name: &str, into: &mut [f64]| {
+            let mut given = vec![-1.0; into.len()];
+            e.overlay(name, 1, &mut given)?;
+            into.iter_mut().zip(given).filter(|(_, given)| *given >= 0.0).for_each(|(x, given)| *x = given);
+            Ok(())
+        };
+        overlay("timeconst", &mut dynprm[..2])?;
+        set_nonnegative(e, "tausmooth", &mut dynprm[2])?;
+        overlay("range", &mut gainprm[..2])?;
+        for (name, at) in
+            [("force", 2), ("scale", 3), ("lmin", 4), ("lmax", 5), ("vmax", 6), ("fpmax", 7), ("fvmax", 8)]
+        {
+            overlay(name, &mut gainprm[at..=at])?;
+        }
+        self.laws.biasprm = self.laws.gainprm;
+        (self.laws.gain, self.laws.bias, self.laws.dynamics) = (Law::Muscle, Law::Muscle, MUSCLE);
         Ok(())
     }
 
     fn apply_general(&mut self, e: &Element, options: &ImportOptions) -> Result<(), ImportError> {
-        for (name, harmless) in [("gaintype", "fixed"), ("dyntype", "none")] {
+        let laws = &mut self.laws;
+        let known = |name: &str, words: &[&str]| {
             let value = e.text(name);
-            e.refuse_unless(name, value.is_none_or(|v| v == harmless), options)?;
+            if value.is_some_and(|v| v == "user" || (v == "muscle" && !words.contains(&"muscle"))) {
+                e.refuse_unless(name, false, options)?;
+                return Ok(None);
+            }
+            e.keyword(name, words)
+        };
+        const LAWS: [Law; 3] = [Law::Fixed, Law::Affine, Law::Muscle];
+        if let Some(i) = known("gaintype", &["fixed", "affine", "muscle"])? {
+            laws.gain = LAWS[i];
         }
-        if let Some(i) = e.keyword("biastype", &["none", "affine"])? {
-            self.affine = i == 1;
+        if let Some(i) = known("biastype", &["none", "affine", "muscle"])? {
+            laws.bias = LAWS[i];
         }
-        self.kind = Kind::General;
-        e.overlay("gainprm", 1, &mut self.gain)?;
-        e.overlay("biasprm", 1, &mut self.bias)?;
-        e.list("dynprm")?;
-        e.set("inheritrange", &mut self.inherit_range)
+        if let Some(i) = known("dyntype", &DYNAMICS)? {
+            laws.dynamics = i;
+        }
+        e.overlay("gainprm", 1, &mut laws.gainprm)?;
+        e.overlay("biasprm", 1, &mut laws.biasprm)?;
+        e.overlay("dynprm", 1, &mut laws.dynprm)?;
+        if e.integer("actdim")?.is_some_and(|n| n > 1) {
+            return Err(e.error_in("actdim", "an actuator has one activation at most"));
+        }
+        Ok(())
     }
 
-    /// The actuator, its target found among the joints.
+    /// The actuator, its target found by name.
     pub fn build(
         &self,
         e: &Element,
         targets: &Targets,
         compiler: &Compiler,
     ) -> Result<Actuator, ImportError> {
-        let target = e.required("joint")?;
-        let joint = *targets
-            .index
-            .get(target)
-            .ok_or_else(|| e.error_in("joint", format!("no joint is called `{target}`")))?;
-        let mut control_range = self.control_range;
+        let (transmission, written) = self.transmission(e, targets)?;
+        let (mut control_range, mut activation_range) = (self.control_range, self.activation_range);
         if self.inherit_range > 0.0 {
-            let scalar = matches!(targets.joints[joint].kind, JointKind::Hinge | JointKind::Slide);
-            let written = targets.ranges.get(target).copied().filter(|(low, high)| scalar && low < high);
-            let Some((low, high)) = written else {
-                return Err(e.error("`inheritrange` needs a hinge or slide with a range"));
+            let Some((low, high)) = written.filter(|(low, high)| low < high) else {
+                return Err(e.error("`inheritrange` needs a hinge, slide or tendon with a range"));
             };
             let (mean, radius) = ((low + high) / 2.0, (high - low) / 2.0 * self.inherit_range);
-            control_range = [mean - radius, mean + radius];
+            let range = if self.kind == "intvelocity" { &mut activation_range } else { &mut control_range };
+            *range = [mean - radius, mean + radius];
         }
         let limits = |name: &str, told: Option<bool>, range: [f64; 2]| {
             if !is_limited(e, name, told, range, compiler)? {
@@ -190,21 +335,103 @@ impl ActuatorSpec {
             }
             Ok(Some((range[0], range[1])))
         };
+        let Laws { gain, gainprm, bias, biasprm, dynamics, dynprm } = &self.laws;
+        let three = |p: &[f64; 10]| [p[0], p[1], p[2]];
         // A spring or damper of higher order has no place in an affine force.
-        if self.gain[1..].iter().chain(&self.bias[3..]).any(|x| *x != 0.0) {
-            return Err(
-                e.error("only the first number of gainprm and the first three of biasprm may be non-zero")
-            );
+        if *bias == Law::Affine && biasprm[3..].iter().any(|x| *x != 0.0) {
+            return Err(e.error_in("biasprm", "only its first three numbers may be non-zero"));
         }
-        let bias = if self.affine { [self.bias[0], self.bias[1], self.bias[2]] } else { [0.0; 3] };
+        let dynamics = match *dynamics {
+            INTEGRATOR => ActivationDynamics::Integrator,
+            FILTER => ActivationDynamics::Filter(dynprm[0]),
+            FILTER_EXACT => ActivationDynamics::FilterExact(dynprm[0]),
+            MUSCLE => ActivationDynamics::Muscle { timeconst: [dynprm[0], dynprm[1]], tausmooth: dynprm[2] },
+            _ => ActivationDynamics::None,
+        };
+        let active = dynamics != ActivationDynamics::None;
+        let activation_range =
+            if active { limits("actrange", self.activation_limited, activation_range)? } else { None };
+        let [low, high] = self.length_range;
         Ok(Actuator {
             name: e.text("name").unwrap_or_default().to_string(),
-            target: ActuatorTarget::Joint(joint),
+            transmission,
             gear: self.gear,
-            gain: self.gain[0],
-            bias,
+            gain: match gain {
+                Law::Fixed => Gain::Fixed(gainprm[0]),
+                Law::Affine => Gain::Affine(three(gainprm)),
+                Law::Muscle => Gain::Muscle(muscle(gainprm)),
+            },
+            bias: match bias {
+                Law::Fixed => Bias::None,
+                Law::Affine => Bias::Affine(three(biasprm)),
+                Law::Muscle => Bias::Muscle(muscle(biasprm)),
+            },
+            dynamics,
             control_range: limits("ctrlrange", self.control_limited, control_range)?,
             force_range: limits("forcerange", self.force_limited, self.force_range)?,
+            activation_range,
+            early: self.early && active,
+            length_range: (low < high).then_some((low, high)),
         })
     }
+
+    /// What the actuator acts along, and the range of that, also if it does not limit.
+    fn transmission(
+        &self,
+        e: &Element,
+        targets: &Targets,
+    ) -> Result<(Transmission, Option<(f64, f64)>), ImportError> {
+        const NAMES: [&str; 6] = ["joint", "jointinparent", "tendon", "cranksite", "site", "body"];
+        let mut given = NAMES.iter().filter(|name| e.text(name).is_some_and(|text| !text.is_empty()));
+        let (Some(name), None) = (given.next(), given.next()) else {
+            return Err(
+                e.error("needs one of `joint`, `jointinparent`, `tendon`, `cranksite`, `site` and `body`")
+            );
+        };
+        let find = |attribute: &str, kind: &str, names: &HashMap<String, usize>| {
+            let name = e.required(attribute)?;
+            let found = names.get(name).copied();
+            found.ok_or_else(|| e.error_in(attribute, format!("no {kind} is called `{name}`")))
+        };
+        let site = |attribute: &str| find(attribute, "site", &targets.sites);
+        Ok(match *name {
+            "joint" | "jointinparent" => {
+                let joint = find(name, "joint", &targets.index)?;
+                let scalar = matches!(targets.joints[joint].kind, JointKind::Hinge | JointKind::Slide);
+                let range = targets.ranges.get(e.required(name)?).copied().filter(|_| scalar);
+                let in_parent = *name == "jointinparent";
+                let kind = if in_parent { Transmission::JointInParent } else { Transmission::Joint };
+                (kind(joint), range)
+            }
+            "tendon" => {
+                let name = e.required("tendon")?;
+                let found = targets.tendons.iter().position(|t| t.name == name);
+                let t = found.ok_or_else(|| e.error_in("tendon", format!("no tendon is called `{name}`")))?;
+                (Transmission::Tendon(t), Some(targets.tendon_ranges[t]))
+            }
+            "cranksite" => {
+                if self.rod <= 0.0 {
+                    return Err(e.error("needs a positive `cranklength`"));
+                }
+                let (crank, slider) = (site("cranksite")?, site("slidersite")?);
+                (Transmission::SliderCrank { crank, slider, rod: self.rod }, None)
+            }
+            "site" => {
+                let reference = if e.has("refsite") { Some(site("refsite")?) } else { None };
+                (Transmission::Site { site: site("site")?, reference }, None)
+            }
+            _ => (Transmission::Body(find("body", "body", &targets.bodies)?), None),
+        })
+    }
+}
+
+/// The curves of a muscle.
+fn muscle(prm: &[f64; 10]) -> Muscle {
+    let &[low, high, force, scale, lmin, lmax, vmax, fpmax, fvmax, _] = prm;
+    Muscle { range: [low, high], force, scale, lmin, lmax, vmax, fpmax, fvmax }
+}
+
+fn set_nonnegative(e: &Element, name: &str, into: &mut f64) -> Result<(), ImportError> {
+    e.set(name, into)?;
+    if *into < 0.0 { Err(e.error_in(name, "must not be negative")) } else { Ok(()) }
 }

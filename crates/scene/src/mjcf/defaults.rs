@@ -7,13 +7,14 @@
 use std::collections::{HashMap, HashSet};
 
 use super::ImportOptions;
-use super::actuator::ActuatorSpec;
+use super::actuator::{ACTUATORS, ActuatorSpec};
 use super::contact::PairSpec;
 use super::equality::EqualitySpec;
 use super::geom::{GeomSpec, SiteSpec};
 use super::joint::JointSpec;
 use super::mesh::MeshSpec;
 use super::settings::Compiler;
+use super::tendon::TendonSpec;
 use crate::ImportError;
 use crate::xml::Element;
 
@@ -28,6 +29,7 @@ pub(super) struct Class {
     pub site: SiteSpec,
     pub mesh: MeshSpec,
     pub actuator: ActuatorSpec,
+    pub tendon: TendonSpec,
     pub pair: PairSpec,
     pub equality: EqualitySpec,
 }
@@ -83,7 +85,8 @@ impl Defaults {
                     specs.mesh.apply(child)?;
                     child.finish(options, &["maxhullvert"])?;
                 }
-                "motor" | "position" | "velocity" | "general" => specs.actuator.apply(child, options)?,
+                tag if ACTUATORS.contains(&tag) => specs.actuator.apply(child, options)?,
+                "tendon" => specs.tendon.apply(child, options)?,
                 "pair" => {
                     specs.pair.apply(child, options)?;
                     child.finish(options, &[])?;
@@ -93,7 +96,7 @@ impl Defaults {
                     child.finish(options, &[])?;
                 }
                 // Looks, and elements that are refused where they are used.
-                "camera" | "light" | "material" | "texture" | "tendon" => {}
+                "camera" | "light" | "material" | "texture" => {}
                 _ => child.refuse(options)?,
             }
         }

@@ -1,8 +1,8 @@
-//! `<equality>`: frames, points and joints that softly hold together.
+//! `<equality>`: frames, points, joints and tendons that softly hold together.
 //!
 //! Anchors and orientations are completed in the reference configuration, where the residual of a `connect`
 //! is zero, and that of a `weld` too unless `relpose` says otherwise. What is inactive is checked and left
-//! out. Constraints of tendons and flexes are refused.
+//! out. Constraints of flexes are refused.
 
 use std::collections::HashMap;
 
@@ -45,6 +45,7 @@ pub(super) struct EqualityReader<'a> {
     bodies: HashMap<&'a str, usize>,
     joints: HashMap<&'a str, usize>,
     sites: HashMap<&'a str, usize>,
+    tendons: HashMap<&'a str, usize>,
     model: &'a Model,
     poses: Vec<Pose>,
 }
@@ -58,6 +59,7 @@ impl<'a> EqualityReader<'a> {
             bodies: model.bodies.iter().enumerate().map(|(i, b)| (b.name.as_str(), i)).collect(),
             joints: model.joints.iter().enumerate().map(|(i, j)| (j.name.as_str(), i)).collect(),
             sites: model.sites.iter().enumerate().map(|(i, s)| (s.name.as_str(), i)).collect(),
+            tendons: model.tendons.iter().enumerate().map(|(i, t)| (t.name.as_str(), i)).collect(),
             model,
             poses: poses.map(|(position, orientation)| Pose { position, orientation }).collect(),
         }
@@ -76,6 +78,7 @@ impl<'a> EqualityReader<'a> {
                 "connect" => self.connect(e)?,
                 "weld" => self.weld(e)?,
                 "joint" => self.joint(e)?,
+                "tendon" => self.tendon(e)?,
                 _ => {
                     e.refuse(self.options)?;
                     continue;
@@ -154,6 +157,19 @@ impl<'a> EqualityReader<'a> {
             Some(joint) if other == Some(joint) => Err(e.error("ties a joint to itself; name another")),
             Some(joint) => Ok(EqualityKind::Joint { joint, other, polycoef }),
             None => Err(e.error("needs `joint1`")),
+        }
+    }
+
+    fn tendon(&self, e: &Element) -> Result<EqualityKind, ImportError> {
+        let mut polycoef = [0.0, 1.0, 0.0, 0.0, 0.0];
+        e.overlay("polycoef", 1, &mut polycoef)?;
+        e.required("tendon1")?;
+        let find = |attribute: &str| find(e, attribute, &self.tendons, "tendon");
+        let other = find("tendon2")?;
+        match find("tendon1")? {
+            Some(tendon) if other == Some(tendon) => Err(e.error("ties a tendon to itself; name another")),
+            Some(tendon) => Ok(EqualityKind::Tendon { tendon, other, polycoef }),
+            None => Err(e.error("needs `tendon1`")),
         }
     }
 

@@ -6,8 +6,9 @@
 //! impratio, tolerance, iterations, ls_tolerance, ls_iterations, the law of all contacts under the flag
 //! `override`, flags), bodies with gravity compensation and `mocap`, frames, `replicate`, joints with soft
 //! limits, dry friction and `springdamper`, geoms (also hollow ones, meshes and heightfields), sites,
-//! `inertial`, the actuators `motor`, `position` (also with a damping ratio), `velocity` and `general` on
-//! joints, the equalities `connect`, `weld` and `joint`, contact pairs, excludes, keyframes.
+//! `inertial`, fixed and spatial tendons, all actuators (`general`, `motor`, `position`, `velocity`, `intvelocity`,
+//! `damper`, `cylinder`, `muscle`) on joints, tendons, sites and cranks, the equalities `connect`, `weld`, `joint` and
+//! `tendon`, contact pairs, excludes, keyframes.
 //! `reference/fuzz_mjcf.py` compares random files with MuJoCo.
 //!
 //! Constraints are soft and convex ([`ContactModel::Convex`](pullback_articulated::ContactModel)), as in
@@ -17,8 +18,8 @@
 //! [`ImportOptions::allow_ignored`] lists it. Ignored by default, because motion does not depend on it:
 //! `visual`, `statistic`, `custom`, `size`, `sensor`, cameras, lights, textures, materials, skins, groups of
 //! all but geoms, user data, which of MuJoCo's solvers is asked for (all have one optimum), flags of warm
-//! starts, islands and collision detection. Refused: tendons, flexes, muscles and other actuators with
-//! states, springs and dampers of higher powers, `adhesion`, `surfacevel`, fluids, `noslip_iterations`, the
+//! starts, islands and collision detection. Refused: flexes, actuators on bodies, delays and
+//! user-defined laws of actuators, armature of tendons, springs and dampers of higher powers, `adhesion`, `surfacevel`, fluids, `noslip_iterations`, the
 //! flags `diagexact`, `sleep` and `ipc`, and `actuatorgravcomp` where it makes a difference.
 //!
 //! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `xml`),
@@ -44,6 +45,7 @@ mod resolve;
 mod sections;
 mod settings;
 mod shell;
+mod tendon;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

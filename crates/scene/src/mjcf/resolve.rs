@@ -1,7 +1,7 @@
 //! Constants given as ratios, which need the inertia of the whole model in the reference configuration.
 
 use pullback_articulated::{
-    Actuator, ActuatorTarget, Articulated, ArticulatedWorkspace, JointKind, Model, tree::Tree,
+    Actuator, Articulated, ArticulatedWorkspace, Bias, Gain, JointKind, Model, tree::Tree,
 };
 use pullback_core::{ConfigError, Described, Point, VectorField};
 use pullback_math::Vec3;
@@ -18,37 +18,42 @@ pub(super) fn resolve_ratios(model: &mut Model, springs: &[SpringDamper]) -> Res
     let options = &mut untouched.options;
     (options.contact, options.limits, options.equality, options.frictionloss) = (false, false, false, false);
     let robot = Articulated::new(untouched)?;
-    let state = [model.reference_configuration(), vec![0.0; model.nv]].concat();
+    let state = [model.reference_configuration(), vec![0.0; model.nv + model.activations()]].concat();
     let mut ws = VectorField::<f64>::workspace(&robot);
     let controls = [vec![0.0; model.actuators.len()], model.mocap_poses()].concat();
-    robot.accelerations(
-        &mut ws,
-        Point { params: &robot.layout().params.defaults(), state: &state, control: &controls },
-    );
-    resolve_servos(model, &ws, robot.tree());
+    let params = robot.layout().params.defaults();
+    let at = Point { params: &params, state: &state, control: &controls };
+    robot.accelerations(&mut ws, at);
+    resolve_servos(model, &robot, &ws, at);
     resolve_springs(model, springs, &ws, robot.tree());
     Ok(())
 }
 
 /// Whether the velocity term of a servo stands for a damping ratio.
 fn is_ratio(a: &Actuator) -> bool {
-    a.bias[2] > 0.0 && a.gain == -a.bias[1]
+    let [_, by_length, by_velocity] = a.affine_bias();
+    by_velocity > 0.0 && a.gain == Gain::Fixed(-by_length)
 }
 
-/// kv = 2 ζ √(kp m), m = 1 / (g M⁻¹ gᵀ) the inertia along the gear g, for every servo whose velocity term is
+/// kv = 2 ζ √(kp m), m = 1 / (J M⁻¹ Jᵀ) the inertia along the moment J, for every servo whose velocity term is
 /// positive, as in MuJoCo.
-fn resolve_servos(model: &mut Model, ws: &ArticulatedWorkspace<f64>, tree: &Tree) {
-    let mut along = vec![0.0; model.nv];
-    for actuator in model.actuators.iter_mut().filter(|a| is_ratio(a)) {
-        let ActuatorTarget::Joint(joint) = actuator.target;
-        let joint = &model.joints[joint];
-        let dofs = joint.v..joint.v + joint.kind.velocities();
-        along.fill(0.0);
-        along[dofs.clone()].copy_from_slice(&actuator.gear[..dofs.len()]);
-        ws.mass.solve(tree, &mut along);
-        let mobility: f64 = actuator.gear.iter().zip(&along[dofs]).map(|(g, x)| g * x).sum();
+fn resolve_servos(
+    model: &mut Model,
+    robot: &Articulated,
+    ws: &ArticulatedWorkspace<f64>,
+    at: Point<'_, f64>,
+) {
+    for (a, actuator) in model.actuators.iter_mut().enumerate().filter(|(_, a)| is_ratio(a)) {
+        let (Gain::Fixed(kp), [constant, by_length, ratio]) = (actuator.gain, actuator.affine_bias()) else {
+            continue;
+        };
+        let moment = robot.actuator_moment(ws, at, a);
+        let mut solved = moment.clone();
+        ws.mass.solve(robot.tree(), &mut solved);
+        let mobility: f64 = moment.iter().zip(&solved).map(|(m, x)| m * x).sum();
         let inertia = if mobility > 0.0 { 1.0 / mobility } else { 0.0 };
-        actuator.bias[2] = -2.0 * actuator.bias[2] * (actuator.gain * inertia).max(0.0).sqrt();
+        let kv = -2.0 * ratio * (kp * inertia).max(0.0).sqrt();
+        actuator.bias = Bias::Affine([constant, by_length, kv]);
     }
 }
 

@@ -3,11 +3,14 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use pullback_articulated::{Body, ContactModel, Joint, JointKind, Keyframe, Model, ModelOptions, Shape};
+use pullback_articulated::{
+    ActivationDynamics, Actuator, Bias, Body, ContactModel, Gain, Joint, JointKind, Keyframe, Model,
+    ModelOptions, Shape,
+};
 use pullback_math::{Quat, Vec3};
 
 use super::ImportOptions;
-use super::actuator::Targets;
+use super::actuator::{ACTUATORS, Targets};
 use super::assets::Assets;
 use super::body::{BodyReader, Node, check_moving_mass, set_total_mass};
 use super::contact::read_contact;
@@ -18,7 +21,8 @@ use super::joint::BuiltJoint;
 use super::names::Names;
 use super::replicate::expand;
 use super::resolve::{SpringDamper, resolve_ratios};
-use super::settings::{Compiler, Flags, apply_option};
+use super::settings::{Compiler, Flags, LengthRangeMode, apply_option};
+use super::tendon::TendonReader;
 use crate::xml::{Element, Lenient};
 use crate::{ImportError, Place};
 
@@ -26,7 +30,10 @@ use crate::{ImportError, Place};
 const MAX_KEY_NUMBERS: usize = 1 << 23;
 /// Sections that do not change the motion.
 const LOOKS: [&str; 5] = ["visual", "statistic", "custom", "size", "sensor"];
-const ACTUATORS: [&str; 4] = ["motor", "position", "velocity", "general"];
+
+/// Attributes that name what an actuator acts along.
+const TARGETS: [&str; 8] =
+    ["joint", "jointinparent", "tendon", "site", "refsite", "cranksite", "slidersite", "body"];
 
 /// The model of a whole file.
 pub(super) fn read(
@@ -84,7 +91,31 @@ pub(super) fn read(
 
     // What refers to bodies, joints and geoms by name.
     let joint_index = index(model.joints.iter().map(|j| j.name.as_str()));
-    let targets = Targets { joints: &model.joints, index: joint_index, ranges };
+    let site_index = index(model.sites.iter().map(|s| s.name.as_str()));
+    let geom_index = index(model.geoms.iter().map(|g| g.name.as_str()));
+    let body_index = index(model.bodies.iter().map(|b| b.name.as_str()));
+    let reader = TendonReader {
+        defaults: &defaults,
+        compiler: &compiler,
+        options,
+        joints: joint_index.clone(),
+        sites: site_index.clone(),
+        geoms: geom_index.clone(),
+        shapes: model.geoms.iter().map(|g| g.shape.clone()).collect(),
+    };
+    let (mut tendons, mut tendon_ranges) = (Vec::new(), Vec::new());
+    sections("tendon").try_for_each(|e| reader.read(e, &mut names, &mut tendons, &mut tendon_ranges))?;
+    names.fill("tendon", tendons.iter_mut().map(|t| &mut t.name));
+    model.tendons = tendons;
+    let targets = Targets {
+        joints: &model.joints,
+        index: joint_index,
+        ranges,
+        tendons: &model.tendons,
+        tendon_ranges: &tendon_ranges,
+        sites: site_index,
+        bodies: body_index.clone(),
+    };
     for section in sections("actuator") {
         section.finish(options, &[])?;
         for e in &section.children {
@@ -94,14 +125,14 @@ pub(super) fn read(
             }
             let mut spec = defaults.of(e, 0)?.actuator.clone();
             names.register("actuator", e)?;
-            e.text("joint");
+            for name in TARGETS {
+                e.text(name);
+            }
             spec.apply(e, options)?;
             model.actuators.push(spec.build(e, &targets, &compiler)?);
         }
     }
     names.fill("actuator", model.actuators.iter_mut().map(|a| &mut a.name));
-    let geom_index = index(model.geoms.iter().map(|g| g.name.as_str()));
-    let body_index = index(model.bodies.iter().map(|b| b.name.as_str()));
     sections("contact").try_for_each(|e| {
         read_contact(e, &defaults, &geom_index, &body_index, &mut names, &mut model, options)
     })?;
@@ -113,8 +144,16 @@ pub(super) fn read(
 
     // Coordinates are numbered by the compiler of the model; ratios and keyframes need them.
     let complaint = |e: pullback_core::ConfigError| root.error(e.0);
+    let wanted = wants_length_range(&model, &compiler);
+    let placeholder = wanted.iter().filter(|a| model.actuators[**a].length_range.is_none());
+    placeholder
+        .copied()
+        .collect::<Vec<_>>()
+        .into_iter()
+        .for_each(|a| model.actuators[a].length_range = Some((0.0, 1.0)));
     let mut model = model.compile().map_err(complaint)?;
     resolve_ratios(&mut model, &pending.springs).map_err(complaint)?;
+    let mut model = model.with_length_ranges(&wanted, &compiler.length_range.options).map_err(complaint)?;
     apply_flags(&mut model, flags);
     check_gravity_by_actuators(&model, &pending, flags, options)?;
     for section in sections("keyframe") {
@@ -122,7 +161,7 @@ pub(super) fn read(
         for e in &section.children {
             if e.tag == "key" {
                 names.register("key", e)?;
-                let size = model.nq + model.nv + model.actuators.len();
+                let size = model.nq + model.nv + model.activations() + model.actuators.len();
                 if (model.keyframes.len() + 1).saturating_mul(size) > MAX_KEY_NUMBERS {
                     return Err(
                         e.error(format!("keyframes hold more than {MAX_KEY_NUMBERS} numbers; drop some"))
@@ -140,6 +179,20 @@ pub(super) fn read(
     model.compile().map_err(complaint)
 }
 
+/// Actuators whose length range is to be found.
+fn wants_length_range(model: &Model, compiler: &Compiler) -> Vec<usize> {
+    let muscle = |a: &Actuator| matches!(a.gain, Gain::Muscle(_)) || matches!(a.bias, Bias::Muscle(_));
+    let chosen = |a: &Actuator| match compiler.length_range.mode {
+        LengthRangeMode::None => false,
+        LengthRangeMode::Muscle => muscle(a),
+        LengthRangeMode::All => true,
+    };
+    let open = |a: &Actuator| !(compiler.length_range.use_existing && a.length_range.is_some());
+    (0..model.actuators.len())
+        .filter(|a| chosen(&model.actuators[*a]) && open(&model.actuators[*a]))
+        .collect()
+}
+
 /// Adds keyframes at the reference configuration until there are as many as `<size nkey>` says.
 fn add_empty_keys(root: &Element, model: &mut Model) -> Result<(), ImportError> {
     for e in root.children.iter().filter(|c| c.tag == "size") {
@@ -152,6 +205,7 @@ fn add_empty_keys(root: &Element, model: &mut Model) -> Result<(), ImportError> 
                 name: String::new(),
                 q: model.reference_configuration(),
                 v: vec![0.0; model.nv],
+                activation: vec![0.0; model.activations()],
                 control: vec![0.0; model.actuators.len()],
                 mocap: model.mocap_poses(),
             });
@@ -168,6 +222,7 @@ fn check_sections(root: &Element, options: &ImportOptions) -> Result<(), ImportE
         "default",
         "asset",
         "worldbody",
+        "tendon",
         "actuator",
         "contact",
         "equality",
@@ -175,7 +230,7 @@ fn check_sections(root: &Element, options: &ImportOptions) -> Result<(), ImportE
     ];
     for section in &root.children {
         let tag = section.tag.as_str();
-        let refused = ["tendon", "deformable", "extension"].contains(&tag);
+        let refused = ["deformable", "extension"].contains(&tag);
         let harmless = LOOKS.contains(&tag) || (refused && section.children.is_empty());
         if !read.contains(&tag) && !harmless {
             section.refuse(options)?;
@@ -360,12 +415,20 @@ fn apply_flags(model: &mut Model, flags: Flags) {
         joint.stiffness = if flags.springs { joint.stiffness } else { 0.0 };
         joint.damping = if flags.dampers { joint.damping } else { 0.0 };
     }
+    for tendon in &mut model.tendons {
+        tendon.stiffness = if flags.springs { tendon.stiffness } else { 0.0 };
+        tendon.damping = if flags.dampers { tendon.damping } else { 0.0 };
+    }
     for actuator in &mut model.actuators {
         if !flags.clamp_control {
             actuator.control_range = None;
         }
         if !flags.actuation {
-            (actuator.gain, actuator.bias, actuator.force_range) = (0.0, [0.0; 3], None);
+            (actuator.gain, actuator.bias, actuator.force_range) = (Gain::Fixed(0.0), Bias::None, None);
+            // A filter that never moves.
+            if actuator.has_activation() {
+                actuator.dynamics = ActivationDynamics::Filter(f64::INFINITY);
+            }
         }
     }
 }
@@ -383,6 +446,7 @@ fn read_key(e: &Element, model: &Model, options: &ImportOptions) -> Result<Keyfr
     };
     let mut q = read("qpos", model.reference_configuration())?;
     let v = read("qvel", vec![0.0; model.nv])?;
+    let activation = read("act", vec![0.0; model.activations()])?;
     let control = read("ctrl", vec![0.0; model.actuators.len()])?;
     for joint in &model.joints {
         let at = match joint.kind {
@@ -396,7 +460,7 @@ fn read_key(e: &Element, model: &Model, options: &ImportOptions) -> Result<Keyfr
     let name = e.text("name").unwrap_or_default().to_string();
     e.finish(options, &["time"])?;
     e.no_children(options)?;
-    Ok(Keyframe { name, q, v, control, mocap })
+    Ok(Keyframe { name, q, v, activation, control, mocap })
 }
 
 /// Poses of mocap bodies; those left out are as described.

@@ -1,6 +1,8 @@
 //! `<compiler>` and `<option>`: how the rest is read, and settings of the whole model.
 
-use pullback_articulated::{ContactOverride, FrictionCone, ModelIntegrator, ModelOptions, Softness};
+use pullback_articulated::{
+    ContactOverride, FrictionCone, LengthRangeOptions, ModelIntegrator, ModelOptions, Softness,
+};
 use pullback_math::Vec3;
 
 use super::ImportOptions;
@@ -17,6 +19,57 @@ pub(super) enum InertiaSource {
     Geoms,
     /// `<inertial>`, and geoms where it is missing.
     Auto,
+}
+
+/// Which actuators get a length range by simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LengthRangeMode {
+    None,
+    Muscle,
+    All,
+}
+
+/// The settings of `<lengthrange>`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LengthRangeSettings {
+    pub mode: LengthRangeMode,
+    pub use_existing: bool,
+    pub options: LengthRangeOptions,
+}
+
+impl Default for LengthRangeSettings {
+    fn default() -> Self {
+        let options = LengthRangeOptions::default();
+        LengthRangeSettings { mode: LengthRangeMode::Muscle, use_existing: true, options }
+    }
+}
+
+impl LengthRangeSettings {
+    fn apply(&mut self, e: &Element, options: &ImportOptions) -> Result<(), ImportError> {
+        if let Some(i) = e.keyword("mode", &["none", "muscle", "muscleuser", "all"])? {
+            use LengthRangeMode::{All, Muscle, None};
+            self.mode = [None, Muscle, Muscle, All][i];
+        }
+        self.use_existing = e.boolean("useexisting")?.unwrap_or(self.use_existing);
+        e.refuse_unless("uselimit", e.boolean("uselimit")? != Some(true), options)?;
+        let o = &mut self.options;
+        for (name, into) in [
+            ("accel", &mut o.accel),
+            ("maxforce", &mut o.maxforce),
+            ("timeconst", &mut o.timeconst),
+            ("timestep", &mut o.timestep),
+            ("inttotal", &mut o.inttotal),
+            ("interval", &mut o.interval),
+            ("tolrange", &mut o.tolrange),
+        ] {
+            e.set(name, into)?;
+        }
+        if o.timestep <= 0.0 || o.inttotal / o.timestep > 1e6 {
+            return Err(e.error("needs a positive `timestep`, and not more than a million steps"));
+        }
+        e.finish(options, &[])?;
+        e.no_children(options)
+    }
 }
 
 /// The settings of `<compiler>`.
@@ -36,6 +89,7 @@ pub(super) struct Compiler {
     pub align_free: bool,
     pub mesh_folder: String,
     pub strip_path: bool,
+    pub length_range: LengthRangeSettings,
 }
 
 impl Default for Compiler {
@@ -55,6 +109,7 @@ impl Default for Compiler {
             align_free: false,
             mesh_folder: String::new(),
             strip_path: false,
+            length_range: LengthRangeSettings::default(),
         }
     }
 }
@@ -113,8 +168,13 @@ impl Compiler {
         let ignorable =
             ["texturedir", "usethread", "saveinertial", "savecompiled", "savecanonical", "fitaabb"];
         e.finish(options, &ignorable)?;
-        // `lengthrange` serves muscles, which are refused where they stand.
-        e.children.iter().filter(|c| c.tag != "lengthrange").try_for_each(|c| c.refuse(options))
+        for child in &e.children {
+            match child.tag.as_str() {
+                "lengthrange" => self.length_range.apply(child, options)?,
+                _ => child.refuse(options)?,
+            }
+        }
+        Ok(())
     }
 }
 

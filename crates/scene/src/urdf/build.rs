@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use pullback_articulated::model::{
-    Actuator, ActuatorTarget, Body, ContactModel, Joint as ModelJoint, JointKind, Mimic, Model, Site,
+    Actuator, Body, ContactModel, Joint as ModelJoint, JointKind, Mimic, Model, Site,
 };
 use pullback_math::{SymMat3, Vec3, symmetric_eigenvalues};
 
@@ -289,13 +289,9 @@ fn motors(model: &mut Model, robot: &Robot) {
             continue;
         }
         model.actuators.push(Actuator {
-            name: joint.name.clone(),
-            target: ActuatorTarget::Joint(target),
-            gear: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-            gain: 1.0,
-            bias: [0.0; 3],
             control_range: Some((-effort, effort)),
             force_range: Some((-effort, effort)),
+            ..Actuator::motor(joint.name.clone(), target, 1.0)
         });
     }
 }

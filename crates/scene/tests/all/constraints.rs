@@ -228,7 +228,8 @@ fn constraints_are_those_of_mujoco() {
             let robot = Articulated::new(model.clone()).expect("a robot");
             let params = robot.layout().params.defaults();
 
-            let weights = InverseWeights::new(robot.model(), robot.tree(), robot.index(), &params);
+            let weights =
+                InverseWeights::new(robot.model(), robot.tree(), robot.index(), robot.tendons(), &params);
             let bodies: Vec<f64> = weights.bodies.iter().flatten().copied().collect();
             let expected: Vec<f64> =
                 g["invweight"]["body"].as_array().expect("weights").iter().flat_map(numbers).collect();

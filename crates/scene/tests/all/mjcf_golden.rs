@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pullback_articulated::{ActuatorTarget, ContactModel, EqualityKind, JointKind, Model, Shape, Softness};
+use pullback_articulated::{
+    ContactModel, EqualityKind, Gain, JointKind, Model, Shape, Softness, Transmission,
+};
 use pullback_math::{Quat, Vec3};
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use serde_json::Value;
@@ -189,12 +191,13 @@ fn compare_actuators(m: &Model, golden: &Value) -> f64 {
     for (a, g) in m.actuators.iter().zip(actuators) {
         same_name(&a.name, &g["name"]);
         let what = |field: &str| format!("actuator {} {field}", a.name);
-        let ActuatorTarget::Joint(joint) = a.target;
-        assert_eq!(joint as u64, g["joint"].as_u64().expect("index"), "{}", what("joint"));
+        let joint = g["joint"].as_u64().expect("index") as usize;
+        assert_eq!(a.transmission, Transmission::Joint(joint), "{}", what("joint"));
+        let Gain::Fixed(gain) = a.gain else { panic!("{} is not fixed", what("gain")) };
         worst = worst
             .max(close(&what("gear"), &a.gear, &g["gear"], 0.0))
-            .max(close(&what("gain"), &[a.gain], &g["gain"], 0.0))
-            .max(close(&what("bias"), &a.bias, &g["bias"], 0.0))
+            .max(close(&what("gain"), &[gain], &g["gain"], 0.0))
+            .max(close(&what("bias"), &a.affine_bias(), &g["bias"], 0.0))
             .max(same_range(&what("ctrlrange"), a.control_range, &g["ctrlrange"]))
             .max(same_range(&what("forcerange"), a.force_range, &g["forcerange"]));
     }
@@ -291,6 +294,7 @@ fn compare_constraints(m: &Model, golden: &Value) -> f64 {
                 assert_eq!(joints[..], numbers(&g["joints"]), "{}", what("joints"));
                 close(&what("polycoef"), polycoef, &g["polycoef"], 0.0)
             }
+            EqualityKind::Tendon { .. } => panic!("{} has no golden numbers", equality.name),
         });
     }
     worst

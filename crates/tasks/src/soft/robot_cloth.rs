@@ -3,7 +3,7 @@
 use pullback_core::drive::{Driven, Knots};
 use pullback_core::{ConfigError, Described, VectorField};
 use pullback_math::Vec3;
-use pullback_physics::articulated::{Articulated, ContactModel, Geom, Model, Shape};
+use pullback_physics::articulated::{Articulated, Bias, ContactModel, Gain, Geom, Model, Shape};
 use pullback_physics::soft::mesh::{Diagonals, cloth_grid};
 use pullback_physics::soft::{Attachment, Cloth, Placement, SoftBody, SoftContact};
 use pullback_physics::world::World;
@@ -37,7 +37,8 @@ pub(super) fn robot_cloth(size: Size) -> Result<Driven<World, Knots>, ConfigErro
     model.options.contact_model = ContactModel::Penalty;
     for (k, actuator) in model.actuators.iter_mut().enumerate() {
         let (stiffness, damping) = SERVOS[if k < 4 { 0 } else { k / 7 + 1 }];
-        (actuator.gain, actuator.bias) = (stiffness, [0.0, -stiffness, -damping]);
+        actuator.gain = Gain::Fixed(stiffness);
+        actuator.bias = Bias::Affine([0.0, -stiffness, -damping]);
         actuator.control_range = None;
     }
     let grip = grip_at_start(&model)?;

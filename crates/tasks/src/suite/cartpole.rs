@@ -13,7 +13,7 @@ use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::rollout::{Loss, Sample};
 use pullback_core::{ConfigError, Rollout, Schedule};
 use pullback_math::{Flat, Quat, Real, SymMat3, Vec3};
-use pullback_physics::articulated::{Actuator, ActuatorTarget, Articulated, Body, Joint, JointKind, Model};
+use pullback_physics::articulated::{Actuator, Articulated, Body, Gain, Joint, JointKind, Model};
 
 use crate::objectives::Built;
 use pullback_core::input_map::{InputEntry, LinearMap, Variable};
@@ -130,15 +130,7 @@ fn cart_with_links<const N: usize>(damping: f64) -> Model {
 }
 
 fn motor(name: &str, joint: usize, gain: f64) -> Actuator {
-    Actuator {
-        name: name.into(),
-        target: ActuatorTarget::Joint(joint),
-        gear: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-        gain,
-        bias: [0.0; 3],
-        control_range: None,
-        force_range: None,
-    }
+    Actuator { gain: Gain::Fixed(gain), ..Actuator::motor(name, joint, 1.0) }
 }
 
 /// L = distance of the tip of N links from a target (x, z) at the end; the state starts with the cart's place

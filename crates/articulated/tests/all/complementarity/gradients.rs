@@ -27,6 +27,7 @@ fn kinds(robot: &Articulated, params: &[f64], state: &[f64]) -> [usize; 4] {
             Source::Limit { .. } => 1,
             Source::Contact { .. } => 2,
             Source::Equality(_) => 3,
+            Source::TendonFriction(_) | Source::TendonLimit { .. } => continue,
         }] += 1;
     }
     found

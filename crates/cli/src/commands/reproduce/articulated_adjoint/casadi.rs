@@ -1,6 +1,6 @@
 //! The same standing quadrupeds in CasADi: the step as one expression, differentiated by its reverse mode.
 
-use pullback_physics::articulated::{JointKind, Model, Shape};
+use pullback_physics::articulated::{Gain, JointKind, Model, Shape};
 use pullback_tasks::articulated_adjoint::standing::{Cost, Standing};
 use pullback_tasks::{Goal, Results};
 use serde_json::{Value, json};
@@ -102,6 +102,7 @@ fn export(model: &Model, standing: &Standing) -> Result<Value, String> {
         _ => None,
     });
     let actuator = model.actuators.first().ok_or("the export knows position servos")?;
+    let Gain::Fixed(kp) = actuator.gain else { return Err("the export knows position servos".into()) };
     let limit = actuator.force_range.map_or(f64::INFINITY, |(_, high)| high);
     let home = standing.inputs(1).map_err(|e| e.to_string())?.state[..model.nq].to_vec();
     let law = model.options.complementarity;
@@ -110,7 +111,7 @@ fn export(model: &Model, standing: &Standing) -> Result<Value, String> {
         "bodies": bodies,
         "toes": toes.collect::<Vec<_>>(),
         "home": home,
-        "servo": { "kp": actuator.gain, "kv": -actuator.bias[2], "limit": limit },
+        "servo": { "kp": kp, "kv": -actuator.affine_bias()[2], "limit": limit },
         "law": {
             "gravity": -model.options.gravity.z,
             "dt": model.options.timestep,

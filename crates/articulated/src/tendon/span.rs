@@ -1,0 +1,663 @@
+//! Spans: lengths between points of bodies, with the wrenches by which a unit of force along them acts.
+//!
+//! A span is a path of straight pieces and arcs (a spatial tendon), or a transmission of an actuator: a wrench at a
+//! site, the pose of a site seen from another, a slider-crank. Each gives a length L and, for every body it holds, a
+//! *pull* F_b: a force f along the span pushes body b by f F_b, and the length changes by Σ F_b·V_b where bodies
+//! move with V_b. For paths and cranks F is the derivative of L; for sites it is what MuJoCo takes for it. Forces of
+//! all spans are added up as wrenches on bodies and go to the joints in one sweep: no Jacobian is formed.
+//!
+//! *Pullback.* All that follows sees L and F alone, so [`Spans::update_vjp`] takes their cotangents: a number per span
+//! and a motion U_b per pull.
+
+use std::ops::Range;
+
+use pullback_core::{Block, Workspace};
+use pullback_math::{
+    Flat, Force, Mask, Mat3, Motion, MulVjp, Quat, Real, Transform, Vec3, differentiable, select,
+};
+
+use super::wrap::{Surface, Wrapped, decide, wrap, wrap_vjp};
+use crate::contact::pose_wrench;
+use crate::kinematics::Kinematics;
+use crate::model::{Model, PathItem, Shape};
+use crate::params::{ParamIndex, SiteParams};
+
+/// Length below which the direction of a straight piece does not turn with its ends, m.
+const SHORTEST: f64 = 1e-12;
+
+/// A site, and the pull on its body.
+#[derive(Clone, Copy, Debug)]
+pub struct Anchor {
+    site: usize,
+    body: usize,
+    slot: usize,
+}
+
+/// A geom that a path may wrap around.
+#[derive(Clone, Copy, Debug)]
+struct Obstacle {
+    geom: usize,
+    body: usize,
+    slot: usize,
+    surface: Surface,
+    sidesite: Option<usize>,
+}
+
+/// A part of a path between two sites.
+#[derive(Clone, Copy, Debug)]
+struct Leg {
+    from: Anchor,
+    to: Anchor,
+    obstacle: Option<Obstacle>,
+    divisor: f64,
+}
+
+/// What a span is.
+#[derive(Clone, Debug)]
+enum SpanKind {
+    /// The path of a tendon.
+    Path(Vec<Leg>),
+    /// A force and torque at a site, by a gear of six numbers in its frame. It has no length.
+    Wrench { at: Anchor, gear: Range<usize> },
+    /// Position and rotation of a site, seen from another, by a gear of six numbers. `common` is the pull on the
+    /// last body that carries both, so that nothing before it moves the span.
+    Relative { at: Anchor, reference: Anchor, common: Option<(usize, usize)>, gear: Range<usize> },
+    /// A crank, a rod and a slider.
+    Crank { crank: Anchor, slider: Anchor, rod: Block<[f64; 1]> },
+}
+
+/// The spans of a model.
+#[derive(Clone, Debug, Default)]
+pub struct Spans {
+    kinds: Vec<SpanKind>,
+    /// Pulls of each span.
+    slots: Vec<Range<usize>>,
+    /// Body of each pull.
+    pub bodies: Vec<usize>,
+}
+
+/// Lengths and pulls.
+#[derive(Clone, Debug, Default, Workspace)]
+pub struct SpanState<T> {
+    /// Length of each span.
+    pub length: Vec<T>,
+    /// Rate of change of each length.
+    pub velocity: Vec<T>,
+    /// Wrench on a body per unit of force along the span, about the point of the body's tree.
+    pub pulls: Vec<Force<T>>,
+}
+
+/// Cotangents of [`SpanState`]; that of a pull is a motion.
+#[derive(Clone, Debug, Default, Workspace)]
+pub struct SpanBars<T> {
+    /// Of lengths.
+    pub length: Vec<T>,
+    /// Of pulls.
+    pub pulls: Vec<Motion<T>>,
+}
+
+impl<T: Real> SpanBars<T> {
+    /// Memory for spans.
+    pub fn new(spans: &Spans) -> Self {
+        SpanBars { length: vec![T::zero(); spans.len()], pulls: vec![Motion::zero(); spans.bodies.len()] }
+    }
+
+    /// Sets all to zero.
+    pub fn clear(&mut self) {
+        self.length.fill(T::zero());
+        self.pulls.fill(Motion::zero());
+    }
+}
+
+impl<T: Real> SpanState<T> {
+    /// Memory for spans.
+    pub fn new(spans: &Spans) -> Self {
+        SpanState {
+            length: vec![T::zero(); spans.len()],
+            velocity: vec![T::zero(); spans.len()],
+            pulls: vec![Force::zero(); spans.bodies.len()],
+        }
+    }
+}
+
+/// Where spans are evaluated.
+pub struct SpanInputs<'a, T> {
+    /// The model.
+    pub model: &'a Model,
+    /// Where its parameters lie.
+    pub index: &'a ParamIndex,
+    /// The parameters.
+    pub params: &'a [T],
+    /// Poses of the bodies.
+    pub kinematics: &'a Kinematics<T>,
+}
+
+/// What the pullback of spans adds to.
+pub struct SpanOutputBars<'a, T> {
+    /// Wrenches on displacements of the bodies.
+    pub wrenches: &'a mut [Force<T>],
+    /// Cotangents of the parameters.
+    pub params: &'a mut [T],
+}
+
+/// Builds the spans of a model.
+#[derive(Default)]
+pub struct SpanBuilder {
+    spans: Spans,
+    first: usize,
+}
+
+impl SpanBuilder {
+    fn slot(&mut self, body: usize) -> usize {
+        let of_span = &self.spans.bodies[self.first..];
+        match of_span.iter().position(|b| *b == body) {
+            Some(slot) => self.first + slot,
+            None => {
+                self.spans.bodies.push(body);
+                self.spans.bodies.len() - 1
+            }
+        }
+    }
+
+    fn anchor(&mut self, model: &Model, site: usize) -> Anchor {
+        let body = model.sites[site].body;
+        Anchor { site, body, slot: self.slot(body) }
+    }
+
+    fn finish(&mut self, kind: SpanKind) -> usize {
+        self.spans.kinds.push(kind);
+        self.spans.slots.push(self.first..self.spans.bodies.len());
+        self.first = self.spans.bodies.len();
+        self.spans.kinds.len() - 1
+    }
+
+    /// The path of a tendon; `items` were checked by the model.
+    pub fn path(&mut self, model: &Model, items: &[PathItem]) -> usize {
+        let (mut legs, mut divisor) = (Vec::new(), 1.0);
+        let (mut from, mut over): (Option<Anchor>, Option<(usize, Option<usize>)>) = (None, None);
+        for item in items {
+            match *item {
+                PathItem::Pulley(by) => (from, over, divisor) = (None, None, by),
+                PathItem::Wrap { geom, sidesite } => over = Some((geom, sidesite)),
+                PathItem::Site(site) => {
+                    let to = self.anchor(model, site);
+                    if let Some(from) = from {
+                        let obstacle = over.take().map(|(geom, sidesite)| {
+                            let body = model.geoms[geom].body;
+                            let round = matches!(model.geoms[geom].shape, Shape::Sphere { .. });
+                            let surface = if round { Surface::Sphere } else { Surface::Cylinder };
+                            Obstacle { geom, body, slot: self.slot(body), surface, sidesite }
+                        });
+                        legs.push(Leg { from, to, obstacle, divisor });
+                    }
+                    from = Some(to);
+                }
+            }
+        }
+        self.finish(SpanKind::Path(legs))
+    }
+
+    /// A wrench at a site.
+    pub fn wrench(&mut self, model: &Model, site: usize, gear: Range<usize>) -> usize {
+        let at = self.anchor(model, site);
+        self.finish(SpanKind::Wrench { at, gear })
+    }
+
+    /// The pose of a site, seen from another.
+    pub fn relative(&mut self, model: &Model, site: usize, reference: usize, gear: Range<usize>) -> usize {
+        let (at, reference) = (self.anchor(model, site), self.anchor(model, reference));
+        let above =
+            |body: usize| std::iter::successors(Some(body), |b| (*b != 0).then(|| model.bodies[*b].parent));
+        let shared = above(at.body).find(|b| above(reference.body).any(|c| c == *b)).unwrap_or(0);
+        let common = (shared != 0).then(|| (shared, self.slot(shared)));
+        self.finish(SpanKind::Relative { at, reference, common, gear })
+    }
+
+    /// A slider-crank.
+    pub fn crank(&mut self, model: &Model, crank: usize, slider: usize, rod: Block<[f64; 1]>) -> usize {
+        let (crank, slider) = (self.anchor(model, crank), self.anchor(model, slider));
+        self.finish(SpanKind::Crank { crank, slider, rod })
+    }
+
+    /// The spans.
+    pub fn build(self) -> Spans {
+        self.spans
+    }
+}
+
+impl<T: Real> SpanInputs<'_, T> {
+    fn site(&self, site: usize) -> SiteParams<T> {
+        match self.index.sites[site] {
+            Some(block) => block.read(self.params),
+            None => SiteParams::of(&self.model.sites[site]),
+        }
+    }
+
+    /// Position of a site in the world.
+    fn point(&self, at: Anchor) -> Vec3<T> {
+        self.kinematics.world_from_body[at.body].point(self.site(at.site).position)
+    }
+
+    /// The frame of a site in the world.
+    fn frame(&self, at: Anchor) -> Transform<T> {
+        self.kinematics.world_from_body[at.body] * self.site(at.site).body_from_site()
+    }
+
+    /// The vector to a point of a body from the point of its tree.
+    fn arm(&self, body: usize, point: Vec3<T>) -> Vec3<T> {
+        point - self.kinematics.origins[body]
+    }
+
+    /// The pullback of [`SpanInputs::point`].
+    fn point_vjp(&self, at: Anchor, point: Vec3<T>, bar: Vec3<T>, bars: &mut SpanOutputBars<'_, T>) {
+        bars.wrenches[at.body] += Force::at_point(bar, self.arm(at.body, point));
+        if let Some(block) = self.index.sites[at.site] {
+            let position = self.kinematics.world_from_body[at.body].inverse_direction(bar);
+            block.add(SiteParams { position, orientation: Quat::zero() }, bars.params);
+        }
+    }
+
+    /// The pullback of [`SpanInputs::frame`].
+    fn frame_vjp(&self, at: Anchor, bar: Transform<T>, bars: &mut SpanOutputBars<'_, T>) {
+        let (pose, site) = (self.kinematics.world_from_body[at.body], self.site(at.site));
+        let (body_bar, local_bar) = pose.mul_vjp(site.body_from_site(), bar);
+        bars.wrenches[at.body] += pose_wrench(pose, body_bar, self.kinematics.origins[at.body]);
+        if let Some(block) = self.index.sites[at.site] {
+            block.add(site.body_from_site_vjp(local_bar), bars.params);
+        }
+    }
+
+    /// The frame and the radius of an obstacle, and the ends and sidesite of a path seen in it.
+    fn obstacle(&self, o: &Obstacle, ends: (Vec3<T>, Vec3<T>)) -> Around<T> {
+        let params = self.index.geoms[o.geom].read(self.params);
+        let body_from_geom = Transform::from_quat(params.orientation.normalize(), params.position);
+        let frame = self.kinematics.world_from_body[o.body] * body_from_geom;
+        let ends = (frame.inverse_point(ends.0), frame.inverse_point(ends.1));
+        let side = o.sidesite.map(|site| {
+            let body = self.model.sites[site].body;
+            frame.inverse_point(self.kinematics.world_from_body[body].point(self.site(site).position))
+        });
+        let radius = params.size.x;
+        let how = decide(o.surface, ends, radius, side);
+        Around { frame, body_from_geom, ends, radius, how }
+    }
+}
+
+/// A path around an obstacle.
+struct Around<T: Real> {
+    frame: Transform<T>,
+    body_from_geom: Transform<T>,
+    ends: (Vec3<T>, Vec3<T>),
+    radius: T,
+    how: super::wrap::Decision<T>,
+}
+
+/// Length of a rod's end from the slider, along the slider.
+#[differentiable]
+#[inline(always)]
+fn crank_length<T: Real>(axis: Vec3<T>, v: Vec3<T>, rod: T) -> T {
+    let along = axis.dot(v);
+    let det = along * along + rod * rod - v.dot(v);
+    select(det.gt(T::zero()), along - det.max(T::zero()).sqrt(), along)
+}
+
+/// Derivatives of [`crank_length`] with respect to `v` and `axis`.
+#[differentiable]
+#[inline(always)]
+fn crank_slopes<T: Real>(axis: Vec3<T>, v: Vec3<T>, rod: T) -> (Vec3<T>, Vec3<T>) {
+    let along = axis.dot(v);
+    let det = along * along + rod * rod - v.dot(v);
+    let reaches = det.gt(T::zero());
+    let inverse = select(reaches, det, T::one()).sqrt().recip();
+    let inverse = select(reaches, inverse, T::zero());
+    let rest = T::one() - along * inverse;
+    (axis * rest + v * inverse, v * rest)
+}
+
+/// Position and rotation of a frame seen from another, along a gear.
+#[differentiable]
+#[inline(always)]
+fn relative_length<T: Real>(
+    frame: Transform<T>,
+    reference: Transform<T>,
+    linear: Vec3<T>,
+    angular: Vec3<T>,
+) -> T {
+    let between = reference.inverse_point(frame.translation);
+    let turn = Quat::from_mat3(reference.rotation.transpose() * frame.rotation);
+    between.dot(linear) + turn.log().dot(angular)
+}
+
+/// Adds a pull: force f at a point.
+#[inline(always)]
+fn add_pull<T: Real>(pulls: &mut [Force<T>], slot: usize, f: Vec3<T>, arm: Vec3<T>) {
+    pulls[slot] += Force::at_point(f, arm);
+}
+
+impl Spans {
+    /// Number of spans.
+    pub fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty()
+    }
+
+    /// Pulls of a span.
+    pub fn slots(&self, span: usize) -> Range<usize> {
+        self.slots[span].clone()
+    }
+
+    /// Whether a span wraps around geoms.
+    pub fn wraps(&self, span: usize) -> bool {
+        matches!(&self.kinds[span], SpanKind::Path(legs) if legs.iter().any(|leg| leg.obstacle.is_some()))
+    }
+
+    /// Lengths and pulls of all spans.
+    pub fn update<T: Real>(&self, at: &SpanInputs<'_, T>, state: &mut SpanState<T>) {
+        let SpanState { length, pulls, .. } = state;
+        pulls.fill(Force::zero());
+        for (length, kind) in length.iter_mut().zip(&self.kinds) {
+            *length = match kind {
+                SpanKind::Path(legs) => {
+                    let mut total = T::zero();
+                    legs.iter().for_each(|leg| total += leg.update(at, pulls));
+                    total
+                }
+                SpanKind::Wrench { at: anchor, gear } => {
+                    let frame = at.frame(*anchor);
+                    let (linear, angular) = read_gear(at.params, gear);
+                    add_pull(
+                        pulls,
+                        anchor.slot,
+                        frame.direction(linear),
+                        at.arm(anchor.body, frame.translation),
+                    );
+                    pulls[anchor.slot].moment += frame.direction(angular);
+                    T::zero()
+                }
+                SpanKind::Relative { at: anchor, reference, common, gear } => {
+                    let (frame, from) = (at.frame(*anchor), at.frame(*reference));
+                    let (linear, angular) = read_gear(at.params, gear);
+                    let (force, moment) = (from.direction(linear), from.direction(angular));
+                    let arms =
+                        (at.arm(anchor.body, frame.translation), at.arm(reference.body, from.translation));
+                    add_pull(pulls, anchor.slot, force, arms.0);
+                    pulls[anchor.slot].moment += moment;
+                    add_pull(pulls, reference.slot, -force, arms.1);
+                    pulls[reference.slot].moment -= moment;
+                    if let Some((_, slot)) = common {
+                        pulls[*slot].moment -= (arms.0 - arms.1).cross(force);
+                    }
+                    relative_length(frame, from, linear, angular)
+                }
+                SpanKind::Crank { crank, slider, rod } => {
+                    let (end, frame, rod) = (at.point(*crank), at.frame(*slider), rod.read(at.params)[0]);
+                    let (axis, v) = (frame.rotation.col(2), end - frame.translation);
+                    let (by_v, by_axis) = crank_slopes(axis, v, rod);
+                    add_pull(pulls, crank.slot, by_v, at.arm(crank.body, end));
+                    add_pull(pulls, slider.slot, -by_v, at.arm(slider.body, frame.translation));
+                    pulls[slider.slot].moment += axis.cross(by_axis);
+                    crank_length(axis, v, rod)
+                }
+            };
+        }
+    }
+
+    /// The pullback of [`Spans::update`] with the cotangents of lengths and pulls.
+    pub fn update_vjp<T: Real>(
+        &self,
+        at: &SpanInputs<'_, T>,
+        given: &SpanBars<T>,
+        bars: &mut SpanOutputBars<'_, T>,
+    ) {
+        for (kind, bar) in self.kinds.iter().zip(&given.length) {
+            match kind {
+                SpanKind::Path(legs) => {
+                    legs.iter().for_each(|leg| leg.update_vjp(at, *bar, &given.pulls, bars));
+                }
+                SpanKind::Wrench { at: anchor, gear } => {
+                    let frame = at.frame(*anchor);
+                    let (linear, angular) = read_gear(at.params, gear);
+                    let u = given.pulls[anchor.slot];
+                    // U·F = (R g)·u(x) + (R h)·ω
+                    let arm = at.arm(anchor.body, frame.translation);
+                    let velocity = u.velocity_at(arm);
+                    let rotation = Mat3::outer(velocity, linear) + Mat3::outer(u.angular, angular);
+                    let translation = frame.direction(linear).cross(u.angular);
+                    at.frame_vjp(*anchor, Transform::new(rotation, translation), bars);
+                    let gear_bar = &mut bars.params[gear.clone()];
+                    frame.inverse_direction(velocity).add_to(gear_bar);
+                    frame.inverse_direction(u.angular).add_to(&mut gear_bar[3..]);
+                }
+                SpanKind::Relative { at: anchor, reference, common, gear } => {
+                    let (frame, from) = (at.frame(*anchor), at.frame(*reference));
+                    let (linear, angular) = read_gear(at.params, gear);
+                    let (mut frame_bar, mut from_bar, mut linear_bar, mut angular_bar) =
+                        relative_length_vjp(frame, from, linear, angular, *bar);
+                    // U·F = f·(u(x) − u_r(x_r) − ω_c × (x − x_r)) + m·(ω − ω_r)
+                    let (u, v) = (given.pulls[anchor.slot], given.pulls[reference.slot]);
+                    let shared = common.map_or(Vec3::zero(), |(_, slot)| given.pulls[slot].angular);
+                    let force = from.direction(linear);
+                    let arms =
+                        (at.arm(anchor.body, frame.translation), at.arm(reference.body, from.translation));
+                    let lever = if common.is_some() { arms.0 - arms.1 } else { Vec3::zero() };
+                    let force_bar = u.velocity_at(arms.0) - v.velocity_at(arms.1) - shared.cross(lever);
+                    let moment_bar = u.angular - v.angular;
+                    frame_bar.translation += force.cross(u.angular - shared);
+                    from_bar.translation -= force.cross(v.angular - shared);
+                    from_bar.rotation += Mat3::outer(force_bar, linear) + Mat3::outer(moment_bar, angular);
+                    linear_bar += from.inverse_direction(force_bar);
+                    angular_bar += from.inverse_direction(moment_bar);
+                    at.frame_vjp(*anchor, frame_bar, bars);
+                    at.frame_vjp(*reference, from_bar, bars);
+                    let gear_bar = &mut bars.params[gear.clone()];
+                    linear_bar.add_to(gear_bar);
+                    angular_bar.add_to(&mut gear_bar[3..]);
+                }
+                SpanKind::Crank { crank, slider, rod } => {
+                    let (end, frame, length) = (at.point(*crank), at.frame(*slider), rod.read(at.params)[0]);
+                    let (axis, v) = (frame.rotation.col(2), end - frame.translation);
+                    let (by_v, by_axis) = crank_slopes(axis, v, length);
+                    let (mut axis_bar, mut v_bar, mut rod_bar) = crank_length_vjp(axis, v, length, *bar);
+                    // U·F = by_v·(u_c(x_c) − u_s(x_s)) + by_axis·(ω_s × axis)
+                    let (u, w) = (given.pulls[crank.slot], given.pulls[slider.slot]);
+                    let arms = (at.arm(crank.body, end), at.arm(slider.body, frame.translation));
+                    let by_v_bar = u.velocity_at(arms.0) - w.velocity_at(arms.1);
+                    let by_axis_bar = w.angular.cross(axis);
+                    let (a, b, c) = crank_slopes_vjp(axis, v, length, (by_v_bar, by_axis_bar));
+                    axis_bar += a + by_axis.cross(w.angular);
+                    v_bar += b;
+                    rod_bar += c;
+                    rod.add([rod_bar], bars.params);
+                    at.point_vjp(*crank, end, v_bar + by_v.cross(u.angular), bars);
+                    let zero = Vec3::zero();
+                    let rotation = Mat3::from_cols(zero, zero, axis_bar);
+                    let translation = -(v_bar + by_v.cross(w.angular));
+                    at.frame_vjp(*slider, Transform::new(rotation, translation), bars);
+                }
+            }
+        }
+    }
+
+    /// Rates of change of all lengths where bodies move with `motions`.
+    pub fn velocities<T: Real>(&self, motions: &[Motion<T>], state: &mut SpanState<T>) {
+        for (span, slots) in self.slots.iter().enumerate() {
+            state.velocity[span] = self.rate(slots, motions, &state.pulls);
+        }
+    }
+
+    /// The pullback of [`Spans::velocities`] with cotangent `velocity_bar`.
+    pub fn velocities_vjp<T: Real>(
+        &self,
+        motions: &[Motion<T>],
+        state: &SpanState<T>,
+        velocity_bar: &[T],
+        pull_bars: &mut [Motion<T>],
+        motion_bars: &mut [Force<T>],
+    ) {
+        for (slots, bar) in self.slots.iter().zip(velocity_bar) {
+            for slot in slots.clone() {
+                pull_bars[slot] += motions[self.bodies[slot]] * *bar;
+                motion_bars[self.bodies[slot]] += state.pulls[slot] * *bar;
+            }
+        }
+    }
+
+    /// Σ F_b·V_b of a span.
+    #[inline(always)]
+    pub fn rate<T: Real>(&self, slots: &Range<usize>, motions: &[Motion<T>], pulls: &[Force<T>]) -> T {
+        let mut rate = T::zero();
+        for slot in slots.clone() {
+            rate += motions[self.bodies[slot]].dot(pulls[slot]);
+        }
+        rate
+    }
+}
+
+fn read_gear<T: Real>(params: &[T], gear: &Range<usize>) -> (Vec3<T>, Vec3<T>) {
+    let gear = &params[gear.clone()];
+    (Vec3::read(gear), Vec3::read(&gear[3..]))
+}
+
+/// A straight piece: adds the pulls on the two ends, `share` of them, and returns that share of its length.
+#[inline(always)]
+fn straight<T: Real>(
+    at: &SpanInputs<'_, T>,
+    (slot0, body0, x0): (usize, usize, Vec3<T>),
+    (slot1, body1, x1): (usize, usize, Vec3<T>),
+    share: T,
+    pulls: &mut [Force<T>],
+) -> T {
+    let d = x1 - x0;
+    let n = d.normalize() * share;
+    add_pull(pulls, slot0, -n, at.arm(body0, x0));
+    add_pull(pulls, slot1, n, at.arm(body1, x1));
+    d.norm() * share
+}
+
+/// The pullback of [`straight`]: cotangents of the two ends.
+#[inline(always)]
+fn straight_vjp<T: Real>(
+    at: &SpanInputs<'_, T>,
+    (slot0, body0, x0): (usize, usize, Vec3<T>),
+    (slot1, body1, x1): (usize, usize, Vec3<T>),
+    share: T,
+    (length_bar, motions): (T, &[Motion<T>]),
+) -> (Vec3<T>, Vec3<T>) {
+    let d = x1 - x0;
+    let length = d.norm();
+    let n = d.normalize();
+    // φ = L̄ |d| + n·(u₁(x₁) − u₀(x₀))
+    let (u0, u1) = (motions[slot0], motions[slot1]);
+    let change = u1.velocity_at(at.arm(body1, x1)) - u0.velocity_at(at.arm(body0, x0));
+    let extended = length.gt(T::lit(SHORTEST));
+    let inverse = select(extended, select(extended, length, T::one()).recip(), T::zero());
+    let bar = n * length_bar + (change - n * n.dot(change)) * inverse;
+    ((-(bar + n.cross(u0.angular))) * share, (bar + n.cross(u1.angular)) * share)
+}
+
+impl Leg {
+    /// Adds its pulls and returns its length.
+    #[inline]
+    fn update<T: Real>(&self, at: &SpanInputs<'_, T>, pulls: &mut [Force<T>]) -> T {
+        let (x0, x1) = (at.point(self.from), at.point(self.to));
+        let (from, to) = ((self.from.slot, self.from.body, x0), (self.to.slot, self.to.body, x1));
+        let all = T::lit(self.divisor.recip());
+        let Some(obstacle) = &self.obstacle else {
+            return straight(at, from, to, all, pulls);
+        };
+        let Around { frame, ends, radius, how, .. } = at.obstacle(obstacle, (x0, x1));
+        let mut length = T::zero();
+        if how.wraps.any() {
+            let path = wrap(obstacle.surface, ends, radius, how);
+            let share = select(how.wraps, all, T::zero());
+            let on = |point: Vec3<T>| (obstacle.slot, obstacle.body, frame.point(point));
+            length += straight(at, from, on(path.first), share, pulls);
+            length += path.arc * share;
+            length += straight(at, on(path.last), to, share, pulls);
+        }
+        if !how.wraps.all() {
+            length += straight(at, from, to, select(how.wraps, T::zero(), all), pulls);
+        }
+        length
+    }
+
+    /// The pullback of [`Leg::update`].
+    #[inline]
+    fn update_vjp<T: Real>(
+        &self,
+        at: &SpanInputs<'_, T>,
+        length_bar: T,
+        motions: &[Motion<T>],
+        bars: &mut SpanOutputBars<'_, T>,
+    ) {
+        let (x0, x1) = (at.point(self.from), at.point(self.to));
+        let (from, to) = ((self.from.slot, self.from.body, x0), (self.to.slot, self.to.body, x1));
+        let all = T::lit(self.divisor.recip());
+        let given = (length_bar, motions);
+        let Some(obstacle) = &self.obstacle else {
+            let (bar0, bar1) = straight_vjp(at, from, to, all, given);
+            at.point_vjp(self.from, x0, bar0, bars);
+            at.point_vjp(self.to, x1, bar1, bars);
+            return;
+        };
+        let around = at.obstacle(obstacle, (x0, x1));
+        let Around { frame, ends, radius, how, .. } = around;
+        let (mut bar0, mut bar1) = (Vec3::zero(), Vec3::zero());
+        if how.wraps.any() {
+            let path = wrap(obstacle.surface, ends, radius, how);
+            let share = select(how.wraps, all, T::zero());
+            let on = |point: Vec3<T>| (obstacle.slot, obstacle.body, frame.point(point));
+            let (x0_bar, first_bar) = straight_vjp(at, from, on(path.first), share, given);
+            let (last_bar, x1_bar) = straight_vjp(at, on(path.last), to, share, given);
+            bar0 += x0_bar;
+            bar1 += x1_bar;
+            // Points of the surface, in its frame.
+            let (mut frame_bar, first) = frame.point_vjp(path.first, first_bar);
+            let (by_last, last) = frame.point_vjp(path.last, last_bar);
+            frame_bar += by_last;
+            let bar = Wrapped { first, last, arc: length_bar * share };
+            let (p0_bar, p1_bar, radius_bar) = wrap_vjp(obstacle.surface, ends, radius, how, bar);
+            for (x, bar, total) in [(x0, p0_bar, &mut bar0), (x1, p1_bar, &mut bar1)] {
+                let (by_frame, x_bar) = frame.inverse_point_vjp(x, bar);
+                frame_bar += by_frame;
+                *total += x_bar;
+            }
+            at.obstacle_vjp(obstacle, around.body_from_geom, frame_bar, radius_bar, bars);
+        }
+        if !how.wraps.all() {
+            let (b0, b1) = straight_vjp(at, from, to, select(how.wraps, T::zero(), all), given);
+            bar0 += b0;
+            bar1 += b1;
+        }
+        at.point_vjp(self.from, x0, bar0, bars);
+        at.point_vjp(self.to, x1, bar1, bars);
+    }
+}
+
+impl<T: Real> SpanInputs<'_, T> {
+    /// The pullback of the frame and radius of an obstacle.
+    fn obstacle_vjp(
+        &self,
+        o: &Obstacle,
+        body_from_geom: Transform<T>,
+        frame_bar: Transform<T>,
+        radius_bar: T,
+        bars: &mut SpanOutputBars<'_, T>,
+    ) {
+        let pose = self.kinematics.world_from_body[o.body];
+        let (body_bar, local_bar) = pose.mul_vjp(body_from_geom, frame_bar);
+        bars.wrenches[o.body] += pose_wrench(pose, body_bar, self.kinematics.origins[o.body]);
+        let block = self.index.geoms[o.geom];
+        let given = block.read(self.params).orientation;
+        let (unit_bar, position) =
+            Transform::from_quat_vjp(given.normalize(), block.read(self.params).position, local_bar);
+        let size = Vec3::new(radius_bar, T::zero(), T::zero());
+        let orientation = given.normalize_vjp(unit_bar);
+        let bar = crate::params::GeomParams { size, position, orientation, friction: T::zero() };
+        block.add(bar, bars.params);
+    }
+}
