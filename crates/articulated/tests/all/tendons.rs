@@ -156,7 +156,7 @@ fn check(model: Model, seed: u64, terms: Option<ImplicitTerms>) -> usize {
         None => robot.with_time_step(2e-3),
     };
     let mut params = robot.layout().params.defaults();
-    let mut lengths = |params: &[f64]| {
+    let lengths = |params: &[f64]| {
         let mut ws = VectorField::<f64>::workspace(&robot);
         robot.accelerations(&mut ws, Point { params, state: &state, control: &control });
         ws.tendons.length.clone()
@@ -186,12 +186,16 @@ fn tendons_with_springs_have_the_exact_pullback() {
 
 #[test]
 fn rows_of_tendons_have_the_exact_pullback() {
-    (1..5).for_each(|seed| drop(check(tied(seed), seed + 20, TERMS[seed as usize % 4])));
+    for seed in 1..5 {
+        check(tied(seed), seed + 20, TERMS[seed as usize % 4]);
+    }
 }
 
 #[test]
 fn actuators_of_every_kind_have_the_exact_pullback() {
-    (1..9).for_each(|seed| drop(check(driven(seed), seed + 30, TERMS[seed as usize % 4])));
+    for seed in 1..9 {
+        check(driven(seed), seed + 30, TERMS[seed as usize % 4]);
+    }
 }
 
 #[test]

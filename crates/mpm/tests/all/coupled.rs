@@ -1,6 +1,6 @@
 //! Robots that feel the material they push: exact gradients through the reaction, and the laws it holds.
 
-use pullback_articulated::{Actuator, ActuatorTarget, Body, Geom, Joint, JointKind, Model, Shape};
+use pullback_articulated::{Actuator, Bias, Body, Gain, Geom, Joint, JointKind, Model, Shape};
 use pullback_core::gradcheck::{Options, Report};
 use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
@@ -66,15 +66,8 @@ fn held() -> Model {
     for (name, joint, gain, bias) in
         [("x servo", 0, 30.0, [0.0, -30.0, -0.4]), ("z servo", 1, 2.0, [0.0, 0.0, -2.0])]
     {
-        model.actuators.push(Actuator {
-            name: name.into(),
-            target: ActuatorTarget::Joint(joint),
-            gear: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-            gain,
-            bias,
-            control_range: None,
-            force_range: None,
-        });
+        let (gain, bias) = (Gain::Fixed(gain), Bias::Affine(bias));
+        model.actuators.push(Actuator { gain, bias, ..Actuator::motor(name, joint, 1.0) });
     }
     model.compile().unwrap()
 }
