@@ -130,6 +130,8 @@ pub struct Model {
     pub equalities: Vec<Equality>,
     /// Named configurations.
     pub keyframes: Vec<Keyframe>,
+    /// What its file says that is not used, a line each; importers fill it.
+    pub notes: Vec<String>,
     /// Settings.
     pub options: ModelOptions,
     /// Number of coordinates; set by [`Model::compile`].

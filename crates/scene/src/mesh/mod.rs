@@ -1,6 +1,6 @@
 //! Triangle meshes: reading them, weighing them, and their convex hulls; and the meshes of soft bodies.
 //!
-//! [`read`] picks the reader by the file's extension: STL (binary or text), OBJ, or MuJoCo's legacy MSH. Each
+//! [`read`] picks the reader by the file's extension: STL (binary or text), OBJ, Collada, or MuJoCo's legacy MSH. Each
 //! reader is also available on bytes, under the name that errors shall show. [`read_soft`] reads cloth and
 //! elastic solids, from Gmsh files as well.
 //!
@@ -18,6 +18,7 @@ use std::path::Path;
 use pullback_math::{Quat, Vec3};
 use thiserror::Error;
 
+mod dae;
 pub mod frame;
 mod gmsh;
 mod gmsh_cursor;
@@ -31,6 +32,7 @@ mod polygon;
 mod soft;
 mod stl;
 
+pub use dae::parse_dae;
 pub use frame::principal_axes;
 pub use gmsh::parse_gmsh;
 pub use hull::{Hull, convex_hull};
@@ -91,7 +93,7 @@ impl MeshError {
     }
 }
 
-/// Reads an STL, OBJ or MSH file, told apart by extension.
+/// Reads an STL, OBJ, DAE or MSH file, told apart by extension.
 pub fn read(path: impl AsRef<Path>) -> Result<TriangleMesh, MeshError> {
     let path = path.as_ref();
     let file = path.display().to_string();
@@ -101,8 +103,11 @@ pub fn read(path: impl AsRef<Path>) -> Result<TriangleMesh, MeshError> {
         "stl" => parse_stl,
         "obj" => parse_obj,
         "msh" => parse_msh,
+        "dae" => parse_dae,
         other => {
-            return Err(refuse(format!("mesh format `{other}` is not read; convert it to stl, obj or msh")));
+            return Err(refuse(format!(
+                "mesh format `{other}` is not read; convert it to stl, obj, dae or msh"
+            )));
         }
     };
     parse(&read_bytes(path, &file)?, &file)

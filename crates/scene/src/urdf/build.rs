@@ -4,17 +4,17 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use pullback_articulated::model::{
-    Actuator, Body, ContactModel, Joint as ModelJoint, JointKind, Mimic, Model, Site,
+    Actuator, Body, ContactModel, Joint as ModelJoint, JointKind, Model, Site,
 };
-use pullback_math::{SymMat3, Vec3, symmetric_eigenvalues};
+use pullback_math::{SymMat3, Vec3};
 
 use super::collide::Collider;
-use super::read::{Joint, Link, Motion, Pose, Robot};
-use super::{UrdfOptions, tree};
+use super::joint::{Joint, Motion};
+use super::link::Link;
+use super::pose::Pose;
+use super::read::{Reader, Robot};
+use super::{UrdfOptions, inertia, mimic, tree};
 use crate::{ImportError, Place};
-
-/// Slack of the checks of an inertia relative to its trace; files are written with few digits.
-const INERTIA_SLACK: f64 = 1e-6;
 
 /// Where a link ended up.
 #[derive(Clone, Copy)]
@@ -23,18 +23,20 @@ struct Placed {
     body_from_link: Pose,
 }
 
-pub(super) fn model(robot: &Robot, folder: &Path, options: &UrdfOptions) -> Result<Model, ImportError> {
+pub(super) fn model(mut robot: Robot, folder: &Path, reader: &Reader) -> Result<Model, ImportError> {
+    let options = reader.options;
     let at = |place: &Place| {
         let place = place.clone();
         move |why: String| ImportError::new(&place, why)
     };
-    let order = tree::order(robot)?;
+    let order = tree::order(&robot)?;
+    mimic::settle(&mut robot, reader)?;
+    inertia::settle(&mut robot, &order, reader)?;
     let mut model = Model::new(robot.name.clone());
-    let mut collider = Collider::new(folder, options);
+    let mut collider = Collider::new(folder, reader);
     let mut placed: HashMap<&str, Placed> = HashMap::new();
     for (l, by) in order {
         let link = &robot.links[l];
-        check_inertia(link, options).map_err(at(&link.place))?;
         let here = match by.map(|j| &robot.joints[j]) {
             None => root(&mut model, link, options).map_err(at(&link.place))?,
             Some(joint) => {
@@ -49,36 +51,14 @@ pub(super) fn model(robot: &Robot, folder: &Path, options: &UrdfOptions) -> Resu
     }
     // Fused links may add geoms to bodies that already have younger brothers.
     model.geoms.sort_by_key(|g| g.body);
-    check_masses(&model, robot)?;
-    mimics(&mut model, robot)?;
-    limit_efforts(&mut model, robot);
+    inertia::settle_joints(&mut model, &robot, reader)?;
+    mimic::add(&mut model, &robot);
+    limit_efforts(&mut model, &robot);
     model.options.contact_model = ContactModel::Convex;
     if options.effort_motors {
-        motors(&mut model, robot);
+        motors(&mut model, &robot);
     }
     model.compile().map_err(|e| ImportError::new(&robot.place, e.0))
-}
-
-fn check_inertia(link: &Link, options: &UrdfOptions) -> Result<(), String> {
-    let moments = symmetric_eigenvalues(link.inertia);
-    let slack = INERTIA_SLACK * (moments.x.abs() + moments.y.abs() + moments.z.abs());
-    if options.allow_unphysical_inertia {
-        return Ok(());
-    }
-    if moments.z < -slack {
-        return Err(format!(
-            "link `{}` has the negative principal moment {:e} kg m²; correct it or set `allow_unphysical_inertia`",
-            link.name, moments.z
-        ));
-    }
-    if moments.x > moments.y + moments.z + slack {
-        return Err(format!(
-            "link `{}` has principal moments {:e}, {:e}, {:e} kg m²; no body has one above the sum of the others; correct \
-             them or set `allow_unphysical_inertia`",
-            link.name, moments.x, moments.y, moments.z
-        ));
-    }
-    Ok(())
 }
 
 fn body(link: &Link, parent: usize, parent_from_link: Pose) -> Body {
@@ -144,13 +124,20 @@ fn child(
             model.joints.push(new(&format!("{}_y", by.name), JointKind::Slide, y));
             model.joints.push(new(&by.name, JointKind::Hinge, by.axis));
         }
+        Motion::Spherical => model.joints.push(new(&by.name, JointKind::Ball, Vec3::zero())),
         Motion::Floating => {
-            let world_from_link = fixed_in_world(model, parent.body)
-                .ok_or("a floating joint needs a parent that is fixed to the world")?
-                .compose(parent_from_link);
-            model.joints.push(new(&by.name, JointKind::Free, Vec3::zero()));
-            model.bodies.push(body(link, 0, world_from_link));
-            return Ok(here);
+            if let Some(world_from_parent) = fixed_in_world(model, parent.body) {
+                let world_from_link = world_from_parent.compose(parent_from_link);
+                model.joints.push(new(&by.name, JointKind::Free, Vec3::zero()));
+                model.bodies.push(body(link, 0, world_from_link));
+                return Ok(here);
+            }
+            // Free joints are children of the world; below what moves, three slides and a ball do the same.
+            for (suffix, axis) in [("x", [1.0, 0.0, 0.0]), ("y", [0.0, 1.0, 0.0]), ("z", [0.0, 0.0, 1.0])] {
+                let name = format!("{}_{suffix}", by.name);
+                model.joints.push(new(&name, JointKind::Slide, Vec3::new(axis[0], axis[1], axis[2])));
+            }
+            model.joints.push(new(&by.name, JointKind::Ball, Vec3::zero()));
         }
     }
     model.bodies.push(body(link, parent.body, parent_from_link));
@@ -205,63 +192,6 @@ fn fuse(model: &mut Model, link: &Link, into: usize, body_from_link: Pose) {
     let moved = |inertia: SymMat3<f64>, m: f64, at: Vec3<f64>| inertia + SymMat3::point_inertia(at - com) * m;
     body.inertia = moved(body.inertia, body.mass, body.com) + moved(added, link.mass, added_com);
     (body.mass, body.com) = (mass, com);
-}
-
-/// What a joint moves has a mass, somewhere.
-fn check_masses(model: &Model, robot: &Robot) -> Result<(), ImportError> {
-    let mut below: Vec<f64> = model.bodies.iter().map(|b| b.mass).collect();
-    for i in (1..below.len()).rev() {
-        below[model.bodies[i].parent] += below[i];
-    }
-    match model.joints.iter().find(|j| below[j.body] == 0.0) {
-        None => Ok(()),
-        Some(joint) => {
-            let name = &model.bodies[joint.body].name;
-            let place = robot.links.iter().find(|l| l.name == *name).map_or(&robot.place, |l| &l.place);
-            let reason =
-                format!("joint `{}` moves `{name}`, which has no mass; give it an `inertial`", joint.name);
-            Err(ImportError::new(place, reason))
-        }
-    }
-}
-
-fn mimics(model: &mut Model, robot: &Robot) -> Result<(), ImportError> {
-    let index_of: HashMap<String, usize> =
-        model.joints.iter().enumerate().map(|(i, j)| (j.name.clone(), i)).collect();
-    for joint in &robot.joints {
-        let Some((leader, multiplier, offset)) = &joint.mimic else { continue };
-        let scalar =
-            |name: &str| index_of.get(name).copied().filter(|i| model.joints[*i].kind.coordinates() == 1);
-        match (scalar(&joint.name), scalar(leader)) {
-            (Some(follower), Some(of)) if follower != of => {
-                model.mimics.push(Mimic { joint: follower, of, multiplier: *multiplier, offset: *offset });
-            }
-            _ => {
-                let reason = format!(
-                    "joint `{}` cannot mimic `{leader}`: both must exist, differ, and turn or slide; correct it or allow \
-                     `mimic` to let it move freely",
-                    joint.name
-                );
-                return Err(ImportError::new(&joint.place, reason));
-            }
-        }
-    }
-    // Leaders of leaders end at a joint that follows none.
-    let leader: HashMap<usize, usize> = model.mimics.iter().map(|m| (m.joint, m.of)).collect();
-    for mimic in &model.mimics {
-        let (mut at, mut steps) = (mimic.joint, 0);
-        while let Some(next) = leader.get(&at) {
-            (at, steps) = (*next, steps + 1);
-            if steps > leader.len() {
-                let name = &model.joints[mimic.joint].name;
-                let place = robot.joints.iter().find(|j| j.name == *name).map_or(&robot.place, |j| &j.place);
-                let reason =
-                    format!("joint `{name}` mimics itself through others; let one of them move freely");
-                return Err(ImportError::new(place, reason));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// A positive effort limits the sum of all actuator forces on a joint; of a planar joint, as in MuJoCo, those

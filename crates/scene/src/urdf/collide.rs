@@ -3,24 +3,26 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use pullback_articulated::model::{Geom, Model, Shape};
-use pullback_math::Vec3;
+use pullback_articulated::model::{ContactSoftness, Geom, Model, Shape};
+use pullback_math::{Quat, Vec3};
 
-use super::UrdfOptions;
-use super::read::{Geometry, Link, Pose};
-use crate::{ImportError, mesh};
+use super::find::{Found, find};
+use super::link::{Friction, Geometry, Link};
+use super::pose::Pose;
+use super::read::Reader;
+use crate::{ImportError, Place, mesh};
 
 /// Adds geoms to a model; a mesh file used twice at one scale is read once.
 pub(super) struct Collider<'a> {
     folder: &'a Path,
-    options: &'a UrdfOptions,
+    reader: &'a Reader<'a>,
     meshes: HashMap<(PathBuf, [u64; 3]), usize>,
     names: HashSet<String>,
 }
 
 impl<'a> Collider<'a> {
-    pub fn new(folder: &'a Path, options: &'a UrdfOptions) -> Self {
-        Collider { folder, options, meshes: HashMap::new(), names: HashSet::new() }
+    pub fn new(folder: &'a Path, reader: &'a Reader<'a>) -> Self {
+        Collider { folder, reader, meshes: HashMap::new(), names: HashSet::new() }
     }
 
     pub fn add(
@@ -42,15 +44,30 @@ impl<'a> Collider<'a> {
                 }
                 Geometry::Mesh(name, scale) => {
                     let mesh = self
-                        .mesh(model, name, *scale)
+                        .mesh(model, name, *scale, &collision.place)
                         .map_err(|why| ImportError::new(&collision.place, why))?;
                     Shape::Mesh { mesh }
                 }
+                Geometry::Plane(_) if moves(model, body) => {
+                    let why =
+                        "a plane must be fixed to the world; make it a box, or do not let the base float";
+                    return Err(ImportError::new(&collision.place, why));
+                }
+                Geometry::Plane(_) => Shape::Plane,
             };
-            let pose = body_from_link.compose(collision.pose);
+            let pose = match collision.geometry {
+                Geometry::Plane(normal) => {
+                    let pose = body_from_link.compose(collision.pose);
+                    Pose { orientation: pose.orientation * from_z_to(normal), ..pose }
+                }
+                _ => body_from_link.compose(collision.pose),
+            };
+            let (friction, condim) = material(link.friction);
             model.geoms.push(Geom {
                 position: pose.position,
-                orientation: pose.orientation,
+                orientation: pose.orientation.normalize(),
+                friction,
+                contact: ContactSoftness { condim, ..ContactSoftness::default() },
                 ..Geom::new(self.name(collision.name.as_deref(), &link.name, i), body, shape)
             });
         }
@@ -71,8 +88,17 @@ impl<'a> Collider<'a> {
         name
     }
 
-    fn mesh(&mut self, model: &mut Model, written: &str, scale: Vec3<f64>) -> Result<usize, String> {
-        let path = self.find(written)?;
+    fn mesh(
+        &mut self,
+        model: &mut Model,
+        written: &str,
+        scale: Vec3<f64>,
+        place: &Place,
+    ) -> Result<usize, String> {
+        let Found { path, guess } = find(written, self.folder, self.reader.options)?;
+        if let Some(guess) = guess {
+            self.reader.notes.add(place, guess);
+        }
         let key = (path.clone(), [scale.x, scale.y, scale.z].map(f64::to_bits));
         if let Some(index) = self.meshes.get(&key) {
             return Ok(*index);
@@ -87,38 +113,43 @@ impl<'a> Collider<'a> {
         self.meshes.insert(key, index);
         Ok(index)
     }
+}
 
-    /// `package://name/rest` is looked for below the search folders and the folders above the file; other
-    /// paths beside the file and below the search folders.
-    fn find(&self, written: &str) -> Result<PathBuf, String> {
-        let mut tried = Vec::new();
-        if let Some(inside) = written.strip_prefix("package://") {
-            let (package, rest) = inside.split_once('/').unwrap_or((inside, ""));
-            let here = self.folder.canonicalize().unwrap_or_else(|_| self.folder.into());
-            for root in self.options.search.iter().map(PathBuf::as_path).chain(here.ancestors()) {
-                tried.push(root.join(package).join(rest));
-                if root.file_name().is_some_and(|n| n == package) {
-                    tried.push(root.join(rest));
-                }
-            }
-        } else {
-            let plain = written.strip_prefix("file://").unwrap_or(written);
-            tried.push(self.folder.join(plain));
-            tried.extend(self.options.search.iter().map(|root| root.join(plain)));
-        }
-        match tried.iter().find(|p| p.is_file()) {
-            Some(path) => Ok(path.clone()),
-            None => {
-                let written: String = written.chars().take(200).collect();
-                Err(format!(
-                    "mesh `{written}` is not found in {} places, the first {}; add its folder to `search`",
-                    tried.len(),
-                    tried
-                        .first()
-                        .map(|p| p.display().to_string().chars().take(300).collect::<String>())
-                        .unwrap_or_default()
-                ))
-            }
-        }
+/// Friction of a geom and the dimension of its contacts: torsion and rolling act where they are written.
+fn material(written: Friction) -> ([f64; 3], u32) {
+    let usual = Geom::new("", 0, Shape::Plane).friction;
+    let acts = |coefficient: Option<f64>| coefficient.is_some_and(|c| c > 0.0);
+    let condim = match (acts(written.torsional), acts(written.rolling)) {
+        (_, true) => 6,
+        (true, false) => 4,
+        (false, false) => 3,
+    };
+    let friction = [
+        written.sliding.unwrap_or(usual[0]),
+        written.torsional.unwrap_or(usual[1]),
+        written.rolling.unwrap_or(usual[2]),
+    ];
+    (friction, condim)
+}
+
+/// The rotation that takes z to a unit vector the short way.
+fn from_z_to(normal: Vec3<f64>) -> Quat<f64> {
+    let z = Vec3::new(0.0, 0.0, 1.0);
+    let axis = z.cross(normal);
+    match axis.norm() {
+        sine if sine > 1e-12 => Quat::from_axis_angle(axis * (1.0 / sine), sine.atan2(normal.z)),
+        _ if normal.z > 0.0 => Quat::identity(),
+        _ => Quat::from_axis_angle(Vec3::new(1.0, 0.0, 0.0), std::f64::consts::PI),
     }
+}
+
+/// Whether a joint moves a body.
+fn moves(model: &Model, mut body: usize) -> bool {
+    while body != 0 {
+        if model.joints_of(body).next().is_some() {
+            return true;
+        }
+        body = model.bodies[body].parent;
+    }
+    false
 }

@@ -12,7 +12,7 @@ use crate::{ImportError, Place};
 
 mod parse;
 
-pub(crate) use parse::{MAX_BYTES, MAX_ELEMENTS, parse, read_text};
+pub(crate) use parse::{MAX_BYTES, MAX_ELEMENTS, check, parse, read_text};
 
 /// Largest number an attribute may hold.
 const LARGEST: f64 = 1e30;

@@ -5,6 +5,7 @@
 //! nor any recursion below can be driven into quadratic time or a stack overflow. Document types, and with
 //! them entity bombs, are refused by the parser.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
@@ -36,6 +37,11 @@ pub fn read_text(path: &Path) -> Result<String, ImportError> {
     std::fs::read_to_string(path).map_err(|e| refuse(format!("cannot be read as UTF-8 text: {e}")))
 }
 
+/// Refuses a text that would drive a parser of XML into quadratic time or a stack overflow.
+pub fn check(text: &str) -> Result<(), String> {
+    check_limits(text, 0).map_err(|(_, why)| why)
+}
+
 /// The tree of a text; `name` stands for the file in messages, `depth` counts the elements around it.
 pub fn parse(text: &str, name: &str, depth: usize) -> Result<Element, ImportError> {
     let lines = Lines::new(text, name);
@@ -44,18 +50,47 @@ pub fn parse(text: &str, name: &str, depth: usize) -> Result<Element, ImportErro
         return Err(ImportError::new(&Place::whole(name), why));
     }
     check_limits(text, depth).map_err(|(at, why)| ImportError::new(&lines.place(at), why))?;
-    let document = roxmltree::Document::parse(text).map_err(|e| {
+    let document = roxmltree::Document::parse(&tolerated(text)).map_err(|e| {
         let pos = e.pos();
         let place = Place { file: lines.file.clone(), line: pos.row as usize, column: pos.col as usize };
-        ImportError::new(&place, format!("not well-formed XML: {e}"))
+        let hint =
+            if text.contains("<xacro:") { "; a xacro file must be expanded by `xacro` first" } else { "" };
+        ImportError::new(&place, format!("not well-formed XML: {e}{hint}"))
     })?;
     Ok(convert(document.root_element(), &lines))
+}
+
+/// The name of an element; names of the macro language xacro keep their prefix.
+fn tag(node: roxmltree::Node) -> String {
+    let name = node.tag_name();
+    match name.namespace() {
+        Some(namespace) if namespace.ends_with("xacro") => format!("xacro:{}", name.name()),
+        _ => name.name().to_string(),
+    }
+}
+
+/// The text with blanks over what strict XML forbids and common parsers let pass: a declaration that is not at
+/// the very beginning, and zero bytes at the end. Places stay what they are.
+fn tolerated(text: &str) -> Cow<'_, str> {
+    let trimmed = text.trim_end_matches('\0');
+    let blanks = trimmed.len() - trimmed.trim_start().len();
+    let declaration = trimmed[blanks..].starts_with("<?xml ").then(|| trimmed[blanks..].find("?>")).flatten();
+    match declaration {
+        Some(length) if blanks > 0 => {
+            let end = blanks + length + 2;
+            // As many bytes as before, and the same lines.
+            let blank = |c: char| if c == '\n' { "\n" } else { &"    "[..c.len_utf8()] };
+            let before: String = trimmed[..end].chars().map(blank).collect();
+            Cow::Owned(before + &trimmed[end..])
+        }
+        _ => Cow::Borrowed(trimmed),
+    }
 }
 
 /// Recursion is bounded by [`MAX_DEPTH`], which the scan has checked.
 fn convert(node: roxmltree::Node, lines: &Lines) -> Element {
     let mut element = Element {
-        tag: node.tag_name().name().to_string(),
+        tag: tag(node),
         attributes: Vec::new(),
         children: Vec::new(),
         place: lines.place(node.range().start),
