@@ -8,6 +8,7 @@ use pullback_core::registry::Entry;
 use pullback_optim::methods::{self, BuildMethod};
 use pullback_physics::articulated::{CONTACT_MODELS, ContactModel};
 use pullback_tasks::bo_leap::{self, Claim};
+use pullback_tasks::files::{FileOptions, Package};
 use pullback_tasks::objectives::TASKS;
 use pullback_tasks::scenes::SCENES;
 
@@ -63,6 +64,8 @@ pub struct ListOptions {
     /// `all` with those of every scene
     #[arg(value_parser = NameOrPath(SCENES))]
     pub scene: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
 }
 
 #[derive(Debug, Args)]
@@ -92,9 +95,8 @@ pub struct SimulateOptions {
     /// Start from this keyframe of the model file, by name or number [default: the pose in the file]
     #[arg(long, value_name = "NAME|INDEX")]
     pub keyframe: Option<String>,
-    /// Let the root link of a URDF file float on a free joint [default: it is fixed to the world]
-    #[arg(long)]
-    pub floating_base: bool,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
     /// Contact model of a model file [default: convex]
     #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
     pub contact: Option<&'static Entry<ContactModel>>,
@@ -125,15 +127,47 @@ pub struct InspectOptions {
     /// Controls, separated by commas [default: zero]
     #[arg(long, allow_hyphen_values = true)]
     pub ctrl: Option<String>,
-    /// Elements and attributes to overlook although they change the motion, such as `geom.adhesion`
+    #[command(flatten)]
+    pub reading: ReadingOptions,
+    /// Contact model of a model file [default: convex]
+    #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
+    pub contact: Option<&'static Entry<ContactModel>>,
+}
+
+/// How a model file is read.
+#[derive(Debug, Args)]
+pub struct ReadingOptions {
+    /// Elements and attributes of a model file to overlook although they change the motion, such as `geom.adhesion`
     #[arg(long, value_delimiter = ',')]
     pub allow_ignored: Vec<String>,
     /// Let the root link of a URDF file float on a free joint [default: it is fixed to the world]
     #[arg(long)]
     pub floating_base: bool,
-    /// Contact model of a model file [default: convex]
-    #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
-    pub contact: Option<&'static Entry<ContactModel>>,
+    /// Replace inertias of a URDF file that no body has by the nearest that one has, and give joints that move no mass
+    /// or inertia 1 g and 1e-6 kg m² [default: they are errors]
+    #[arg(long)]
+    pub fix_inertia: bool,
+    /// Folder of a package (`package://NAME/...`) that a URDF file names, or folder that holds packages; may be repeated
+    #[arg(long = "package", value_name = "NAME=DIR|DIR")]
+    pub packages: Vec<Package>,
+}
+
+impl ReadingOptions {
+    /// With the contact model of files of this kind.
+    pub fn file_options(&self) -> FileOptions {
+        FileOptions {
+            allow_ignored: self.allow_ignored.clone(),
+            floating_base: self.floating_base,
+            fix_inertia: self.fix_inertia,
+            packages: self.packages.clone(),
+            contact: None,
+        }
+    }
+
+    /// Whether something other than the defaults is asked for.
+    pub fn given(&self) -> bool {
+        self.floating_base || self.fix_inertia || !self.allow_ignored.is_empty() || !self.packages.is_empty()
+    }
 }
 
 #[derive(Debug, Args)]
@@ -147,9 +181,8 @@ pub struct GradcheckOptions {
     /// Steps of the rollout that is checked [default: 8, and 2 for large scenes]
     #[arg(long)]
     pub steps: Option<usize>,
-    /// Let the root link of a URDF file float on a free joint [default: it is fixed to the world]
-    #[arg(long)]
-    pub floating_base: bool,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
     /// Contact model of a model file [default: convex]
     #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
     pub contact: Option<&'static Entry<ContactModel>>,
@@ -179,6 +212,8 @@ pub struct DoctorOptions {
     /// Name of a task, or path of a model file whose contacts are examined
     #[arg(value_parser = NameOrPath(TASKS))]
     pub task: String,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
     /// State that should have a value at the end, such as `ball.position[0]=0.5`; may be repeated (model files)
     #[arg(long, value_name = "STATE=VALUE", value_parser = named_number)]
     pub target: Vec<(String, f64)>,

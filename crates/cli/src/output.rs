@@ -74,6 +74,11 @@ pub fn note_keyframes(keyframes: &[Keyframe]) {
     }
 }
 
+/// Says on standard error what a model file says that is not used.
+pub fn print_notes(notes: &[String]) {
+    notes.iter().for_each(|note| eprintln!("note: {note}"));
+}
+
 /// Rows and goals as text.
 pub fn results_text(results: &Results) -> String {
     let mut text = String::new();

@@ -1,6 +1,8 @@
 //! Robots from files as scenes: MJCF and URDF.
 
-use std::path::Path;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
@@ -24,7 +26,7 @@ const SETTLING: f64 = 0.5;
 
 /// Whether a scene name is the path of a model file.
 pub fn is_file_name(name: &str) -> bool {
-    [".xml", ".mjcf", ".urdf"].iter().any(|ending| name.ends_with(ending))
+    [".xml", ".mjcf", ".urdf", ".xacro"].iter().any(|ending| name.ends_with(ending))
 }
 
 /// How a model file is read.
@@ -34,8 +36,33 @@ pub struct FileOptions {
     pub allow_ignored: Vec<String>,
     /// Whether the root link of a URDF file floats on a free joint.
     pub floating_base: bool,
+    /// Whether inertias of a URDF file that no rigid body has are corrected.
+    pub fix_inertia: bool,
+    /// Where the packages that a URDF file names are.
+    pub packages: Vec<Package>,
     /// The contact model, in place of that of files of this kind.
     pub contact: Option<ContactModel>,
+}
+
+/// Where files of a robot are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Package {
+    /// A package, `package://name/…`, and its folder.
+    Named(String, PathBuf),
+    /// A folder that holds packages, or meshes with relative paths.
+    Folder(PathBuf),
+}
+
+/// `NAME=DIR`, or `DIR`.
+impl FromStr for Package {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text.split_once('=') {
+            Some((name, folder)) => Package::Named(name.into(), folder.into()),
+            None => Package::Folder(text.into()),
+        })
+    }
 }
 
 /// Reads a model file by its ending.
@@ -43,22 +70,48 @@ pub fn read_model(file: &str) -> Result<Model, ConfigError> {
     read_model_with(file, FileOptions::default())
 }
 
-/// Refuses a floating base of anything but a URDF file.
-pub(crate) fn check_floating_base(name: &str, floating_base: bool) -> Result<(), ConfigError> {
-    if floating_base && !name.ends_with(".urdf") {
-        let why = "only the base of a URDF file can be made to float; MJCF says itself what does";
-        return Err(ConfigError::new(format!("{name}: {why}")));
+/// Refuses choices for URDF files where the file is none.
+pub(crate) fn check_urdf_options(name: &str, options: &FileOptions) -> Result<(), ConfigError> {
+    let refuse = |why: &str| Err(ConfigError::new(format!("{name}: {why}")));
+    if is_urdf(name) {
+        return Ok(());
+    }
+    if options.floating_base {
+        return refuse("only the base of a URDF file can be made to float; MJCF says itself what does");
+    }
+    if options.fix_inertia {
+        return refuse("--fix-inertia is for URDF files; MJCF has `balanceinertia` and `boundinertia`");
+    }
+    if !options.packages.is_empty() {
+        return refuse("--package is for URDF files; MJCF has `meshdir`");
     }
     Ok(())
+}
+
+/// Whether a file is read as URDF; xacro is, to say that it must be expanded.
+fn is_urdf(name: &str) -> bool {
+    name.ends_with(".urdf") || name.ends_with(".xacro")
 }
 
 /// Reads a model file by its ending.
 pub fn read_model_with(file: &str, options: FileOptions) -> Result<Model, ConfigError> {
     let path = Path::new(file);
-    let FileOptions { allow_ignored: allow, floating_base, contact } = options;
-    check_floating_base(file, floating_base)?;
-    let read = if file.ends_with(".urdf") {
-        let options = UrdfOptions { allow, floating_base, ..UrdfOptions::default() };
+    check_urdf_options(file, &options)?;
+    let FileOptions { allow_ignored: allow, floating_base, fix_inertia, packages: given, contact } = options;
+    let read = if is_urdf(file) {
+        let (mut packages, mut search) = (Vec::new(), Vec::new());
+        for package in given {
+            let (Package::Named(_, folder) | Package::Folder(folder)) = &package;
+            if !folder.is_dir() {
+                return Err(ConfigError::new(format!("--package: {} is no folder", folder.display())));
+            }
+            match package {
+                Package::Named(name, folder) => packages.push((name, folder)),
+                Package::Folder(folder) => search.push(folder),
+            }
+        }
+        let options =
+            UrdfOptions { allow, floating_base, fix_inertia, packages, search, ..UrdfOptions::default() };
         urdf::load(path, &options)
     } else {
         let options = ImportOptions { allow_ignored: allow, mesh_loader: Some(Arc::new(MeshFiles)) };
@@ -127,9 +180,9 @@ pub fn system(robot: Articulated, options: SceneOptions) -> Result<Integrated<Ar
 
 /// The robot of a file as a scene, with every parameter.
 pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
-    let SceneOptions { floating_base, contact, collision_softness, from_distance, .. } = options;
-    let reading = FileOptions { floating_base, contact, ..FileOptions::default() };
-    let mut model = read_model_with(file, reading)?;
+    let SceneOptions { collision_softness, from_distance, .. } = options;
+    let mut model = read_model_with(file, options.file.clone())?;
+    let notes = model.notes.clone();
     model.options.collision_softness = collision_softness;
     let mut robot = Articulated::new(model)?;
     if from_distance != 0.0 {
@@ -153,7 +206,7 @@ pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
         (("random state 2".to_owned(), random_state(&robot, 2)), 0)
     };
     Ok(Box::new(BuiltIn {
-        about: About { name, summary, horizon: HORIZON },
+        about: About { name, summary, horizon: HORIZON, notes },
         rollout_from,
         keyframes: robot.model().keyframes.clone(),
         recorder: Some(Box::new(move |rows| recording::replay(&shown, rows))),

@@ -33,6 +33,10 @@ pub trait Scene: Sync {
     fn dt(&self) -> f64;
     /// Named starts that the scene's file gives.
     fn keyframes(&self) -> &[Keyframe];
+    /// What the scene's file says that is not used.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
     /// Seconds after which there is nothing new to see.
     fn horizon(&self) -> f64;
     /// A version with few entries, in which gradients are checked one by one.
@@ -67,6 +71,8 @@ pub struct About {
     pub summary: String,
     /// Seconds after which there is nothing new to see.
     pub horizon: f64,
+    /// What its file says that is not used.
+    pub notes: Vec<String>,
 }
 
 /// A [`Scene`] made of any system.
@@ -135,6 +141,9 @@ impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
     }
     fn keyframes(&self) -> &[Keyframe] {
         &self.keyframes
+    }
+    fn notes(&self) -> &[String] {
+        &self.about.notes
     }
     fn small_version(&self) -> Option<&dyn Scene> {
         self.small.as_deref()

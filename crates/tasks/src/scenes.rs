@@ -8,26 +8,23 @@ use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::{DIFFMJX, GRADSIM};
 use pullback_core::{ConfigError, Described, FieldShape, System, VectorField};
 use pullback_math::Dual;
-use pullback_physics::articulated::ContactModel;
 use pullback_physics::pendulum::{DoublePendulum, DoublePendulumByHand, SimplePendulum};
 use pullback_physics::point_mass::{ContactDamping, ElasticPointMass, PenaltyPointMass};
 
-use crate::files;
+use crate::files::{self, FileOptions};
 use crate::mpm::{self, MpmSpec};
 use crate::scene::{About, BuiltIn, Scene};
 use crate::soft::{self, SoftSpec};
 
 /// What the command line may change about a scene.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct SceneOptions {
     /// Seconds per step.
     pub dt: Option<f64>,
     /// How a continuous scene is integrated.
     pub integrator: Option<Integrator>,
-    /// Whether the root link of a URDF file floats on a free joint.
-    pub floating_base: bool,
-    /// The contact model of a model file, in place of its own.
-    pub contact: Option<ContactModel>,
+    /// How a model file is read.
+    pub file: FileOptions,
     /// Length over which features of shapes in a model file are chosen softly, m; 0 for not at all.
     pub collision_softness: f64,
     /// Distance from which contacts of a model file act on the way back, m; 0 for not at all.
@@ -79,9 +76,13 @@ pub fn build(name: &str, options: SceneOptions) -> BuiltScene {
     if files::is_file_name(name) {
         return files::build(name, options);
     }
-    files::check_floating_base(name, options.floating_base)?;
+    files::check_urdf_options(name, &options.file)?;
     let entry = SCENES.find(name)?;
-    if options.contact.is_some() {
+    if !options.file.allow_ignored.is_empty() {
+        let why = "--allow-ignored is for model files; a built-in scene ignores nothing";
+        return Err(ConfigError::new(format!("{name}: {why}")));
+    }
+    if options.file.contact.is_some() {
         let why = "the contact model of a built-in scene is its own; that of a model file can be chosen";
         return Err(ConfigError::new(format!("{name}: {why}")));
     }
@@ -98,7 +99,12 @@ pub fn build(name: &str, options: SceneOptions) -> BuiltScene {
 
 /// What a table says of a scene.
 pub(crate) fn about(entry: &SceneEntry) -> About {
-    About { name: entry.name.into(), summary: entry.summary.into(), horizon: entry.value.horizon() }
+    About {
+        name: entry.name.into(),
+        summary: entry.summary.into(),
+        horizon: entry.value.horizon(),
+        notes: Vec::new(),
+    }
 }
 
 /// Scenes of few coordinates.

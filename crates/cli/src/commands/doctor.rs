@@ -29,8 +29,8 @@ pub fn run(options: &DoctorOptions, seed: u64, output: &Output) -> Result<bool, 
         return contact::run(options, seed, output);
     }
     let of_file = [options.time, options.distance].iter().any(Option::is_some);
-    if of_file || !options.target.is_empty() || !options.vary.is_empty() {
-        let why = "--target, --vary, --time and --distance belong to a model file; a task has its own";
+    if of_file || options.reading.given() || !options.target.is_empty() || !options.vary.is_empty() {
+        let why = "--target, --vary, --time, --distance and how a file is read belong to a model file; a task has its own";
         return Err(ConfigError::new(format!("{task}: {why}")).into());
     }
     let objective = pullback_tasks::objectives::build(task)?;

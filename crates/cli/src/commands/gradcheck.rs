@@ -2,12 +2,13 @@
 
 use pullback_core::gradcheck::Report;
 use pullback_tasks::Checking;
+use pullback_tasks::files::FileOptions;
 use pullback_tasks::scenes::{self, SCENES, SceneOptions};
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::args::GradcheckOptions;
-use crate::output::{CliError, Output};
+use crate::output::{CliError, Output, print_notes};
 use crate::progress;
 
 /// One check of a scene.
@@ -35,7 +36,8 @@ struct Summary {
 pub fn check(names: &[&str], built: SceneOptions, checking: Checking) -> Result<Vec<Checked>, CliError> {
     let bar = progress::bar(names.len(), "gradients");
     let of_scene = |name: &&str| -> Result<Vec<Checked>, CliError> {
-        let scene = scenes::build(name, built)?;
+        let scene = scenes::build(name, built.clone())?;
+        print_notes(scene.notes());
         let checked = |(what, report): (String, Report)| Checked {
             scene: scene.name().into(),
             what,
@@ -58,10 +60,10 @@ pub fn check(names: &[&str], built: SceneOptions, checking: Checking) -> Result<
 pub fn run(options: &GradcheckOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let names: Vec<&str> =
         if options.scene == "all" { SCENES.names().collect() } else { vec![options.scene.as_str()] };
-    let (floating_base, contact) = (options.floating_base, options.contact.map(|entry| entry.value));
+    let contact = options.contact.map(|entry| entry.value);
+    let file = FileOptions { contact, ..options.reading.file_options() };
     let (collision_softness, from_distance) = (options.collision_softness, options.from_distance);
-    let built =
-        SceneOptions { floating_base, contact, collision_softness, from_distance, ..SceneOptions::default() };
+    let built = SceneOptions { file, collision_softness, from_distance, ..SceneOptions::default() };
     let thorough = Checking { seed, tolerance: options.tolerance, steps: options.steps };
     let checks = check(&names, built, thorough)?;
     let passed = checks.iter().all(|c| c.passed);

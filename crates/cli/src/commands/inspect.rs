@@ -8,7 +8,7 @@ use pullback_tasks::files::{FileOptions, find_keyframe, read_model_with};
 use serde::Serialize;
 
 use crate::args::InspectOptions;
-use crate::output::{CliError, Output, note_keyframes};
+use crate::output::{CliError, Output, note_keyframes, print_notes};
 
 #[derive(Serialize)]
 struct BodyReport {
@@ -80,6 +80,8 @@ struct Summary {
     geoms: Vec<String>,
     sites: Vec<String>,
     keyframes: Vec<String>,
+    /// What the file says that is not used.
+    notes: Vec<String>,
     total_mass: f64,
     center_of_mass: [f64; 3],
     qpos: Vec<f64>,
@@ -117,9 +119,8 @@ struct Summary {
 }
 
 pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> {
-    let (allow_ignored, floating_base) = (options.allow_ignored.clone(), options.floating_base);
     let contact = options.contact.map(|entry| entry.value);
-    let loaded = read_model_with(&options.file, FileOptions { allow_ignored, floating_base, contact })?;
+    let loaded = read_model_with(&options.file, FileOptions { contact, ..options.reading.file_options() })?;
     let mut isolated = loaded.clone();
     isolated.options.contact = false;
     let robot = Articulated::new(loaded)?.with_instantaneous_activations();
@@ -228,6 +229,7 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         geoms: model.geoms.iter().map(|g| g.name.clone()).collect(),
         sites: model.sites.iter().map(|s| s.name.clone()).collect(),
         keyframes: model.keyframes.iter().map(|k| k.name.clone()).collect(),
+        notes: model.notes.clone(),
         total_mass,
         center_of_mass: [com.x, com.y, com.z],
         mass_matrix: dense.chunks(nv.max(1)).map(<[f64]>::to_vec).collect(),
@@ -261,6 +263,7 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     if options.keyframe.is_none() && options.qpos.is_none() {
         note_keyframes(&model.keyframes);
     }
+    print_notes(&summary.notes);
     output.print(&summary, || text(&summary))?;
     Ok(true)
 }

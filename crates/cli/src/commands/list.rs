@@ -14,9 +14,9 @@ use serde::{Serialize, Serializer};
 
 use super::demo::PARTS;
 use super::reproduce::EXPERIMENTS;
-use crate::args::ListOptions;
+use crate::args::{ListOptions, ReadingOptions};
 use crate::bench::BENCHMARKS;
-use crate::output::{CliError, Output};
+use crate::output::{CliError, Output, print_notes};
 
 /// Kinds of entries, in order.
 struct Listing(Vec<Kind>);
@@ -63,10 +63,14 @@ struct Layout {
 }
 
 pub fn run(options: &ListOptions, output: &Output) -> Result<bool, CliError> {
+    let reading = &options.reading;
     let listing = match options.scene.as_deref() {
+        None if reading.given() => {
+            return Err(ConfigError::new("how a file is read belongs to a model file: name it").into());
+        }
         None => everything(SCENES.entries().map(listed).collect()),
-        Some("all") => everything(SCENES.names().map(built).collect::<Result<_, _>>()?),
-        Some(name) => Listing(vec![scenes(vec![built(name)?])]),
+        Some("all") => everything(SCENES.names().map(|name| built(name, reading)).collect::<Result<_, _>>()?),
+        Some(name) => Listing(vec![scenes(vec![built(name, reading)?])]),
     };
     output.print(&listing, || listing.text())?;
     Ok(true)
@@ -105,8 +109,9 @@ fn listed(entry: &'static SceneEntry) -> Named {
 }
 
 /// A scene, or that of a model file, with its layout.
-fn built(name: &str) -> Result<Named, ConfigError> {
-    let scene = build(name, SceneOptions::default())?;
+fn built(name: &str, reading: &ReadingOptions) -> Result<Named, ConfigError> {
+    let scene = build(name, SceneOptions { file: reading.file_options(), ..SceneOptions::default() })?;
+    print_notes(scene.notes());
     let layout = scene.layout();
     Ok(Named {
         name: scene.name().into(),

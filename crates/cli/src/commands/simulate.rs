@@ -8,14 +8,14 @@ use pullback_core::layout::Section;
 use pullback_core::rollout::Inputs;
 use pullback_plot::{Figure, LinePanel, Panel, Series};
 use pullback_tasks::Scene;
-use pullback_tasks::files::find_keyframe;
+use pullback_tasks::files::{FileOptions, find_keyframe};
 use pullback_tasks::scenes::{self, SceneOptions};
 use serde::Serialize;
 
 use crate::args::SimulateOptions;
 use crate::commands::inspect::SolverReport;
 use crate::npz::Npz;
-use crate::output::{CliError, Output, note_keyframes};
+use crate::output::{CliError, Output, note_keyframes, print_notes};
 use crate::progress;
 
 /// More steps than this are surely a slip of the keyboard.
@@ -37,19 +37,16 @@ struct Summary {
 }
 
 pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError> {
-    let SimulateOptions { dt, floating_base, .. } = *options;
     let contact = options.contact.map(|entry| entry.value);
-    let collision_softness = options.collision_softness;
-    let integrator = options.integrator();
     let built = SceneOptions {
-        dt,
-        integrator,
-        floating_base,
-        contact,
-        collision_softness,
+        dt: options.dt,
+        integrator: options.integrator(),
+        file: FileOptions { contact, ..options.reading.file_options() },
+        collision_softness: options.collision_softness,
         ..SceneOptions::default()
     };
     let scene = scenes::build(&options.scene, built)?;
+    print_notes(scene.notes());
     let steps = steps(options.time.unwrap_or(scene.horizon()), scene.dt())?;
     let inputs = inputs(scene.as_ref(), steps, options)?;
 

@@ -1,16 +1,17 @@
 //! Collada (`.dae`): triangles of a scene.
 //!
-//! Read are `triangles`, `polylist`, `polygons` (without their holes), `trifans` and `tristrips` of every geometry that the scene
-//! shows, through nodes, `instance_node` and skins in their bind shape, each placed by the transforms of its
-//! nodes. Without a scene the first visual scene counts, without one every geometry where it stands. Lines, normals, textures and
-//! animations are skipped.
+//! Read are `triangles`, `polylist`, `polygons` (their holes are not cut out), `trifans` and `tristrips` of
+//! every geometry that the scene shows, through nodes, `instance_node` and skins in their bind shape, each
+//! placed by the transforms of its nodes. A file that names no scene shows its first, one without any all
+//! geometries where they stand. Lines, normals, textures and animations are skipped.
 //!
-//! Lengths are multiplied by the `unit` of the file, so that they are m. `up_axis` is not applied: in URDF
-//! files the coordinates are those of the link, whatever axis the drawing program called up; RViz, MoveIt
-//! and the loader of Pinocchio ignore it too, Bullet turns the mesh.
+//! Lengths are multiplied by the `unit` of the file and so are m, as in RViz and Bullet; the loader of
+//! Pinocchio (coal) leaves them as written. `up_axis` is not applied: in URDF files coordinates are those of
+//! the link, whatever axis the drawing program calls up. RViz, MoveIt and coal do not apply it either; Bullet
+//! does.
 //!
-//! Hostile files: the XML is bounded (`xml`), nodes that show each other in a circle or more than
-//! [`MAX_INSTANCES`] times are refused, and every index is checked.
+//! Hostile files: the XML is bounded (`xml`), a scene that shows more than [`MAX_INSTANCES`] things or nodes
+//! in a circle is refused, and every index is checked.
 
 mod scene;
 mod source;
@@ -24,7 +25,7 @@ use self::source::positions;
 use super::{MeshError, TriangleMesh, polygon};
 use crate::xml;
 
-/// Most geometries that a scene shows, counting each time.
+/// Most elements of a scene, counting each time they are shown.
 const MAX_INSTANCES: usize = 100_000;
 /// Most corners of all shown geometries together.
 const MAX_CORNERS: usize = 50_000_000;
@@ -54,10 +55,11 @@ impl Affine {
 /// Reads a Collada file from its bytes; `file` is the name that errors show.
 pub fn parse_dae(bytes: &[u8], file: &str) -> Result<TriangleMesh, MeshError> {
     let refuse = |reason: String| MeshError::Read { file: file.into(), reason };
-    let text = std::str::from_utf8(bytes).map_err(|_| refuse("is not UTF-8 text".into()))?;
-    xml::check(text).map_err(refuse)?;
+    // Names may be in any encoding; numbers and keywords are ASCII.
+    let text = String::from_utf8_lossy(bytes);
+    xml::check(&text).map_err(refuse)?;
     let document =
-        roxmltree::Document::parse(text).map_err(|e| refuse(format!("not well-formed XML: {e}")))?;
+        roxmltree::Document::parse(&text).map_err(|e| refuse(format!("not well-formed XML: {e}")))?;
     let at = |(node, why): Fault| {
         let line = document.text_pos_at(node.range().start).row;
         MeshError::line(file, line as usize, format!("<{}>: {why}", node.tag_name().name()))
@@ -130,14 +132,14 @@ fn indices<'a>(node: Node<'a, 'a>) -> Result<Vec<usize>, Fault<'a>> {
 type Cut = (Vec<Vec3<f64>>, Vec<[usize; 3]>);
 
 /// The mesh so far; a geometry shown twice is cut once.
-struct Build<'a> {
+struct Build {
     mesh: TriangleMesh,
     work: u64,
     cut: HashMap<roxmltree::NodeId, Cut>,
 }
 
-impl<'a> Build<'a> {
-    fn add(
+impl Build {
+    fn add<'a>(
         &mut self,
         geometry: Node<'a, 'a>,
         world_from_geometry: Affine,

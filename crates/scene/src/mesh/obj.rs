@@ -2,7 +2,7 @@
 //!
 //! Read: `v` (a color after the position is allowed and dropped, a weight is divided out) and `f` in all
 //! four notations, with negative indices counted from the last vertex so far; polygons are cut into triangles
-//! as MuJoCo cuts them. All groups and objects of a file become one
+//! as MuJoCo cuts them, faces without area skipped. All groups and objects of a file become one
 //! mesh, in file order. `vt`, `vn`, materials, smoothing, lines and points are skipped, free-form surfaces
 //! and unknown keywords are errors. A backslash joins lines.
 //!
@@ -101,5 +101,9 @@ fn face<'a>(
         zero_based.filter(|i| *i < count).ok_or_else(|| format!("vertex {written} of {count} does not exist"))
     };
     let corners = words.map(index).collect::<Result<Vec<usize>, String>>()?;
+    // A face of one or two corners has no area; MuJoCo skips it too.
+    if corners.len() < 3 {
+        return Ok(());
+    }
     polygon::cut(&corners, &mesh.vertices, work, &mut mesh.triangles)
 }

@@ -11,6 +11,8 @@
 //!
 //! Links that do not move are not looked at: their inertia acts on nothing.
 
+use std::collections::HashSet;
+
 use pullback_articulated::model::{Joint, JointKind, Model};
 use pullback_math::{SymMat3, Vec3, symmetric_eigen, symmetric_eigenvalues};
 
@@ -36,7 +38,7 @@ pub(super) fn settle(
     order: &[(usize, Option<usize>)],
     reader: &Reader,
 ) -> Result<(), ImportError> {
-    let mut moving = std::collections::HashSet::new();
+    let (mut moving, mut corrected) = (HashSet::new(), Vec::new());
     for &(l, by) in order {
         let moves = match by.map(|j| &robot.joints[j]) {
             None => reader.options.floating_base,
@@ -51,10 +53,19 @@ pub(super) fn settle(
         if !reader.options.fix_inertia {
             return Err(ImportError::new(&link.place, format!("link `{}` {why}; {REMEDY}", link.name)));
         }
-        reader.notes.add(&link.place, format!("link `{}` {why}; corrected by --fix-inertia", link.name));
+        corrected.push(link.name.clone());
         link.inertia = nearest(link.inertia);
     }
+    note(&corrected, "had an inertia that no body has", robot, reader);
     Ok(())
+}
+
+/// One note for all links that were corrected for the same reason.
+fn note(links: &[String], why: &str, robot: &Robot, reader: &Reader) {
+    if !links.is_empty() {
+        let names = links.iter().map(|l| format!("`{l}`")).collect::<Vec<_>>().join(", ");
+        reader.notes.add(&robot.place, format!("corrected by --fix-inertia, since it {why}: {names}"));
+    }
 }
 
 /// What is wrong with an inertia, if something is.
@@ -85,6 +96,7 @@ fn nearest(inertia: SymMat3<f64>) -> SymMat3<f64> {
 
 /// Checks or corrects that every joint of the model moves a mass and turns an inertia.
 pub(super) fn settle_joints(model: &mut Model, robot: &Robot, reader: &Reader) -> Result<(), ImportError> {
+    let mut corrected = Vec::new();
     for (joint, lack) in idle(model) {
         let (name, body) = (model.joints[joint].name.clone(), model.joints[joint].body);
         let link = &model.bodies[body].name;
@@ -96,11 +108,12 @@ pub(super) fn settle_joints(model: &mut Model, robot: &Robot, reader: &Reader) -
                 format!("{why}; give it an `inertial` or let --fix-inertia do so"),
             ));
         }
-        reader.notes.add(place, format!("{why}; corrected by --fix-inertia"));
+        corrected.push(link.clone());
         let body = &mut model.bodies[body];
         body.mass = body.mass.max(LEAST_MASS);
         body.inertia += SymMat3::identity() * LEAST_MOMENT;
     }
+    note(&corrected, "had no mass or no inertia for its joint to move", robot, reader);
     Ok(())
 }
 

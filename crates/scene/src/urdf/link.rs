@@ -135,6 +135,22 @@ fn size(e: &Element, attribute: &str) -> Result<f64, ImportError> {
     if value > 0.0 { Ok(value) } else { Err(e.error_in(attribute, format!("must be positive, is {value}"))) }
 }
 
+/// The scale of a mesh; numbers beyond three are noted.
+fn scale(mesh: &Element, reader: &Reader) -> Result<Vec3<f64>, ImportError> {
+    match mesh.list("scale")?.as_deref() {
+        None => Ok(Vec3::new(1.0, 1.0, 1.0)),
+        Some([x, y, z, beyond @ ..]) => {
+            if !beyond.is_empty() {
+                reader
+                    .notes
+                    .add(&mesh.place, "<mesh> `scale` has more than three numbers; the first are used");
+            }
+            Ok(Vec3::new(*x, *y, *z))
+        }
+        Some(few) => Err(mesh.error_in("scale", format!("holds {} numbers where 3 belong", few.len()))),
+    }
+}
+
 /// The one shape of a `geometry`; none if it is of an unknown kind that the user lets be ignored.
 fn geometry(e: &Element, reader: &Reader) -> Result<Option<Geometry>, ImportError> {
     let known = |c: &&Element| SHAPES.contains(&c.tag.as_str());
@@ -178,7 +194,7 @@ fn geometry(e: &Element, reader: &Reader) -> Result<Option<Geometry>, ImportErro
         }
         _ => {
             reader.only(shape, &["filename", "scale"], &[]);
-            let scale = shape.vec3("scale")?.unwrap_or(Vec3::new(1.0, 1.0, 1.0));
+            let scale = scale(shape, reader)?;
             if scale.x == 0.0 || scale.y == 0.0 || scale.z == 0.0 {
                 return Err(shape.error("the scale of a mesh must not be zero"));
             }

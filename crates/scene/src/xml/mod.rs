@@ -189,20 +189,6 @@ impl Element {
         Ok(())
     }
 
-    /// The child of that name, if any; two are an error.
-    pub fn child(&self, tag: &str) -> Result<Option<&Element>, ImportError> {
-        let mut found = self.children.iter().filter(|c| c.tag == tag);
-        match (found.next(), found.next()) {
-            (_, Some(second)) => Err(second.error("stands here a second time; keep one")),
-            (first, None) => Ok(first),
-        }
-    }
-
-    /// The child of that name, which must be there.
-    pub fn required_child(&self, tag: &str) -> Result<&Element, ImportError> {
-        self.child(tag)?.ok_or_else(|| self.error(format!("needs a `{tag}`")))
-    }
-
     /// Refuses text between children.
     pub fn no_text(&self) -> Result<(), ImportError> {
         match &self.stray_text {

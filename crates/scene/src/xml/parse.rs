@@ -50,7 +50,8 @@ pub fn parse(text: &str, name: &str, depth: usize) -> Result<Element, ImportErro
         return Err(ImportError::new(&Place::whole(name), why));
     }
     check_limits(text, depth).map_err(|(at, why)| ImportError::new(&lines.place(at), why))?;
-    let document = roxmltree::Document::parse(&tolerated(text)).map_err(|e| {
+    let tolerated = tolerated(text);
+    let document = roxmltree::Document::parse(&tolerated).map_err(|e| {
         let pos = e.pos();
         let place = Place { file: lines.file.clone(), line: pos.row as usize, column: pos.col as usize };
         let hint =

@@ -143,8 +143,8 @@ fn each_format_reads_the_same_box() {
         std::fs::write(&path, bytes).unwrap();
         assert_is_the_cuboid(&mesh::read(&path).unwrap());
     }
-    let message = mesh::read(folder.join("box.dae")).unwrap_err().to_string();
-    assert!(message.contains("box.dae") && message.contains("convert"), "{message}");
+    let message = mesh::read(folder.join("box.gltf")).unwrap_err().to_string();
+    assert!(message.contains("box.gltf") && message.contains("convert"), "{message}");
     assert!(mesh::read(folder.join("missing.stl")).unwrap_err().to_string().contains("missing.stl"));
     assert!(mesh::read(&folder).is_err());
     std::fs::remove_dir_all(folder).unwrap();
@@ -160,7 +160,6 @@ fn errors_name_file_and_place() {
     assert!(obj("f -9223372036854775808 1 1\n").contains("does not exist"));
     assert!(obj("v 0 0\n").starts_with("f: line 1"));
     assert!(obj("v 0 nan 0\n").starts_with("f: line 1"));
-    assert!(obj("v 0 0 0\nv 1 0 0\nf 1 2\n").contains("three corners"));
     assert!(obj("\ncurv 1 2\n").starts_with("f: line 2: `curv`"));
     assert!(obj("").contains("no vertex"));
 

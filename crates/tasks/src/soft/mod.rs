@@ -207,7 +207,7 @@ impl SoftSpec {
     /// The scene with its small version.
     pub(crate) fn build(self, about: About, options: SceneOptions) -> BuiltScene {
         // Short steps keep the checks of every entry quick and away from most kinks of contact.
-        let short = SceneOptions { dt: Some(options.dt.unwrap_or(STEP) / 8.0), ..options };
+        let short = SceneOptions { dt: Some(options.dt.unwrap_or(STEP) / 8.0), ..options.clone() };
         let small = self.sized(about.clone(), Size::Small, short, None)?;
         self.sized(about, Size::Full, options, Some(small))
     }

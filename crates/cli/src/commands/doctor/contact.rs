@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::percent;
 use crate::args::DoctorOptions;
-use crate::output::{CliError, Output};
+use crate::output::{CliError, Output, print_notes};
 use crate::progress;
 
 /// Change of velocities, m/s or rad/s, where none is given.
@@ -39,7 +39,8 @@ pub fn run(options: &DoctorOptions, seed: u64, output: &Output) -> Result<bool, 
         let why = "say what the motion is for, as --target ball.position[0]=0.5; `pullback list FILE` has the names";
         return Err(ConfigError::new(format!("{file}: {why}")).into());
     }
-    let model = files::read_model(file)?;
+    let model = files::read_model_with(file, options.reading.file_options())?;
+    print_notes(&model.notes);
     let case = Case::new(model, time, &options.target, &options.vary, CHANGE)?;
     let settings = contact_doctor::settings(&case.model, distance);
     let bar = progress::bar(settings.len() * options.points, "contacts");

@@ -30,9 +30,11 @@ pub(super) fn shown<'a>(root: Node<'a, 'a>, library: &Library<'a>) -> Result<Vec
     };
     match scene {
         Some(scene) => {
+            let mut walk = Walk { library, visited: 0, found };
             for node in children(scene, "node") {
-                visit(node, Affine::identity(), 0, library, &mut found)?;
+                walk.visit(node, Affine::identity(), 0)?;
             }
+            found = walk.found;
         }
         None => {
             let geometries = root.descendants().filter(|n| n.tag_name().name() == "geometry");
@@ -42,48 +44,64 @@ pub(super) fn shown<'a>(root: Node<'a, 'a>, library: &Library<'a>) -> Result<Vec
     Ok(found)
 }
 
-/// Recursion is bounded by [`MAX_DEPTH`], the number of results by [`MAX_INSTANCES`].
-fn visit<'a>(
-    node: Node<'a, 'a>,
-    world_from_parent: Affine,
-    depth: usize,
-    library: &Library<'a>,
-    found: &mut Vec<Shown<'a>>,
-) -> Result<(), Fault<'a>> {
-    if depth > MAX_DEPTH {
-        return Err((node, format!("nodes are nested deeper than {MAX_DEPTH}, or in a circle")));
-    }
-    let mut world_from_node = world_from_parent;
-    for child in node.children().filter(Node::is_element) {
-        if let Some(step) = transform(child)? {
-            world_from_node = world_from_node.after(step);
+/// A walk through nodes and their instances.
+struct Walk<'a, 'l> {
+    library: &'l Library<'a>,
+    visited: usize,
+    found: Vec<Shown<'a>>,
+}
+
+impl<'a> Walk<'a, '_> {
+    /// Recursion is bounded by [`MAX_DEPTH`], the number of visits by [`MAX_INSTANCES`].
+    fn visit(
+        &mut self,
+        node: Node<'a, 'a>,
+        world_from_parent: Affine,
+        depth: usize,
+    ) -> Result<(), Fault<'a>> {
+        if depth > MAX_DEPTH {
+            return Err((node, format!("nodes are nested deeper than {MAX_DEPTH}, or in a circle")));
         }
-    }
-    for child in node.children().filter(Node::is_element) {
-        match child.tag_name().name() {
-            "node" => visit(child, world_from_node, depth + 1, library, found)?,
-            "instance_node" => {
-                let shown = library.referred(child, "url", &["node"])?;
-                visit(shown, world_from_node, depth + 1, library, found)?;
+        let mut world_from_node = world_from_parent;
+        for child in node.children().filter(Node::is_element) {
+            if let Some(step) = transform(child)? {
+                world_from_node = world_from_node.after(step);
             }
-            "instance_geometry" => {
-                found.push((library.referred(child, "url", &["geometry"])?, world_from_node));
-            }
-            "instance_controller" => {
-                let controller = library.referred(child, "url", &["controller"])?;
-                // Skins stand in their bind shape; morphs have no shape of their own.
-                let Some(skin) = children(controller, "skin").next() else { continue };
-                let bind = children(skin, "bind_shape_matrix").next().map(matrix).transpose()?;
-                let place = world_from_node.after(bind.unwrap_or(Affine::identity()));
-                found.push((library.referred(skin, "source", &["geometry"])?, place));
-            }
-            _ => {}
         }
-        if found.len() > MAX_INSTANCES {
-            return Err((child, format!("the scene shows more than {MAX_INSTANCES} geometries")));
+        for child in node.children().filter(Node::is_element) {
+            self.visited += 1;
+            if self.visited > MAX_INSTANCES {
+                return Err((
+                    child,
+                    format!("the scene shows more than {MAX_INSTANCES} things; simplify it"),
+                ));
+            }
+            match child.tag_name().name() {
+                "node" => self.visit(child, world_from_node, depth + 1)?,
+                "instance_node" => {
+                    let shown = self.library.referred(child, "url", &["node"])?;
+                    self.visit(shown, world_from_node, depth + 1)?;
+                }
+                "instance_geometry" => {
+                    let geometry = self.library.referred(child, "url", &["geometry"])?;
+                    self.found.push((geometry, world_from_node));
+                }
+                "instance_controller" => self.skin(child, world_from_node)?,
+                _ => {}
+            }
         }
+        Ok(())
     }
-    Ok(())
+
+    /// A skin stands in its bind shape; a morph has no shape of its own.
+    fn skin(&mut self, instance: Node<'a, 'a>, world_from_node: Affine) -> Result<(), Fault<'a>> {
+        let controller = self.library.referred(instance, "url", &["controller"])?;
+        let Some(skin) = children(controller, "skin").next() else { return Ok(()) };
+        let bind = children(skin, "bind_shape_matrix").next().map(matrix).transpose()?;
+        let place = world_from_node.after(bind.unwrap_or(Affine::identity()));
+        self.found.push((self.library.referred(skin, "source", &["geometry"])?, place));
+        Ok(())
+    }
 }
 
 /// One transform of a node, if the element is one; they apply in the order of the file, the last first.
