@@ -7,6 +7,8 @@ joint-space mass matrix. Collision shapes are left out: its reader knows no caps
 Conventions: coordinates are stored per joint, a free joint as position and quaternion wxyz, a continuous joint as its
 angle. The velocity of a free joint is linear in the world frame, angular in the body frame; Pinocchio's linear velocity is
 in the body frame, so the mass matrix is M' = Sᵀ M S with S = diag(Rᵀ, 1). Rows follow `velocities`, a list of joint names.
+A floating joint below a joint that moves is three slides `name_x`, `name_y`, `name_z` in the frame of its origin and a ball
+`name`; R is then the rotation from the body to that frame.
 """
 
 import json
@@ -18,7 +20,7 @@ import numpy as np
 import pinocchio as pin
 
 TESTS = Path(__file__).resolve().parent.parent / "crates/scene/tests"
-MODELS = {"arm": False, "cart_pole": False, "gripper": False, "quadruped": True, "floating": False}  # floating base?
+MODELS = {"arm": False, "cart_pole": False, "gripper": False, "quadruped": True, "floating": False, "carrier": False}  # floating base?
 CONFIGURATIONS = 3
 
 
@@ -40,7 +42,13 @@ def compile_model(name, floating):
     golden["groups"] = {joint: weighed(model.inertias[i]) for i, joint in joints}
     golden["fixed"] = weighed(model.inertias[0])
     golden["total_mass"] = pin.computeTotalMass(model) + model.inertias[0].mass
-    golden["velocities"] = [joint for i, joint in joints for _ in range(model.joints[i].nv)]
+    below = {i for i, _ in joints if model.joints[i].nq == 7 and model.parents[i] != 0}
+    slides = lambda joint: [f"{joint}_{axis}" for axis in "xyz"]
+    golden["velocities"] = [
+        name
+        for i, joint in joints
+        for name in (slides(joint) + 3 * [joint] if i in below else model.joints[i].nv * [joint])
+    ]
     golden["configurations"] = []
     for k in range(CONFIGURATIONS):
         q, stored = pin.neutral(model), {}
@@ -52,11 +60,16 @@ def compile_model(name, floating):
                 turn.normalize()
                 position = rng.uniform(-1, 1, 3) if k else np.zeros(3)
                 q[j.idx_q : j.idx_q + 7] = [*position, turn.x, turn.y, turn.z, turn.w]
-                # Our free joints are placed in the world, Pinocchio's in the frame of their origin.
-                world = model.jointPlacements[i] * pin.SE3(turn, position)
-                w = pin.Quaternion(world.rotation)
-                stored[joint] = [*world.translation.tolist(), w.w, w.x, w.y, w.z]
-                to_body[j.idx_v : j.idx_v + 3, j.idx_v : j.idx_v + 3] = world.rotation.T
+                placed = pin.SE3(turn, position)
+                if i in below:
+                    stored |= {slide: [x] for slide, x in zip(slides(joint), position.tolist())}
+                    stored[joint] = [turn.w, turn.x, turn.y, turn.z]
+                else:
+                    # Our free joints are placed in the world, Pinocchio's in the frame of their origin.
+                    placed = model.jointPlacements[i] * placed
+                    w = pin.Quaternion(placed.rotation)
+                    stored[joint] = [*placed.translation.tolist(), w.w, w.x, w.y, w.z]
+                to_body[j.idx_v : j.idx_v + 3, j.idx_v : j.idx_v + 3] = placed.rotation.T
             else:
                 value = float(rng.uniform(-1, 1)) if k else 0.0
                 q[j.idx_q : j.idx_q + j.nq] = [value] if j.nq == 1 else [np.cos(value), np.sin(value)]

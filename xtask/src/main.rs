@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 }
 
 /// Golden files come from programs we did not write; each script under `reference/` makes one kind, but for
-/// the fuzzer.
+/// fuzzers and comparisons on files of others.
 fn reference() -> Result<(), String> {
     let root = root();
     let venv = root.join(".venv");
@@ -55,7 +55,10 @@ fn reference() -> Result<(), String> {
         .map_err(|e| format!("cannot read reference/: {e}"))?
         .filter_map(|entry| entry.ok().map(|e| e.path()))
         .filter(|path| path.extension().is_some_and(|e| e == "py"))
-        .filter(|path| !path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("fuzz_")))
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            !["fuzz_", "compare_"].iter().any(|other| name.starts_with(other))
+        })
         .collect();
     scripts.sort();
     for script in scripts {

@@ -282,6 +282,45 @@ fn a_broken_robot_file_is_one_line_with_its_place() {
 }
 
 #[test]
+fn robots_of_other_simulators_load_and_say_what_is_not_used() {
+    let folder = Folder::new("vendors");
+    let parts = folder.0.join("elsewhere/meshes");
+    std::fs::create_dir_all(&parts).unwrap();
+    let mesh = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n";
+    std::fs::write(parts.join("tip.obj"), mesh).unwrap();
+    let text = r#"<robot name="r"><link name="a"/><link name="b">
+      <contact><lateral_friction value="0.4"/><stiffness value="30000"/></contact>
+      <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="3"/></inertial>
+      <collision><geometry><mesh filename="package://parts/meshes/tip.obj"/></geometry></collision></link>
+      <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"#;
+    let file = folder.0.join("r.urdf");
+    std::fs::write(&file, text).unwrap();
+    let (file, at) = (file.to_str().unwrap(), format!("parts={}", folder.0.join("elsewhere").display()));
+    let refused = |arguments: &[&str], why: &str| {
+        let output = pullback(arguments);
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && message.contains(why), "{message}");
+    };
+    refused(&["inspect", file, "--package", &at], "--fix-inertia");
+    refused(&["inspect", file, "--fix-inertia"], "--package parts=DIR");
+    refused(&["inspect", file, "--fix-inertia", "--package", "parts=/nowhere"], "/nowhere is no folder");
+    refused(&["simulate", "pendulum", "--fix-inertia"], "--fix-inertia is for URDF files");
+    refused(&["simulate", "pendulum", "--allow-ignored", "x"], "--allow-ignored is for model files");
+    refused(&["list", "--fix-inertia"], "name it");
+    let reading = ["--fix-inertia", "--package", &at];
+    let (value, code) = json(&folder, &[&["inspect", file], &reading[..]].concat());
+    let notes = value["notes"].as_array().unwrap();
+    assert_eq!((code, notes.len()), (0, 2), "{notes:?}");
+    // About x the corrected moment is 1.5.
+    assert_eq!(value["qM"][0][0].as_f64(), Some(1.5));
+    let out = folder.0.to_str().unwrap();
+    let output =
+        pullback(&[&["simulate", file, "--time", "0.01", "--json", "--out", out], &reading[..]].concat());
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.matches("note: ").count()), (Some(0), 2), "{said}");
+}
+
+#[test]
 fn bad_input_gets_one_clear_line_and_exit_code_2() {
     let quadruped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/laikago.xml");
     let cases: [(&[&str], &str); 32] = [

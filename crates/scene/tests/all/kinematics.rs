@@ -52,7 +52,10 @@ pub fn placements(model: &Model, q: &[f64]) -> Vec<Placement> {
                     let orientation = Quat::from_axis_angle(joint.axis, c[0]);
                     here = here.then(Placement { position: zero, orientation });
                 }
-                JointKind::Ball => unreachable!("URDF has no ball joints"),
+                JointKind::Ball => {
+                    let orientation = Quat::new(c[0], c[1], c[2], c[3]);
+                    here = here.then(Placement { position: zero, orientation });
+                }
             }
         }
         placed.push(here);
@@ -76,14 +79,21 @@ fn columns(
             let axis = here.orientation.rotate(joint.axis);
             match joint.kind {
                 JointKind::Hinge => columns.push((joint.v, axis.cross(arm), axis)),
-                JointKind::Slide => columns.push((joint.v, axis, zero)),
-                _ => {
+                JointKind::Slide => {
+                    // In URDF slides come before what turns the same body.
+                    let before = placed[model.bodies[b].parent].orientation * model.bodies[b].orientation;
+                    columns.push((joint.v, before.rotate(joint.axis), zero));
+                }
+                JointKind::Free | JointKind::Ball => {
+                    let first_turn = joint.v + joint.kind.velocities() - 3;
                     for k in 0..3 {
                         let mut unit = zero;
                         unit[k] = 1.0;
                         let turn = here.orientation.rotate(unit);
-                        columns.push((joint.v + k, unit, zero));
-                        columns.push((joint.v + 3 + k, turn.cross(arm), turn));
+                        if joint.kind == JointKind::Free {
+                            columns.push((joint.v + k, unit, zero));
+                        }
+                        columns.push((first_turn + k, turn.cross(arm), turn));
                     }
                 }
             }

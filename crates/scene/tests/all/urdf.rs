@@ -1,4 +1,4 @@
-//! URDF against Pinocchio: masses, placements, inertias and mass matrices of five robots.
+//! URDF against Pinocchio: masses, placements, inertias and mass matrices of six robots.
 
 use crate::kinematics::{Placement, mass_matrix, moves, placements};
 use pullback_articulated::model::Model;
@@ -6,7 +6,7 @@ use pullback_math::{Mat3, SymMat3, Vec3};
 use pullback_scene::urdf::{UrdfOptions, load};
 use serde_json::Value;
 
-const MODELS: [&str; 5] = ["arm", "cart_pole", "gripper", "quadruped", "floating"];
+const MODELS: [&str; 6] = ["arm", "cart_pole", "gripper", "quadruped", "floating", "carrier"];
 
 fn golden(name: &str) -> Value {
     let path = format!("{}/tests/golden/urdf_{name}.json", env!("CARGO_MANIFEST_DIR"));
