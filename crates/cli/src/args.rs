@@ -137,17 +137,19 @@ pub struct InspectOptions {
 /// How a model file is read.
 #[derive(Debug, Args)]
 pub struct ReadingOptions {
-    /// Elements and attributes of a model file to overlook although they change the motion, such as `geom.adhesion`
+    /// Elements and attributes of a model file to overlook although they change the motion, such as
+    /// `geom.adhesion`
     #[arg(long, value_delimiter = ',')]
     pub allow_ignored: Vec<String>,
     /// Let the root link of a URDF file float on a free joint [default: it is fixed to the world]
     #[arg(long)]
     pub floating_base: bool,
-    /// Replace inertias of a URDF file that no body has by the nearest that one has, and give joints that move no mass
-    /// or inertia 1 g and 1e-6 kg m² [default: they are errors]
+    /// Replace inertias of a URDF file that no body has by the nearest that one has, and give joints that
+    /// move no mass or inertia 1 g and 1e-6 kg m² [default: they are errors]
     #[arg(long)]
     pub fix_inertia: bool,
-    /// Folder of a package (`package://NAME/...`) that a URDF file names, or folder that holds packages; may be repeated
+    /// Folder of a package (`package://NAME/...`) that a URDF file names, or folder that holds packages; may
+    /// be repeated
     #[arg(long = "package", value_name = "NAME=DIR|DIR")]
     pub packages: Vec<Package>,
 }

@@ -9,7 +9,7 @@ use pullback_math::Vec3;
 use super::{MeshError, MeshInertia, TriangleMesh, mass_properties, principal_axes, read};
 use crate::mjcf::{LoadedMesh, MeshLoader, MeshSource, SolidProperties};
 
-/// Reads mesh assets from STL, OBJ and MSH files and from corners in the model.
+/// Reads mesh assets from STL, OBJ, Collada and MSH files and from corners in the model.
 ///
 /// ```
 /// use std::sync::Arc;

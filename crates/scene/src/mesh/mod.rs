@@ -1,8 +1,8 @@
 //! Triangle meshes: reading them, weighing them, and their convex hulls; and the meshes of soft bodies.
 //!
-//! [`read`] picks the reader by the file's extension: STL (binary or text), OBJ, Collada, or MuJoCo's legacy MSH. Each
-//! reader is also available on bytes, under the name that errors shall show. [`read_soft`] reads cloth and
-//! elastic solids, from Gmsh files as well.
+//! [`read`] picks the reader by the file's extension: STL (binary or text), OBJ, Collada, or MuJoCo's legacy
+//! MSH. Each reader is also available on bytes, under the name that errors shall show. [`read_soft`] reads
+//! cloth and elastic solids, from Gmsh files as well.
 //!
 //! The readers are ours, although crates exist. `stl_io` takes any binary file whose header happens to begin
 //! with `solid` for text; `tobj` reads coordinates as `f32`, wraps a negative index that points before the

@@ -42,7 +42,8 @@ pub(super) fn read(
     options: &ImportOptions,
 ) -> Result<Model, ImportError> {
     if root.tag != "mujoco" {
-        return Err(root.error("the outermost element of an MJCF file is <mujoco>"));
+        let why = "the outermost element of an MJCF file is <mujoco>; the name of a URDF file ends in .urdf";
+        return Err(root.error(why));
     }
     let name = root.text("model").unwrap_or("model").to_string();
     root.finish(options, &[])?;

@@ -1,5 +1,6 @@
 //! Collada: every kind of face, scenes with transforms and instances, units, and files meant to do harm.
 
+use proptest::prelude::*;
 use pullback_math::Vec3;
 use pullback_scene::mesh::{MeshInertia, TriangleMesh, mass_properties, parse_dae};
 
@@ -151,4 +152,16 @@ fn broken_files_end_in_errors_with_their_line() {
     };
     let nodes: String = (0..60).map(twice).collect();
     refuse(&(geometry(&polylist()) + &scene(&(nodes + "<node id=\"n60\"/>"))), "more than 100000 things");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #[test]
+    fn mutated_files_never_panic(at in 0usize..4000, byte in 32u8..127, cut in 0usize..40) {
+        let nodes = instance("<translate>5 0 0</translate><rotate>0 0 1 90</rotate>");
+        let text = format!("<COLLADA>{}{}</COLLADA>", geometry(&polylist()), scene(&nodes));
+        let at = at % text.len();
+        let end = (at + cut).min(text.len());
+        let _ = parse_dae(format!("{}{}{}", &text[..at], byte as char, &text[end..]).as_bytes(), "m.dae");
+    }
 }
