@@ -7,8 +7,7 @@
 //! |---|---|---|
 //! | plane with sphere, capsule, ellipsoid | 1, 2, 1 | the hard one, which is smooth |
 //! | plane with box | 8 | every corner for itself |
-//! | plane with mesh | 5 | means of vertices (`plane`) |
-//! | plane with cylinder | 5 | balance of walls |
+//! | plane with mesh, cylinder | 5 | soft support points (`plane`) |
 //! | sphere with sphere | 1 | the hard one, smooth but for coincident centers |
 //! | sphere with capsule, ellipsoid, cylinder, box | 1 | balance of walls |
 //! | capsule with ellipsoid; ellipsoid with ellipsoid, cylinder, box | 1 | balance of walls |
@@ -61,7 +60,8 @@ use pullback_math::{Real, Transform, Vec3};
 
 use self::mesh::{mesh_slots, solid_mesh, solid_mesh_vjp};
 use self::plane::{
-    BOX_CORNERS, MESH_POINTS, plane_corner, plane_corner_vjp, plane_soft_vertex, plane_soft_vertex_vjp,
+    BOX_CORNERS, SUPPORT_POINTS, plane_corner, plane_corner_vjp, plane_soft_rim, plane_soft_rim_vjp,
+    plane_soft_vertex, plane_soft_vertex_vjp,
 };
 use self::solids::{solid_slots, solids, solids_vjp};
 use super::collider::{Collider, Kind};
@@ -77,6 +77,7 @@ enum Method {
     Hard,
     Corners,
     Vertices,
+    Rims,
     Walls,
     Mesh,
 }
@@ -88,7 +89,7 @@ fn method(a: Kind, b: Kind) -> Method {
     match (a, b) {
         (Kind::Plane, Kind::Box) => Method::Corners,
         (Kind::Plane, Kind::Mesh) => Method::Vertices,
-        (Kind::Plane, Kind::Cylinder) => Method::Walls,
+        (Kind::Plane, Kind::Cylinder) => Method::Rims,
         (Kind::Sphere, Kind::Sphere) => Method::Hard,
         (a, b) if walled(a) && walled(b) => Method::Walls,
         (a, Kind::Mesh) if walled(a) => Method::Mesh,
@@ -104,7 +105,7 @@ pub fn max_soft_contacts(a: Kind, b: Kind, softness: f64) -> usize {
         _ if softness == 0.0 => max_contacts(a, b),
         Method::Hard => max_contacts(a, b),
         Method::Corners => BOX_CORNERS,
-        Method::Vertices => MESH_POINTS,
+        Method::Vertices | Method::Rims => SUPPORT_POINTS,
         Method::Walls => solid_slots(a, b),
         Method::Mesh => mesh_slots(a),
     }
@@ -191,6 +192,11 @@ fn sorted<T: Real>(
                 *out = plane_soft_vertex(p, q, (b.vertices, b.hull), softness, slot);
             }
         }
+        Method::Rims => {
+            for (slot, out) in out.iter_mut().enumerate() {
+                *out = plane_soft_rim(p, q, b.size, T::lit(softness), slot);
+            }
+        }
         Method::Walls => solids(a, p, b, q, softness, out),
         Method::Mesh => solid_mesh(a, p, b, q, softness, out),
     }
@@ -224,6 +230,14 @@ fn sorted_vjp<T: Real>(
                 let (p_bar, q_bar) = plane_soft_vertex_vjp(p, q, mesh, softness, slot, *bar);
                 a_bar.add(p_bar, none);
                 b_bar.add(q_bar, none);
+            }
+        }
+        Method::Rims => {
+            for (slot, bar) in bar.iter().enumerate() {
+                let (p_bar, q_bar, size_bar, (), ()) =
+                    plane_soft_rim_vjp(p, q, b.size, T::lit(softness), slot, *bar);
+                a_bar.add(p_bar, none);
+                b_bar.add(q_bar, size_bar);
             }
         }
         Method::Walls => solids_vjp(a, p, b, q, softness, bar, a_bar, b_bar),
