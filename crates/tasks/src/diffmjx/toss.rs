@@ -17,8 +17,10 @@ use pullback_core::{Described, Rollout, Schedule};
 use pullback_physics::articulated::{Articulated, ImplicitTerms};
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::{ExperimentError, tsit5, tsit5_continuous};
+use crate::part_log::PartLog;
 use crate::results::{Goal, Results};
 
 /// Seconds simulated.
@@ -101,7 +103,7 @@ pub struct Toss {
 }
 
 /// Loss, its derivative, and what they took.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Throw {
     /// y(1 s), m.
     pub loss: f64,
@@ -222,8 +224,9 @@ pub struct Tosses {
     pub shapes: Vec<Throws>,
 }
 
-/// Throws every shape at `points` velocities, two or more; `tick` is told of each throw that is done.
-pub fn run(points: usize, tick: impl Fn() + Sync) -> Result<Tosses, ExperimentError> {
+/// Throws every shape at `points` velocities, two or more; `tick` is told of each throw that is done, `log` holds
+/// what each gave.
+pub fn run(points: usize, log: &PartLog, tick: impl Fn() + Sync) -> Result<Tosses, ExperimentError> {
     let velocities: Vec<f64> = (0..points).map(|i| -3.0 + 2.0 * i as f64 / (points - 1) as f64).collect();
     let shapes = SHAPES
         .iter()
@@ -235,9 +238,13 @@ pub fn run(points: usize, tick: impl Fn() + Sync) -> Result<Tosses, ExperimentEr
             let throws: Result<Vec<_>, ExperimentError> = velocities
                 .par_iter()
                 .map(|u| {
-                    let throw = (adaptive.throw(*u)?, fixed.throw(*u)?, exact.difference(*u, h)?);
+                    let part = format!("toss of the {} at {u:?}", shape.name);
+                    let throw = log.part(&part, || {
+                        let throw = (adaptive.throw(*u)?, fixed.throw(*u)?, exact.difference(*u, h)?);
+                        Ok::<(Throw, Throw, f64), ExperimentError>(throw)
+                    });
                     tick();
-                    Ok(throw)
+                    throw
                 })
                 .collect();
             let throws = throws?;
@@ -287,22 +294,28 @@ pub struct Timing {
     pub gradient_error: f64,
 }
 
-/// Error against run time of integrators (Fig. S6); `tick` is told of each that is done.
-pub fn integrators(quick: bool, tick: impl Fn()) -> Result<Vec<Timing>, ExperimentError> {
+/// Error against run time of integrators (Fig. S6); `tick` is told of each that is done, `log` holds what each gave.
+pub fn integrators(quick: bool, log: &PartLog, tick: impl Fn()) -> Result<Vec<Timing>, ExperimentError> {
     let (cube, velocity) = (&SHAPES[1], -2.0);
     let exact = Toss::new(cube, tsit5(REFERENCE.0), None)?;
-    let (loss, gradient) = (exact.value(velocity)?, exact.difference(velocity, REFERENCE.1)?);
+    let (loss, gradient) = log.part("reference of integrators", || {
+        let reference = (exact.value(velocity)?, exact.difference(velocity, REFERENCE.1)?);
+        Ok::<(f64, f64), ExperimentError>(reference)
+    })?;
     let steps: &[f64] = if quick { &[1e-2, 1e-3, 1e-4] } else { &[1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5] };
     let tolerances: &[f64] =
         if quick { &[1e-4, 1e-7, 1e-10] } else { &[1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10] };
     let mut timings = Vec::new();
     let mut add = |name, integrator, adaptive: bool, size: f64| -> Result<(), ExperimentError> {
-        let toss = Toss::new(cube, integrator, (!adaptive).then_some(size))?;
-        let mut best = toss.throw(velocity)?;
-        for _ in 0..2 {
-            let again = toss.throw(velocity)?;
-            best.seconds = best.seconds.min(again.seconds);
-        }
+        let best = log.part(&format!("integrator {name} at {size:?}"), || {
+            let toss = Toss::new(cube, integrator, (!adaptive).then_some(size))?;
+            let mut best = toss.throw(velocity)?;
+            for _ in 0..2 {
+                let again = toss.throw(velocity)?;
+                best.seconds = best.seconds.min(again.seconds);
+            }
+            Ok::<Throw, ExperimentError>(best)
+        })?;
         timings.push(Timing {
             name,
             size,
