@@ -50,23 +50,27 @@
 
 mod balance;
 mod cholesky;
+mod faces;
 mod mesh;
+mod peak;
 mod plane;
+mod search;
+mod slots;
 mod solids;
-mod solve;
 mod walls;
 
 use pullback_math::{Real, Transform, Vec3};
 
-use self::mesh::{mesh_slots, solid_mesh, solid_mesh_vjp};
 use self::plane::{
     BOX_CORNERS, SUPPORT_POINTS, plane_corner, plane_corner_vjp, plane_soft_rim, plane_soft_rim_vjp,
     plane_soft_vertex, plane_soft_vertex_vjp,
 };
-use self::solids::{solid_slots, solids, solids_vjp};
+use self::slots::{balanced, balanced_slots, balanced_vjp};
 use super::collider::{Collider, Kind};
 use super::contact::Contact;
-use super::dispatch::{MAX_CONTACTS, ShapeBar, collide, collide_vjp, max_contacts};
+use super::dispatch::{
+    PairBar, Placed, ShapeBar, collide, collide_vjp, in_order, in_order_vjp, max_contacts,
+};
 
 /// Softness times this, m, bounds by how much the soft distance of solids that touch is below the hard one.
 pub const SOFT_REACH: f64 = 16.0;
@@ -78,27 +82,29 @@ enum Method {
     Corners,
     Vertices,
     Rims,
-    Walls,
-    Mesh,
+    Balance,
 }
 
 /// The method of a pair in the order of [`Kind`].
 fn method(a: Kind, b: Kind) -> Method {
-    let walled =
-        |kind| matches!(kind, Kind::Sphere | Kind::Capsule | Kind::Ellipsoid | Kind::Cylinder | Kind::Box);
+    let solid = |kind| {
+        matches!(
+            kind,
+            Kind::Sphere | Kind::Capsule | Kind::Ellipsoid | Kind::Cylinder | Kind::Box | Kind::Mesh
+        )
+    };
     match (a, b) {
         (Kind::Plane, Kind::Box) => Method::Corners,
         (Kind::Plane, Kind::Mesh) => Method::Vertices,
         (Kind::Plane, Kind::Cylinder) => Method::Rims,
         (Kind::Sphere, Kind::Sphere) => Method::Hard,
-        (a, b) if walled(a) && walled(b) => Method::Walls,
-        (a, Kind::Mesh) if walled(a) => Method::Mesh,
+        (a, b) if solid(a) && solid(b) => Method::Balance,
         _ => Method::Hard,
     }
 }
 
 /// Number of slots that [`collide_soft`] fills for a pair of kinds, in either order; at most
-/// [`MAX_CONTACTS`].
+/// [`MAX_CONTACTS`](super::MAX_CONTACTS).
 pub fn max_soft_contacts(a: Kind, b: Kind, softness: f64) -> usize {
     let (a, b) = (a.min(b), a.max(b));
     match method(a, b) {
@@ -106,8 +112,7 @@ pub fn max_soft_contacts(a: Kind, b: Kind, softness: f64) -> usize {
         Method::Hard => max_contacts(a, b),
         Method::Corners => BOX_CORNERS,
         Method::Vertices | Method::Rims => SUPPORT_POINTS,
-        Method::Walls => solid_slots(a, b),
-        Method::Mesh => mesh_slots(a),
+        Method::Balance => balanced_slots(a, b),
     }
 }
 
@@ -135,15 +140,7 @@ pub fn collide_soft<T: Real>(
     out: &mut [Contact<T>],
 ) -> usize {
     let slots = max_soft_contacts(a.kind, b.kind, softness);
-    let out = &mut out[..slots];
-    if a.kind <= b.kind {
-        sorted(a, pose_a, b, pose_b, softness, out);
-    } else {
-        sorted(b, pose_b, a, pose_a, softness, out);
-        for contact in out {
-            *contact = contact.swapped();
-        }
-    }
+    in_order((a, pose_a), (b, pose_b), &mut out[..slots], |a, b, out| sorted(a, b, softness, out));
     slots
 }
 
@@ -159,74 +156,67 @@ pub fn collide_soft_vjp<T: Real>(
     a_bar: &mut ShapeBar<T>,
     b_bar: &mut ShapeBar<T>,
 ) {
-    let slots = max_soft_contacts(a.kind, b.kind, softness);
-    if a.kind <= b.kind {
-        sorted_vjp(a, pose_a, b, pose_b, softness, &out_bar[..slots], a_bar, b_bar);
-    } else {
-        let mut flipped = [Contact::default(); MAX_CONTACTS];
-        for (flipped, bar) in flipped.iter_mut().zip(&out_bar[..slots]) {
-            *flipped = bar.swapped();
-        }
-        sorted_vjp(b, pose_b, a, pose_a, softness, &flipped[..slots], b_bar, a_bar);
-    }
+    let out_bar = &out_bar[..max_soft_contacts(a.kind, b.kind, softness)];
+    in_order_vjp((a, pose_a), (b, pose_b), out_bar, (a_bar, b_bar), |a, b, bar, bars| {
+        sorted_vjp(a, b, softness, bar, bars);
+    });
 }
 
-fn sorted<T: Real>(
-    a: &Collider<T>,
-    p: Transform<T>,
-    b: &Collider<T>,
-    q: Transform<T>,
-    softness: f64,
-    out: &mut [Contact<T>],
-) {
-    match method(a.kind, b.kind) {
-        _ if softness == 0.0 => _ = collide(a, p, b, q, out),
-        Method::Hard => _ = collide(a, p, b, q, out),
+/// Whether a pair of meshes has no faces to balance, only corners.
+fn without_faces<T: Real>(a: &Collider<T>) -> bool {
+    a.kind == Kind::Mesh && a.faces.is_none()
+}
+
+fn sorted<T: Real>(a: Placed<'_, '_, T>, b: Placed<'_, '_, T>, softness: f64, out: &mut [Contact<T>]) {
+    let ((first, p), (second, q)) = (a, b);
+    match method(first.kind, second.kind) {
+        _ if softness == 0.0 => _ = collide(first, p, second, q, out),
+        Method::Hard => _ = collide(first, p, second, q, out),
         Method::Corners => {
             for (corner, out) in out.iter_mut().enumerate() {
-                *out = plane_corner(p, q, b.size, corner);
+                *out = plane_corner(p, q, second.size, corner);
             }
         }
         Method::Vertices => {
             for (slot, out) in out.iter_mut().enumerate() {
-                *out = plane_soft_vertex(p, q, (b.vertices, b.hull), softness, slot);
+                *out = plane_soft_vertex(p, q, (second.vertices, second.hull), softness, slot);
             }
         }
         Method::Rims => {
             for (slot, out) in out.iter_mut().enumerate() {
-                *out = plane_soft_rim(p, q, b.size, T::lit(softness), slot);
+                *out = plane_soft_rim(p, q, second.size, T::lit(softness), slot);
             }
         }
-        Method::Walls => solids(a, p, b, q, softness, out),
-        Method::Mesh => solid_mesh(a, p, b, q, softness, out),
+        Method::Balance if without_faces(first) => {
+            out.fill(Contact::inactive());
+            collide(first, p, second, q, out);
+        }
+        Method::Balance => balanced(a, b, softness, out),
     }
 }
 
-#[allow(clippy::too_many_arguments)]
 fn sorted_vjp<T: Real>(
-    a: &Collider<T>,
-    p: Transform<T>,
-    b: &Collider<T>,
-    q: Transform<T>,
+    a: Placed<'_, '_, T>,
+    b: Placed<'_, '_, T>,
     softness: f64,
     bar: &[Contact<T>],
-    a_bar: &mut ShapeBar<T>,
-    b_bar: &mut ShapeBar<T>,
+    (a_bar, b_bar): PairBar<'_, T>,
 ) {
+    let ((first, p), (second, q)) = (a, b);
     let none = Vec3::zero();
-    match method(a.kind, b.kind) {
-        _ if softness == 0.0 => collide_vjp(a, p, b, q, bar, a_bar, b_bar),
-        Method::Hard => collide_vjp(a, p, b, q, bar, a_bar, b_bar),
+    match method(first.kind, second.kind) {
+        _ if softness == 0.0 => collide_vjp(first, p, second, q, bar, a_bar, b_bar),
+        Method::Hard => collide_vjp(first, p, second, q, bar, a_bar, b_bar),
         Method::Corners => {
             for (corner, bar) in bar.iter().enumerate() {
-                let (p_bar, q_bar, half_bar, ()) = plane_corner_vjp(p, q, b.size, corner, *bar);
+                let (p_bar, q_bar, half_bar, ()) = plane_corner_vjp(p, q, second.size, corner, *bar);
                 a_bar.add(p_bar, none);
                 b_bar.add(q_bar, half_bar);
             }
         }
         Method::Vertices => {
             for (slot, bar) in bar.iter().enumerate() {
-                let mesh = (b.vertices, b.hull);
+                let mesh = (second.vertices, second.hull);
                 let (p_bar, q_bar) = plane_soft_vertex_vjp(p, q, mesh, softness, slot, *bar);
                 a_bar.add(p_bar, none);
                 b_bar.add(q_bar, none);
@@ -235,12 +225,12 @@ fn sorted_vjp<T: Real>(
         Method::Rims => {
             for (slot, bar) in bar.iter().enumerate() {
                 let (p_bar, q_bar, size_bar, (), ()) =
-                    plane_soft_rim_vjp(p, q, b.size, T::lit(softness), slot, *bar);
+                    plane_soft_rim_vjp(p, q, second.size, T::lit(softness), slot, *bar);
                 a_bar.add(p_bar, none);
                 b_bar.add(q_bar, size_bar);
             }
         }
-        Method::Walls => solids_vjp(a, p, b, q, softness, bar, a_bar, b_bar),
-        Method::Mesh => solid_mesh_vjp(a, p, b, q, softness, bar, a_bar, b_bar),
+        Method::Balance if without_faces(first) => collide_vjp(first, p, second, q, bar, a_bar, b_bar),
+        Method::Balance => balanced_vjp(a, b, softness, bar, (a_bar, b_bar)),
     }
 }
