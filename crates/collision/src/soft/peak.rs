@@ -5,8 +5,8 @@ use pullback_math::{Mat3, Transform, Vec3};
 use super::walls::{Walls, bend, walls};
 use crate::collider::Kind;
 
-/// Weights below this are round-off.
-const FAINT: f64 = 1e-40;
+/// Exponents below this are round-off.
+const FAINT: f64 = -90.0;
 
 /// A smooth maximum at a point.
 #[derive(Clone, Copy, Debug)]
@@ -23,10 +23,12 @@ impl Peak {
     /// Of flat walls, each a height and a slope.
     pub fn of_flat(walls: impl Iterator<Item = (f64, Vec3<f64>)> + Clone, softness: f64) -> Self {
         let highest = walls.clone().map(|w| w.0).fold(f64::NEG_INFINITY, f64::max);
+        let rate = 1.0 / softness;
         let (mut total, mut sum, mut square) = (0.0, Vec3::zero(), Mat3::zero());
         for (height, slope) in walls {
-            let weight = ((height - highest) / softness).exp();
-            if weight > FAINT {
+            let exponent = (height - highest) * rate;
+            if exponent > FAINT {
+                let weight = exponent.exp();
                 total += weight;
                 sum += slope * weight;
                 square = square + Mat3::outer(slope, slope) * weight;
@@ -48,9 +50,9 @@ impl Peak {
         let mut peak = Peak::of_flat(all, softness);
         // The first wall of each bends.
         for ((kind, size, pose), walls) in solids.into_iter().zip(&each) {
-            let weight = ((walls.height[0] - peak.value) / softness).exp();
-            if weight > FAINT {
-                peak.hessian = peak.hessian + bend(kind, size, pose, x, softness) * weight;
+            let exponent = (walls.height[0] - peak.value) / softness;
+            if exponent > FAINT {
+                peak.hessian = peak.hessian + bend(kind, size, pose, x, softness) * exponent.exp();
             }
         }
         peak

@@ -1,11 +1,11 @@
 //! Small versions of the experiments.
 
-use super::billiard::{Billiard, Gradients, Table};
+use super::billiard::{self, Billiard, Gradients, Table};
 use super::cube::{Cube, Quantity, Simulator, Way, descend, fit, made_tosses, read_tosses, segments};
 use super::toss::{SHAPES, Toss};
 use super::{tsit5, tsit5_continuous};
 use crate::contact_doctor::{Case, judge, settings};
-use crate::part_log::PartLog;
+use crate::part_log::{ExperimentName, PartLog};
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 
 #[test]
@@ -26,6 +26,27 @@ fn balls_that_miss_have_gradients_from_distance_alone() {
     assert_eq!(plain.1, 0.0);
     // Less push across brings the balls together.
     assert!(distant.1 > 1e-4, "{distant:?}");
+}
+
+#[test]
+fn an_experiment_cut_off_half_way_ends_as_if_uncut() {
+    let path = std::env::temp_dir().join(format!("pullback-billiard-{}.jsonl", std::process::id()));
+    let name = ExperimentName { experiment: "billiard".into(), settings: "3 pushes".into() };
+    let play = || {
+        let log = PartLog::open(&path, &name).unwrap();
+        let game = billiard::run(Table::None, 3, &log, || {}).unwrap();
+        (game.losses, game.gradients, log.resumed())
+    };
+    let whole = play();
+    assert_eq!(whole.2, 0);
+    // The process died while it wrote.
+    let log = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &log[..log.len() / 2]).unwrap();
+    let resumed = play();
+    assert!((1..9).contains(&resumed.2));
+    assert_eq!((&resumed.0, &resumed.1), (&whole.0, &whole.1));
+    assert_eq!(play().2, 9);
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[test]
