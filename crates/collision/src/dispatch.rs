@@ -79,15 +79,7 @@ pub fn collide<T: Real>(
     out: &mut [Contact<T>],
 ) -> usize {
     let slots = max_contacts(a.kind, b.kind);
-    let out = &mut out[..slots];
-    if a.kind <= b.kind {
-        sorted(a, pose_a, b, pose_b, out);
-    } else {
-        sorted(b, pose_b, a, pose_a, out);
-        for contact in out {
-            *contact = contact.swapped();
-        }
-    }
+    in_order((a, pose_a), (b, pose_b), &mut out[..slots], |(a, p), (b, q), out| sorted(a, p, b, q, out));
     slots
 }
 
@@ -101,16 +93,50 @@ pub fn collide_vjp<T: Real>(
     a_bar: &mut ShapeBar<T>,
     b_bar: &mut ShapeBar<T>,
 ) {
-    let slots = max_contacts(a.kind, b.kind);
-    if a.kind <= b.kind {
-        sorted_vjp(a, pose_a, b, pose_b, &out_bar[..slots], a_bar, b_bar);
-    } else {
-        let mut flipped = [Contact::default(); MAX_CONTACTS];
-        for (flipped, bar) in flipped.iter_mut().zip(&out_bar[..slots]) {
-            *flipped = bar.swapped();
-        }
-        sorted_vjp(b, pose_b, a, pose_a, &flipped[..slots], b_bar, a_bar);
+    let out_bar = &out_bar[..max_contacts(a.kind, b.kind)];
+    in_order_vjp((a, pose_a), (b, pose_b), out_bar, (a_bar, b_bar), |(a, p), (b, q), bar, (a_bar, b_bar)| {
+        sorted_vjp(a, p, b, q, bar, a_bar, b_bar);
+    });
+}
+
+/// A shape and its pose.
+pub(super) type Placed<'a, 'm, T> = (&'a Collider<'m, T>, Transform<T>);
+
+/// Cotangents of both shapes of a pair.
+pub(super) type PairBar<'a, T> = (&'a mut ShapeBar<T>, &'a mut ShapeBar<T>);
+
+/// Fills slots by a function of the pair in the order of [`Kind`].
+pub(super) fn in_order<'a, 'm, T: Real>(
+    a: Placed<'a, 'm, T>,
+    b: Placed<'a, 'm, T>,
+    out: &mut [Contact<T>],
+    fill: impl FnOnce(Placed<'a, 'm, T>, Placed<'a, 'm, T>, &mut [Contact<T>]),
+) {
+    if a.0.kind <= b.0.kind {
+        return fill(a, b, out);
     }
+    fill(b, a, out);
+    for contact in out {
+        *contact = contact.swapped();
+    }
+}
+
+/// Pullback of [`in_order`] by that of its function.
+pub(super) fn in_order_vjp<'a, 'm, T: Real>(
+    a: Placed<'a, 'm, T>,
+    b: Placed<'a, 'm, T>,
+    out_bar: &[Contact<T>],
+    (a_bar, b_bar): PairBar<'_, T>,
+    pull: impl FnOnce(Placed<'a, 'm, T>, Placed<'a, 'm, T>, &[Contact<T>], PairBar<'_, T>),
+) {
+    if a.0.kind <= b.0.kind {
+        return pull(a, b, out_bar, (a_bar, b_bar));
+    }
+    let mut flipped = [Contact::default(); MAX_CONTACTS];
+    for (flipped, bar) in flipped.iter_mut().zip(out_bar) {
+        *flipped = bar.swapped();
+    }
+    pull(b, a, &flipped[..out_bar.len()], (b_bar, a_bar));
 }
 
 fn sorted<T: Real>(

@@ -11,8 +11,9 @@ use rayon::prelude::*;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::line_log::LogError;
 use crate::objective::Objective;
-use crate::run_log::{Episode, LogError, RunLog};
+use crate::run_log::{Episode, RunLog};
 
 /// Why a search ends.
 #[derive(Debug, Error)]

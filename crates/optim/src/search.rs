@@ -6,9 +6,10 @@ use pullback_core::ConfigError;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::line_log::LogError;
 use crate::objective::Objective;
 use crate::run::{Best, Run, SearchMethod, optimize};
-use crate::run_log::{LogError, RunLog, RunName};
+use crate::run_log::{RunLog, RunName};
 
 /// A search that could not be carried out.
 #[derive(Debug, Error)]

@@ -7,6 +7,7 @@ pub mod diffmjx;
 pub mod files;
 pub mod mpm;
 pub mod objectives;
+pub mod part_log;
 pub mod recording;
 pub mod results;
 pub mod scene;

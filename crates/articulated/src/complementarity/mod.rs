@@ -36,14 +36,13 @@ pub mod pgs;
 pub(crate) mod rows;
 
 use pullback_core::{ConfigError, SolverInfo, Workspace};
-use pullback_math::{Mask, Motion, Real};
+use pullback_math::{Mask, Real};
 
 use crate::constraint::RESERVED_CONTACTS;
 use crate::constraint::between::{Between, chains};
 use crate::constraint::set::{ConstraintSet, Source};
-use crate::contact::{ConstraintBars, ContactSet, GeomView, MotionBars, Resolve, Smooth};
+use crate::contact::{ConstraintBars, ContactSet, Resolve, Smooth};
 use crate::model::{Equality, EqualityKind, ImpulseScheme, Model};
-use crate::rnea::Push;
 use crate::tree::Tree;
 use params::{ComplementarityIndex, ImpulseLaw};
 use pgs::{Pgs, Sweeping, add_symmetric};
@@ -195,18 +194,6 @@ impl<T: Real> Resolve<T> for Complementarity {
             added: zeros(),
             added_bar: zeros(),
         }
-    }
-
-    fn push(&self, _: &GeomView<'_, T>, _: &ContactSet<T>, _: &[Motion<T>], _: &mut [Push<T>]) {}
-
-    fn push_vjp(
-        &self,
-        _: &GeomView<'_, T>,
-        _: &mut ContactSet<T>,
-        _: &[Motion<T>],
-        _: &[Push<T>],
-        _: &mut MotionBars<'_, T>,
-    ) {
     }
 
     fn constrain(

@@ -30,10 +30,9 @@ pub mod tendon;
 use pullback_core::Workspace;
 use pullback_math::{Force, Motion, Real};
 
-use crate::contact::{ConstraintBars, Resolve, Smooth, TendonView};
-use crate::contact::{ContactSet, GeomView, MotionBars};
+use crate::contact::{ConstraintBars, ContactSet, GeomView, Resolve, Smooth, TendonView};
 use crate::guards::Held;
-use crate::rnea::{Push, body_motions};
+use crate::rnea::body_motions;
 use crate::tree::Tree;
 use between::{Between, chains};
 use contact::PairBars;
@@ -165,18 +164,6 @@ impl<T: Real> Resolve<T> for Convex {
             virtuals: vec![Motion::zero(); tree.bodies()],
             accelerations: vec![Motion::zero(); tree.bodies()],
         }
-    }
-
-    fn push(&self, _: &GeomView<'_, T>, _: &ContactSet<T>, _: &[Motion<T>], _: &mut [Push<T>]) {}
-
-    fn push_vjp(
-        &self,
-        _: &GeomView<'_, T>,
-        _: &mut ContactSet<T>,
-        _: &[Motion<T>],
-        _: &[Push<T>],
-        _: &mut MotionBars<'_, T>,
-    ) {
     }
 
     fn constrain(

@@ -123,23 +123,26 @@ pub trait Resolve<T: Real> {
     fn workspace(&self, tree: &Tree, contacts: usize) -> Self::Workspace;
 
     /// Before the dynamics: adds forces that depend on positions and velocities to the pushes on bodies.
+    /// Nothing to do for a model that constrains accelerations.
     fn push(
         &self,
-        geoms: &GeomView<'_, T>,
-        contacts: &ContactSet<T>,
-        velocities: &[Motion<T>],
-        pushes: &mut [Push<T>],
-    );
+        _geoms: &GeomView<'_, T>,
+        _contacts: &ContactSet<T>,
+        _velocities: &[Motion<T>],
+        _pushes: &mut [Push<T>],
+    ) {
+    }
 
     /// The pullback of [`Resolve::push`]: *adds* to the cotangents of the contacts and to `bars`.
     fn push_vjp(
         &self,
-        geoms: &GeomView<'_, T>,
-        contacts: &mut ContactSet<T>,
-        velocities: &[Motion<T>],
-        push_bars: &[Push<T>],
-        bars: &mut MotionBars<'_, T>,
-    );
+        _geoms: &GeomView<'_, T>,
+        _contacts: &mut ContactSet<T>,
+        _velocities: &[Motion<T>],
+        _push_bars: &[Push<T>],
+        _bars: &mut MotionBars<'_, T>,
+    ) {
+    }
 
     /// After the dynamics: turns the smooth acceleration into the constrained one. Nothing to do for a model
     /// whose forces are pushes.

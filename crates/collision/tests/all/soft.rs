@@ -9,7 +9,7 @@ use pullback_core::random::Random;
 use pullback_math::{Dual, Flat, Quat, Real, Transform, Vec3, f64x4};
 
 /// Pairs whose features are chosen softly.
-const PAIRS: [(Kind, Kind); 22] = [
+const PAIRS: [(Kind, Kind); 23] = [
     (Kind::Plane, Kind::Box),
     (Kind::Plane, Kind::Mesh),
     (Kind::Plane, Kind::Cylinder),
@@ -32,6 +32,7 @@ const PAIRS: [(Kind, Kind); 22] = [
     (Kind::Ellipsoid, Kind::Mesh),
     (Kind::Cylinder, Kind::Mesh),
     (Kind::Box, Kind::Mesh),
+    (Kind::Mesh, Kind::Mesh),
 ];
 
 /// A prism on a pentagon, its axis along z.
@@ -216,6 +217,17 @@ fn switches() -> Vec<(&'static str, (Kind, Kind), Vec<f64>)> {
             "over a face",
             (Sphere, Mesh),
             inputs(([0.0, 0.0, 0.4], UPRIGHT, [0.1, 0.0, 0.0]), ([0.0; 3], UPRIGHT, [0.0; 3])),
+        ),
+        (
+            "face on face",
+            (Mesh, Mesh),
+            inputs(([0.1, 0.0, -0.6], UPRIGHT, [0.0; 3]), ([0.0; 3], UPRIGHT, [0.0; 3])),
+        ),
+        ("flush", (Mesh, Mesh), inputs(([0.0, 0.0, -0.6], UPRIGHT, [0.0; 3]), ([0.0; 3], UPRIGHT, [0.0; 3]))),
+        (
+            "edge on face",
+            (Mesh, Mesh),
+            inputs(([0.0, 0.0, -0.66], UPRIGHT, [0.0; 3]), ([0.0; 3], lying, [0.0; 3])),
         ),
         ("over an edge", (Sphere, Box), inputs(([0.5, 0.1, 0.4], UPRIGHT, [0.1, 0.0, 0.0]), table)),
         ("over a corner", (Sphere, Box), inputs(([0.5, 0.5, 0.4], UPRIGHT, [0.1, 0.0, 0.0]), table)),
@@ -412,11 +424,30 @@ fn lanes_are_scalars() {
 /// What is not soft says so: its contacts are the hard ones.
 #[test]
 fn other_pairs_are_hard() {
-    assert_eq!(max_soft_contacts(Kind::Mesh, Kind::Mesh, 0.01), max_contacts(Kind::Mesh, Kind::Mesh));
-    let pair = SoftPair::new((Kind::Mesh, Kind::Mesh), 0.01);
+    let kinds = (Kind::Sphere, Kind::Torus);
+    assert_eq!(max_soft_contacts(kinds.0, kinds.1, 0.01), max_contacts(kinds.0, kinds.1));
+    let pair = SoftPair::new(kinds, 0.01);
     let x = draw(&mut Random::new(13), &pair, -0.01);
     assert_eq!(pair.contacts(&x), pair.hard().contacts(&x));
     assert!(pair.contacts(&x).0.iter().any(|c| c.distance < INACTIVE));
+}
+
+/// Meshes of which only corners are known touch in one hard point.
+#[test]
+fn corners_without_faces_are_hard() {
+    let points = prism();
+    let hull = Hull::around(&points);
+    let mesh = Collider::<f64>::points(&points, &hull.corners);
+    let at =
+        |z: f64| Transform::from_quat(Quat::new(1.0, 0.1, 0.2, 0.3).normalize(), Vec3::new(0.05, 0.02, z));
+    let (mut soft, mut hard) = ([Contact::default(); MAX_CONTACTS], [Contact::inactive(); MAX_CONTACTS]);
+    let slots = collide_soft(&mesh, at(0.0), &mesh, at(0.58), 0.01, &mut soft);
+    collide(&mesh, at(0.0), &mesh, at(0.58), &mut hard);
+    assert_eq!(soft[..slots], hard[..slots]);
+    assert!(soft[0].distance < INACTIVE);
+    let (mut a, mut b) = (ShapeBar::default(), ShapeBar::default());
+    collide_soft_vjp(&mesh, at(0.0), &mesh, at(0.58), 0.01, &soft[..slots], &mut a, &mut b);
+    assert!(b.pose.translation.norm() > 0.0);
 }
 
 /// Deep, far apart, centers together, softness from a thousandth to the size of the solids.

@@ -82,7 +82,18 @@ pub(super) fn solve<T: Real>(
             }
             continue;
         }
-        if events.crossed(rhs, from.end(), next) {
+        let crossed = events.crossed(rhs, from.end(), next);
+        let touched = events.touched_within(|part, between, guards| {
+            explicit::between(rhs, stages, from, part, between);
+            rhs.guard(now + T::lit(part * h), between, guards);
+        });
+        if let Some(part) = touched.filter(|_| h > SHORTEST * span) {
+            // A guard crosses and comes back: a shorter step ends in between.
+            info.rejected += 1;
+            h *= part;
+            continue;
+        }
+        if crossed {
             // End the step where the first guard changes sides, and go on from there with the same step size.
             let size = events.locate(h, span, |trial, guards| {
                 explicit::step(tableau, rhs, stages, StepInput { h: trial, ..from }, next, true);
@@ -105,6 +116,7 @@ pub(super) fn solve<T: Real>(
         } else {
             info.accepted += 1;
             flipped = false;
+            events.advance();
             accept(state, InnerStep { start: elapsed, size: h, event: false }, events.sides());
             state.copy_from_slice(next);
             elapsed = if last { span } else { elapsed + h };

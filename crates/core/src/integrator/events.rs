@@ -17,6 +17,10 @@
 //! Guards that flip in the same instant, as the corners of a box that lands on an edge, flip one after the other,
 //! each with its own part of the jump.
 //!
+//! A guard that crosses and comes back within a step, as where a corner grazes the floor, is looked for in
+//! the step and where it is nearest to zero (`touched_within`); the step is then shortened to end beyond the first
+//! crossing.
+//!
 //! A guard that flips over and over, as where the motion slides along it or a ball comes to rest by ever smaller
 //! bounces, is let go for the rest of the solve: its side is zero, and the state decides.
 //!
@@ -37,8 +41,10 @@ pub(super) struct Events<T: Real> {
     /// How often each guard has flipped in quick succession, and when it did last, s.
     flips: Vec<usize>,
     flipped_at: Vec<f64>,
-    /// Guard values at the state last looked at.
+    /// Guard values at the state last looked at, where the step starts, and within it.
     values: Vec<T>,
+    first: Vec<T>,
+    within: Vec<T>,
     /// How far past its crossing each guard was at the end of the step; zero where it had not crossed.
     past: Vec<T>,
     /// Cotangents of the guard values.
@@ -67,8 +73,16 @@ pub(super) struct Events<T: Real> {
 
 /// Part of the span up to which a crossing counts as located; beyond, the guard has jumped.
 const LOCATED: f64 = 1e-9;
+/// Part of how far a guard is past zero at the end of a step up to which it is at zero at the start, and parts of
+/// the step at which to look whether it goes away first.
+const AT_ZERO: f64 = 1e-9;
+const AWAY: [f64; 6] = [1e-6, 1e-4, 1e-2, 0.1, 0.25, 0.5];
+/// Part of a guard's values at both ends of a step below which the least within is looked at.
+const NEARLY: f64 = 0.1;
+/// Part of them up to which a guard beyond zero is round-off.
+const SHALLOW: f64 = 1e-6;
 /// Part of the span between flips that is quick succession, and how many flips of that kind there may be.
-const QUICK: f64 = 0.02;
+const QUICK: f64 = 1e-3;
 const MOST_FLIPS: usize = 12;
 
 impl<T: Real> Events<T> {
@@ -80,6 +94,8 @@ impl<T: Real> Events<T> {
             flips: vec![0; guards],
             flipped_at: vec![0.0; guards],
             values: zeros(guards),
+            first: zeros(guards),
+            within: zeros(guards),
             past: zeros(guards),
             guard_bars: zeros(guards),
             before: zeros(m),
@@ -112,6 +128,7 @@ impl<T: Real> Events<T> {
         for (side, g) in self.sides.iter_mut().zip(&self.values) {
             *side = T::select(g.lt(T::zero()), -T::one(), T::one());
         }
+        self.first.copy_from_slice(&self.values);
         self.flips.fill(0);
         rhs.freeze(Some(&self.sides));
     }
@@ -128,6 +145,58 @@ impl<T: Real> Events<T> {
         self.past.iter().any(|p| p.gt(T::zero()).any())
     }
 
+    /// The part of a step at which a guard is on its other side although it is not at the end, if one is seen.
+    /// `guards_at` writes the state and the guards at a part of the step; [`Events::crossed`] has been asked for its end.
+    ///
+    /// Each guard is looked at in three places, and where the parabola through its values at the ends and in the middle
+    /// is lowest if that is near zero.
+    pub fn touched_within(&mut self, mut guards_at: impl FnMut(f64, &mut [T], &mut [T])) -> Option<f64> {
+        if self.sides.is_empty() {
+            return None;
+        }
+        // The middle last: the parabola goes through it.
+        for part in [0.25, 0.75, 0.5] {
+            guards_at(part, &mut self.state, &mut self.within);
+            if self.is_beyond() {
+                return Some(part);
+            }
+        }
+        let (mut lowest, mut part) = (f64::INFINITY, None);
+        for j in 0..self.sides.len() {
+            for lane in 0..T::LANES {
+                let of = |g: &[T]| self.sides[j].lane(lane) * g[j].lane(lane);
+                let (a, m, b) = (of(&self.first), of(&self.within), of(&self.values));
+                // a + c₁ θ + c₂ θ²
+                let (c1, c2) = (4.0 * m - 3.0 * a - b, 2.0 * (a + b - 2.0 * m));
+                let (at, low) = (-0.5 * c1 / c2, a - 0.25 * c1 * c1 / c2);
+                let inside = c2 > 0.0 && at > 0.0 && at < 1.0 && b > 0.0;
+                if inside && low < NEARLY * a.min(b) && low < lowest {
+                    (lowest, part) = (low, Some(at));
+                }
+            }
+        }
+        let part = part?;
+        guards_at(part, &mut self.state, &mut self.within);
+        self.is_beyond().then_some(part)
+    }
+
+    /// Whether a guard is on its other side within a step, but not at its end.
+    fn is_beyond(&self) -> bool {
+        let beyond = |j: usize| {
+            (0..T::LANES).any(|lane| {
+                let of = |g: &[T]| self.sides[j].lane(lane) * g[j].lane(lane);
+                let (a, b) = (of(&self.first), of(&self.values));
+                b > 0.0 && of(&self.within) < -SHALLOW * a.max(b)
+            })
+        };
+        (0..self.sides.len()).any(beyond)
+    }
+
+    /// The step was taken: the next starts where guards were last looked at.
+    pub fn advance(&mut self) {
+        self.first.copy_from_slice(&self.values);
+    }
+
     /// The step size in [0, h] at which the first of the guards that crossed is at zero: regula falsi with
     /// the Illinois rule. `trial` makes the step of a given size and writes the guards at its end.
     pub fn locate(&mut self, h: f64, span: f64, mut trial: impl FnMut(f64, &mut [T])) -> f64 {
@@ -140,8 +209,14 @@ impl<T: Real> Events<T> {
         let (mut low, mut high) = (0.0, h);
         let mut value_low = at(self, 0.0);
         let mut value_high = at(self, h);
-        if value_low >= 0.0 {
-            return 0.0;
+        if value_low >= -AT_ZERO * value_high {
+            // At zero from the crossing before: it crosses again at once, or goes away and comes back.
+            let parted = AWAY.into_iter().map(|part| part * h).find_map(|size| {
+                let value = at(self, size);
+                (value < 0.0).then_some((size, value))
+            });
+            let Some(parted) = parted else { return 0.0 };
+            (low, value_low) = parted;
         }
         let mut kept_side = 0;
         for _ in 0..100 {
@@ -187,6 +262,7 @@ impl<T: Real> Events<T> {
             *side = T::select(arrived, -*side, *side);
             *past = T::select(arrived, T::one(), T::zero());
         }
+        self.first.copy_from_slice(&self.values);
         self.correct(bound, time, state);
         self.let_go(time);
         bound.freeze(Some(&self.sides));

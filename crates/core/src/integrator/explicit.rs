@@ -141,6 +141,27 @@ pub(super) fn last_stage<T: Real>(
     }
 }
 
+/// The state a part θ of the way through a step whose last stage is evaluated, by Hermite's cubic in the coordinates
+/// around x: x ⊕ h (θ² (3 − 2 θ) Σ bᵢ kᵢ + θ (1 − θ)² k₀ − θ² (1 − θ) kₛ).
+pub(super) fn between<T: Real>(
+    rhs: &impl Rhs<T>,
+    stages: &mut Stages<T>,
+    from: StepInput<'_, T>,
+    part: f64,
+    out: &mut [T],
+) {
+    let m = stages.m;
+    let rest = 1.0 - part;
+    let weights = [part * part * (3.0 - 2.0 * part), part * rest * rest, -part * part * rest].map(T::lit);
+    let result = &stages.increments[stages.increments.len() - m..];
+    let (first, last) = (&stages.rates[..m], &stages.rates[stages.rates.len() - m..]);
+    let increment = &mut stages.increment_bar;
+    for k in 0..m {
+        increment[k] = weights[0] * result[k] + weights[1] * first[k] + weights[2] * last[k];
+    }
+    rhs.advance(from.state, increment, T::lit(from.h), out);
+}
+
 /// Makes the last stage of this step the first of the next, which starts from its own state.
 pub(super) fn reuse_last_stage<T: Real>(stages: &mut Stages<T>) {
     let (end, m) = (stages.rates.len(), stages.m);

@@ -51,6 +51,26 @@ fn the_printed_law_has_the_analytic_gradient_where_motion_ends_inside_the_contac
     }
 }
 
+/// A point on a parabola (t − ½)² − depth: a step as long as the motion has no error, and ends where it began.
+#[test]
+fn a_graze_within_one_step_is_seen() {
+    let end = |dt: f64, depth: f64| {
+        let integrator = Integrator::adaptive(Method::Tsit5, PidController::new(1e-10));
+        let system = Integrated::new(PenaltyPointMass::new(ContactDamping::Plain), dt, integrator).unwrap();
+        let rollout = Rollout::new(&system, (1.0 / dt).round() as usize, Schedule::StoreAll).unwrap();
+        let params = vec![50.0, 1.0, -2.0];
+        let inputs = Inputs { state: vec![0.25 - depth, -1.0], controls: vec![], params };
+        let loss = FinalState { weights: vec![0.0, 1.0] };
+        rollout.value(&mut rollout.workspace::<f64>(), &inputs, &loss).unwrap()
+    };
+    for depth in [1e-2, 1e-3, 1e-5] {
+        let (one, many) = (end(1.0, depth), end(1e-3, depth));
+        assert!((one - many).abs() < 1e-9, "depth {depth}: {one} in one step, {many} in many");
+        // ∫ 50 (depth − (t − ½)²) dt
+        assert!(one - 1.0 > 30.0 * depth.powf(1.5), "depth {depth}: the floor has not acted");
+    }
+}
+
 #[test]
 fn both_adjoints_agree_after_touch_and_release() {
     let discrete = printed_law(Adjoint::Discrete { checkpoints: 1000 });

@@ -19,6 +19,7 @@ use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 use rayon::prelude::*;
 
 use super::{ExperimentError, tsit5};
+use crate::part_log::PartLog;
 use crate::results::{Goal, Results};
 
 /// Seconds per control.
@@ -180,16 +181,17 @@ impl Billiard {
         Ok((ws.gradient.loss, if self.pushes_by_control() { by_control } else { by_impulse }))
     }
 
-    /// Loss and gradient after each step of Adam.
-    pub fn search(&self, mut tick: impl FnMut()) -> Result<Vec<(f64, f64)>, ExperimentError> {
+    /// Push and loss after each step of Adam, with losses and gradients of pushes from `push`.
+    pub fn search(
+        mut push: impl FnMut(f64) -> Result<(f64, f64), ExperimentError>,
+    ) -> Result<Vec<(f64, f64)>, ExperimentError> {
         let config = AdamConfig::default();
         let (mut adam, mut z) = (AdamState::new(1), [START / MOST]);
         let mut trace = Vec::new();
         for _ in 0..=ITERATIONS {
-            let (loss, gradient) = self.push(MOST * z[0])?;
+            let (loss, gradient) = push(MOST * z[0])?;
             trace.push((MOST * z[0], loss));
             adam.step(&config, RATE / MOST, &mut z, &[MOST * gradient]);
-            tick();
         }
         Ok(trace)
     }
@@ -216,8 +218,13 @@ pub struct Game {
     pub searches: Vec<(Gradients, Vec<(f64, f64)>)>,
 }
 
-/// Plays at `points` pushes; `tick` is told of each motion that is done.
-pub fn run(table: Table, points: usize, tick: impl Fn() + Sync) -> Result<Game, ExperimentError> {
+/// Plays at `points` pushes; `tick` is told of each motion that is done, `log` holds what each gave.
+pub fn run(
+    table: Table,
+    points: usize,
+    log: &PartLog,
+    tick: impl Fn() + Sync,
+) -> Result<Game, ExperimentError> {
     let pushes: Vec<f64> = (0..points).map(|i| MOST * (2.0 * i as f64 / (points - 1) as f64 - 1.0)).collect();
     let ways: &[Gradients] = match table {
         Table::Flat => &[Gradients::Continuous, Gradients::DistantContinuous],
@@ -226,30 +233,39 @@ pub fn run(table: Table, points: usize, tick: impl Fn() + Sync) -> Result<Game, 
     let (mut losses, mut gradients, mut searches) = (Vec::new(), Vec::new(), Vec::new());
     for way in ways {
         let billiard = Billiard::new(table, *way, TOLERANCE)?;
-        let all: Result<Vec<_>, ExperimentError> = pushes
-            .par_iter()
-            .map(|u| {
-                let pair = billiard.push(*u);
-                tick();
-                pair
-            })
-            .collect();
-        let all = all?;
+        let push = |u: f64| {
+            let pair = log.part(&format!("billiard {table:?} {way:?} at {u:?}"), || billiard.push(u));
+            tick();
+            pair
+        };
+        let all = pushes.par_iter().map(|u| push(*u)).collect::<Result<Vec<_>, _>>()?;
         losses = all.iter().map(|x| x.0).collect();
         gradients.push((*way, all.iter().map(|x| x.1).collect()));
         if table == Table::Flat {
-            searches.push((*way, billiard.search(&tick)?));
+            searches.push((*way, Billiard::search(push)?));
         }
     }
     Ok(Game { table, pushes, losses, gradients, searches })
 }
 
 impl Game {
+    /// The loss at which the task is solved, m².
+    fn solved(&self, trace: &[(f64, f64)]) -> f64 {
+        let least = self.losses.iter().copied().fold(f64::INFINITY, f64::min);
+        trace[0].1 - GAINED * (trace[0].1 - least)
+    }
+
+    /// Steps of Adam after which the search with contacts from distance has solved the task.
+    pub fn steps_to_solve(&self) -> Option<usize> {
+        let (_, trace) = self.searches.iter().find(|(way, _)| *way == Gradients::DistantContinuous)?;
+        trace.iter().position(|x| x.1 <= self.solved(trace))
+    }
+
     /// Adds figures and goals.
     pub fn add_results(&self, results: &mut Results) {
         let least = self.losses.iter().copied().fold(f64::INFINITY, f64::min);
         for (way, trace) in &self.searches {
-            let solved = trace[0].1 - GAINED * (trace[0].1 - least);
+            let solved = self.solved(trace);
             let best = trace.iter().map(|x| x.1).fold(f64::INFINITY, f64::min);
             let first = trace.iter().position(|x| x.1 <= solved).map_or(f64::INFINITY, |i| i as f64);
             let case = match way {

@@ -18,6 +18,7 @@ pub mod toy;
 
 use pullback_core::integrator::{Adjoint, Integrator, Method, PidController};
 use pullback_core::{ConfigError, StepError};
+use pullback_optim::LogError;
 use pullback_scene::ImportError;
 
 /// Why an experiment stopped.
@@ -29,6 +30,9 @@ pub enum ExperimentError {
     /// A scene of the experiment did not load.
     #[error(transparent)]
     Import(#[from] ImportError),
+    /// The log of its parts cannot be written or continued.
+    #[error(transparent)]
+    Log(#[from] LogError),
     /// A simulation failed.
     #[error(transparent)]
     Step(#[from] StepError),

@@ -1,13 +1,22 @@
 //! Identification: the side by Adam, chosen quantities by Gauss-Newton.
+//!
+//! Standard errors are from the covariance H⁻¹ (Σ gₜ gₜᵀ) H⁻¹ G / (G − 1), H = Jᵀ J, with the gradient gₜ = Σ Jₛᵀ rₛ of
+//! each of G tosses (Liang and Zeger 1986). They assume neither residuals of one size nor independence within a toss
+//! nor a model that is right: they say how far the best fit would move with other tosses of the same kind. They do
+//! not say how far the best fit of a wrong model is from the truth.
+
+use std::collections::BTreeMap;
 
 use faer::Mat;
 use faer::linalg::solvers::Solve;
 use pullback_math::Dual;
 use pullback_optim::methods::adam::{AdamConfig, AdamState};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::super::ExperimentError;
 use super::{Cube, QUANTITIES, Quantity, RESIDUALS, SEGMENT, Segment, Simulator, Way};
+use crate::part_log::PartLog;
 
 /// The side after each step of Adam.
 #[derive(Clone, Debug)]
@@ -20,16 +29,19 @@ pub struct Descent {
 
 /// Range of sides that the search stays in, m.
 const SIDES: (f64, f64) = (0.04, 0.16);
+/// Residuals of a segment.
+const SEGMENT_RESIDUALS: usize = (SEGMENT - 1) * RESIDUALS;
 /// First step of Adam, m.
 const RATE: f64 = 0.002;
 
 /// The side by Adam with the paper's settings, β = (0.5, 0.9); the step is halved every third of the way.
+/// `log` holds losses and slopes by side; `part` names the segments there.
 pub fn descend(
-    simulator: &Simulator,
-    way: Way,
+    (simulator, way, part): (&Simulator, Way, &str),
     segments: &[Segment],
     start: f64,
     steps: usize,
+    log: &PartLog,
 ) -> Result<Descent, ExperimentError> {
     let (middle, half) = (0.5 * (SIDES.0 + SIDES.1), 0.5 * (SIDES.1 - SIDES.0));
     let config = AdamConfig { beta1: 0.5, beta2: 0.9, ..AdamConfig::default() };
@@ -38,10 +50,14 @@ pub fn descend(
     for step in 0..steps {
         let mut cube = Cube::default();
         cube.values[0] = middle + half * z[0];
-        let (loss, gradient) = simulator.loss_gradient(segments, &cube)?;
+        let part = format!("cube {part} by {}, side {:?}", way.name(), cube.values[0]);
+        let (loss, slope) = log.part(&part, || {
+            let (loss, gradient) = simulator.loss_gradient(segments, &cube)?;
+            Ok::<(f64, f64), ExperimentError>((loss, gradient.values[0]))
+        })?;
         let rate = RATE / half * 0.5f64.powi((3 * step / steps) as i32);
         // What is round-off of the free flight is no gradient.
-        let slope = gradient.values[0] * half;
+        let slope = slope * half;
         adam.step(&config, rate, &mut z, &[if slope.abs() > 1e-9 * loss { slope } else { 0.0 }]);
         sides.push(middle + half * z[0]);
     }
@@ -49,18 +65,18 @@ pub fn descend(
 }
 
 /// What Gauss-Newton found for one quantity.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Estimate {
     /// Which.
     pub quantity: Quantity,
     /// Its value.
     pub value: f64,
-    /// Standard error; infinite where the motion does not depend on it.
-    pub error: f64,
+    /// Standard error; none where the motion does not depend on it, or where all segments are of one toss.
+    pub error: Option<f64>,
 }
 
 /// The result of Gauss-Newton.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fit {
     /// All quantities.
     pub estimates: Vec<Estimate>,
@@ -74,6 +90,8 @@ pub struct Fit {
     pub misfits: [f64; 3],
     /// Steps taken.
     pub iterations: usize,
+    /// Tosses that the segments are from.
+    pub tosses: usize,
 }
 
 /// Residuals of some segments, and their derivatives by the quantities listed; those by others are zero.
@@ -86,7 +104,7 @@ fn linearize(
     let columns: Result<Vec<Vec<Dual<f64>>>, ExperimentError> = (0..QUANTITIES.len())
         .map(|quantity| {
             if quantity > 0 && !by.contains(&QUANTITIES[quantity]) {
-                return Ok(vec![Dual::new(0.0, 0.0); segments.len() * (SEGMENT - 1) * RESIDUALS]);
+                return Ok(vec![Dual::new(0.0, 0.0); segments.len() * SEGMENT_RESIDUALS]);
             }
             let parts: Result<Vec<_>, ExperimentError> =
                 segments.par_iter().map(|segment| simulator.residuals(segment, cube, quantity)).collect();
@@ -111,7 +129,6 @@ pub fn fit(
     start: Cube<f64>,
     fitted: &[Quantity],
     most: usize,
-    mut tick: impl FnMut(),
 ) -> Result<Fit, ExperimentError> {
     // Logarithms keep positive what is positive; the floor is a height.
     let is_length = |i: usize| QUANTITIES[i] == Quantity::Floor;
@@ -128,7 +145,6 @@ pub fn fit(
     };
     for _ in 0..most {
         iterations += 1;
-        tick();
         let told = told_at(&jacobian, &cube);
         let column = |i: usize, row: usize| jacobian[told[i]][row] * scale(&cube, told[i]);
         let n = told.len();
@@ -162,26 +178,31 @@ pub fn fit(
         }
     }
     let told: Vec<usize> = told_at(&jacobian, &cube);
-    // Covariance H⁻¹ (Σ gₛ gₛᵀ) H⁻¹ with H = Jᵀ J and the gradient gₛ = Jₛᵀ rₛ of each segment: its residuals are not
-    // independent, and some have much more leverage than others.
     let n = told.len();
     let column = |i: usize, row: usize| jacobian[told[i]][row] * scale(&cube, told[i]);
     let normal =
         Mat::from_fn(n, n, |i, j| (0..residuals.len()).map(|r| column(i, r) * column(j, r)).sum::<f64>());
     let inverse = normal.partial_piv_lu().solve(&Mat::<f64>::identity(n, n));
-    let rows = (SEGMENT - 1) * RESIDUALS;
-    let pull = |segment: usize, i: usize| -> f64 {
-        (segment * rows..(segment + 1) * rows).map(|r| column(i, r) * residuals[r]).sum()
-    };
-    let scatter =
-        Mat::from_fn(n, n, |i, j| (0..segments.len()).map(|s| pull(s, i) * pull(s, j)).sum::<f64>());
+    // gₜ = Σ Jₛᵀ rₛ over the segments of each toss
+    let mut pulls: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for (s, segment) in segments.iter().enumerate() {
+        let rows = s * SEGMENT_RESIDUALS..(s + 1) * SEGMENT_RESIDUALS;
+        let pull = pulls.entry(segment.toss).or_insert_with(|| vec![0.0; n]);
+        for (i, pull) in pull.iter_mut().enumerate() {
+            *pull += rows.clone().map(|r| column(i, r) * residuals[r]).sum::<f64>();
+        }
+    }
+    // H⁻¹ (Σ gₜ gₜᵀ) H⁻¹ G / (G − 1)
+    let tosses = pulls.len();
+    let few = tosses as f64 / (tosses as f64 - 1.0);
+    let scatter = Mat::from_fn(n, n, |i, j| few * pulls.values().map(|g| g[i] * g[j]).sum::<f64>());
     let covariance = &inverse * &scatter * &inverse;
     let deviation = |i: usize| covariance[(i, i)].sqrt();
     let estimates = (0..QUANTITIES.len())
         .filter(|quantity| fitted.contains(&QUANTITIES[*quantity]))
         .map(|quantity| {
             let place = told.iter().position(|t| *t == quantity);
-            let error = place.map_or(f64::INFINITY, |i| deviation(i) * scale(&cube, quantity));
+            let error = place.map(|i| deviation(i) * scale(&cube, quantity)).filter(|e| e.is_finite());
             Estimate { quantity: QUANTITIES[quantity], value: cube.values[quantity], error }
         })
         .collect();
@@ -191,5 +212,5 @@ pub fn fit(
     let held = linearize(simulator, held_back, &cube, &[])?.0;
     let misfits = [before, root_mean_square(&residuals), root_mean_square(&held)];
     let told = told.iter().map(|i| QUANTITIES[*i]).collect();
-    Ok(Fit { estimates, correlations, told, cube, misfits, iterations })
+    Ok(Fit { estimates, correlations, told, cube, misfits, iterations, tosses })
 }

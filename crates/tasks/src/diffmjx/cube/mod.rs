@@ -17,6 +17,8 @@ pub use fit::{Descent, Estimate, Fit, descend, fit};
 pub use recordings::{Segment, Toss, made_tosses, read_tosses, segments};
 pub use simulator::Simulator;
 
+use serde::{Deserialize, Serialize};
+
 /// Half width of the block, m: the unit of length of the recordings.
 const UNIT: f64 = 0.0524;
 /// Seconds between samples.
@@ -35,7 +37,7 @@ const STATE: usize = 13;
 const RESIDUALS: usize = 18;
 
 /// What is identified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Quantity {
     /// Length of an edge, m. The inertia follows, at uniform density.
     Side,
@@ -69,7 +71,7 @@ impl Quantity {
 }
 
 /// Values of all quantities, in their order.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cube<T> {
     /// Values.
     pub values: [T; 7],

@@ -100,6 +100,8 @@ pub fn made_tosses(count: usize, seed: u64) -> Result<Vec<Toss>, ExperimentError
 /// Five samples in a row.
 #[derive(Clone, Debug)]
 pub struct Segment {
+    /// Number of the toss that it is from.
+    pub(super) toss: usize,
     pub(super) samples: Vec<[f64; STATE]>,
 }
 
@@ -107,8 +109,9 @@ pub struct Segment {
 /// recorded cube comes within 5 mm of it.
 pub fn segments(tosses: &[Toss], count: usize, seed: u64) -> Vec<Segment> {
     let mut all: Vec<Segment> = Vec::new();
-    for toss in tosses {
-        all.extend(toss.chunks_exact(SEGMENT).map(|samples| Segment { samples: samples.to_vec() }));
+    for (number, toss) in tosses.iter().enumerate() {
+        let cut = |samples: &[[f64; STATE]]| Segment { toss: number, samples: samples.to_vec() };
+        all.extend(toss.chunks_exact(SEGMENT).map(cut));
     }
     all.retain(|segment| segment.samples.iter().any(|s| lowest_corner(s) < 0.005));
     let mut random = Random::new(seed);
