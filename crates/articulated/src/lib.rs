@@ -40,7 +40,7 @@ pub use model::{
     Geom, Heightfield, Hull, ImpulseScheme, Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model,
     ModelIntegrator, ModelOptions, Shape, Site, Softness, SolverOptions,
 };
-pub use pairs::candidate_pairs;
+pub use pairs::{GeomPair, candidate_pairs};
 pub use pullback_collision::ContactDamping;
 
 /// Compiles the kernels for plain and dual numbers. In builds for tests, crates above link what this crate
