@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pullback_core::ConfigError;
 use pullback_core::integrator::{Integrator, Method};
+use pullback_core::rollout::Inputs;
 use pullback_physics::articulated::Articulated;
 use pullback_plot::{Figure, LinePanel, Panel, Report, Section, Series, Table};
 use pullback_tasks::diffmjx::billiard::{self, Game, Gradients};
@@ -154,7 +155,8 @@ fn save(figure: &Figure, path: PathBuf, files: &mut Vec<PathBuf>) -> Result<(), 
 }
 
 fn save_replay(robot: &Articulated, rows: &[(f64, Vec<f64>)], page: &Path) -> Result<(), CliError> {
-    let saved = recording::replay(robot, rows).save(page);
+    let inputs = Inputs::defaults(robot, 1);
+    let saved = recording::replay(robot, (&inputs, 1.0), rows).save(page);
     Ok(saved.map_err(|e| ConfigError::new(format!("{}: {e}", page.display())))?)
 }
 
