@@ -8,6 +8,9 @@ A difference counts as explained only by evidence from MuJoCo itself, taken at t
                   tolerance changes; of distances also when the state is nudged by 1e-9
     vertices      a mesh touches, and MuJoCo's own result moves at least half as far, or to ours, when its vertices move by one
                   unit of the last place of the single precision in which it stores them
+    path          a contact comes from GJK and EPA, and MuJoCo's own result moves at least half as far, or to ours, when the axes
+                  of a box, cylinder, capsule or ellipsoid are named otherwise or the vertices of meshes stand in another
+                  order, the shapes being the same: which features are matched depends on the path of the iteration
     centers       the centers of two shapes coincide, where MuJoCo's iteration has no direction to start from; 1e-5 m apart it
                   finds as many contacts as we do
     tie           MuJoCo's own result moves at least half as far, or to ours, when the state is nudged by 1e-13: round-off
@@ -20,6 +23,7 @@ Whatever has no such evidence is a defect until explained, and its name is in ca
 """
 
 import collections
+import re
 
 import mujoco
 import numpy as np
@@ -32,8 +36,9 @@ CONVERGED = 1e-9
 ROUND_OFF, NUDGE, NUDGES = 1e-13, 1e-9, 6
 # Distance, m, up to which centers coincide, and one at which they do not.
 COINCIDENT, APART = 1e-9, 1e-5
-# Tolerances of GJK and EPA to try beside that of the file.
-CCD_TOLERANCES = [1e-4, 1e-5, 1e-7, 1e-8, 1e-10, 1e-12]
+# Tolerances of GJK and EPA to try beside that of the file, and more iterations than it allows.
+CCD_TOLERANCES = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12]
+CCD_ITERATIONS = 1000
 CONTACT_ROW = int(mujoco.mjtConstraint.mjCNSTR_CONTACT_FRICTIONLESS)
 MIDPHASE = int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
 
@@ -260,10 +265,11 @@ def close(ours, theirs, variant, measure):
 
 def other_tolerances(model, state, positions):
     """What MuJoCo finds by other tolerances of GJK and EPA."""
-    tolerance = model.opt.ccd_tolerance
-    for model.opt.ccd_tolerance in CCD_TOLERANCES:
-        yield found(model, placed(model, state), positions)
-    model.opt.ccd_tolerance = tolerance
+    tolerance, iterations = model.opt.ccd_tolerance, model.opt.ccd_iterations
+    for model.opt.ccd_iterations in (iterations, CCD_ITERATIONS):
+        for model.opt.ccd_tolerance in CCD_TOLERANCES:
+            yield found(model, placed(model, state), positions)
+    model.opt.ccd_tolerance, model.opt.ccd_iterations = tolerance, iterations
 
 
 def nudged_states(model, state, size, positions):
@@ -279,6 +285,57 @@ def other_vertices(model, state, positions):
         model.mesh_vert[:] = np.nextafter(kept, toward)
         yield found(model, placed(model, state), positions)
     model.mesh_vert[:] = kept
+
+
+# Turns of a shape that leave it as it is: order of the axes, and a rotation vector in quarter turns.
+HALF_TURNS = [((0, 1, 2), (2, 0, 0)), ((0, 1, 2), (0, 2, 0)), ((0, 1, 2), (0, 0, 2))]
+QUARTER_TURNS = [((0, 2, 1), (1, 0, 0)), ((2, 1, 0), (0, 1, 0)), ((1, 0, 2), (0, 0, 1))]
+TURNS = {"box": HALF_TURNS + QUARTER_TURNS, "ellipsoid": HALF_TURNS + QUARTER_TURNS, "cylinder": HALF_TURNS, "capsule": HALF_TURNS}
+
+
+def other_axes(model, state, geoms, positions):
+    """What MuJoCo finds with the axes of one of the geoms named otherwise."""
+    kept = model.geom_quat.copy(), model.geom_size.copy(), model.geom_sameframe.copy(), model.opt.disableflags
+    model.geom_sameframe[:] = 0
+    # Bounds of the midphase stand along the old axes.
+    model.opt.disableflags |= MIDPHASE
+    for geom in geoms:
+        for order, turn in TURNS.get(kind(model, geom), []):
+            rotation = np.zeros(4)
+            mujoco.mju_axisAngle2Quat(rotation, np.array(turn) / np.linalg.norm(turn), np.linalg.norm(turn) * np.pi / 2)
+            mujoco.mju_mulQuat(model.geom_quat[geom], kept[0][geom], rotation)
+            model.geom_size[geom] = kept[1][geom][list(order)]
+            yield found(model, placed(model, state), positions)
+            model.geom_quat[geom], model.geom_size[geom] = kept[0][geom], kept[1][geom]
+    model.geom_sameframe[:], model.opt.disableflags = kept[2], kept[3]
+
+
+def reordered(text, seed):
+    """A file with the vertices of its meshes in another order."""
+    random = np.random.default_rng(seed)
+
+    def reorder(match):
+        tag = match.group(0)
+        listed, faces = re.search(r' vertex="([^"]*)"', tag), re.search(r' face="([^"]*)"', tag)
+        if not listed:
+            return tag
+        vertices = np.array(listed.group(1).split()).reshape(-1, 3)
+        order = random.permutation(len(vertices))
+        tag = tag.replace(listed.group(0), f' vertex="{" ".join(vertices[order].ravel())}"')
+        if faces:
+            place = np.argsort(order)
+            tag = tag.replace(faces.group(0), f' face="{" ".join(str(place[int(v)]) for v in faces.group(1).split())}"')
+        return tag
+
+    return re.sub(r"<mesh [^>]*>", reorder, text)
+
+
+def other_orders(model, text, state, positions):
+    """What MuJoCo finds with the vertices of meshes in another order."""
+    for seed in range(2 * NUDGES):
+        other = mujoco.MjModel.from_xml_string(reordered(text, seed))
+        converge(other, model.opt.tolerance)
+        yield found(other, placed(other, state), positions)
 
 
 def centers_apart(model, state, pair, ours):
@@ -297,8 +354,8 @@ def centers_apart(model, state, pair, ours):
     return len(by_pair(ours["contacts"]).get(pair, [])) in counts
 
 
-def explanation(model, ours, theirs, difference):
-    """The cause of a difference at a state, by evidence, or nothing."""
+def explanation(model, text, ours, theirs, difference):
+    """The cause of a difference at a state of the model of a file, by evidence, or nothing."""
     name, _, measure = difference
     state, positions = theirs["state"], name.startswith("contacts")
     # A pair may touch on either side alone.
@@ -315,10 +372,16 @@ def explanation(model, ours, theirs, difference):
         return "iteration"
     if shown_by(nudged_states(model, state, ROUND_OFF, positions)):
         return "tie"
-    if any("mesh" in shapes(model, c[:2]) for c in touching) and shown_by(other_vertices(model, state, positions)):
+    meshes = any("mesh" in shapes(model, c[:2]) for c in touching)
+    if meshes and shown_by(other_vertices(model, state, positions)):
         return "vertices"
     if positions and iterated(model, touching) and shown_by(nudged_states(model, state, NUDGE, positions)):
         return "iteration"
+    solids = sorted({geom for c in touching if shapes(model, c[:2]) not in EXACT for geom in c[:2]})
+    if shown_by(other_axes(model, state, solids, positions)):
+        return "path"
+    if solids and meshes and shown_by(other_orders(model, text, state, positions)):
+        return "path"
     if pair and iterated(model, touching) and centers_apart(model, state, pair, ours):
         return "centers"
     if name in MOTION and theirs["gradient"] > CONVERGED:
