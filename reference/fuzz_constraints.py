@@ -198,7 +198,7 @@ def at_state(probe, path, model, ours, theirs):
     if not difference:
         return ("midphase", *midphase) if midphase else ("", "", "")
     name, text, _ = difference
-    cause = explanation(model, path.read_text(), ours, theirs, difference)
+    cause = explanation(model, ours, theirs, difference)
     if not cause and name == "step" and model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
         cause = inner_stage(probe, path, model, theirs)
     return cause, name, text
@@ -211,7 +211,7 @@ def inner_stage(probe, path, model, theirs):
     for state, ours in zip(stages, answer["states"]):
         stage, ours = found(model, placed(model, state)), probed(ours)
         difference = first_difference(model, ours, stage, ("qacc", "qfrc"))
-        cause = difference and explanation(model, path.read_text(), ours, stage, difference)
+        cause = difference and explanation(model, ours, stage, difference)
         if difference:
             return cause and f"inner stage, {cause} of {difference[0]}"
     return None

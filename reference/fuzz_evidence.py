@@ -9,8 +9,8 @@ A difference counts as explained only by evidence from MuJoCo itself, taken at t
     vertices      a mesh touches, and MuJoCo's own result moves at least half as far, or to ours, when its vertices move by one
                   unit of the last place of the single precision in which it stores them
     path          a contact comes from GJK and EPA, and MuJoCo's own result moves at least half as far, or to ours, when the axes
-                  of a box, cylinder, capsule or ellipsoid are named otherwise or the vertices of meshes stand in another
-                  order, the shapes being the same: which features are matched depends on the path of the iteration
+                  of a box, cylinder, capsule or ellipsoid are named otherwise or its lists of the faces at the vertices of a
+                  mesh have another order: of several features that match it takes the first
     centers       the centers of two shapes coincide, where MuJoCo's iteration has no direction to start from; 1e-5 m apart it
                   finds as many contacts as we do
     tie           MuJoCo's own result moves at least half as far, or to ours, when the state is nudged by 1e-13: round-off
@@ -23,7 +23,6 @@ Whatever has no such evidence is a defect until explained, and its name is in ca
 """
 
 import collections
-import re
 
 import mujoco
 import numpy as np
@@ -310,32 +309,15 @@ def other_axes(model, state, geoms, positions):
     model.geom_sameframe[:], model.opt.disableflags = kept[2], kept[3]
 
 
-def reordered(text, seed):
-    """A file with the vertices of its meshes in another order."""
-    random = np.random.default_rng(seed)
-
-    def reorder(match):
-        tag = match.group(0)
-        listed, faces = re.search(r' vertex="([^"]*)"', tag), re.search(r' face="([^"]*)"', tag)
-        if not listed:
-            return tag
-        vertices = np.array(listed.group(1).split()).reshape(-1, 3)
-        order = random.permutation(len(vertices))
-        tag = tag.replace(listed.group(0), f' vertex="{" ".join(vertices[order].ravel())}"')
-        if faces:
-            place = np.argsort(order)
-            tag = tag.replace(faces.group(0), f' face="{" ".join(str(place[int(v)]) for v in faces.group(1).split())}"')
-        return tag
-
-    return re.sub(r"<mesh [^>]*>", reorder, text)
-
-
-def other_orders(model, text, state, positions):
-    """What MuJoCo finds with the vertices of meshes in another order."""
+def other_lists(model, state, positions):
+    """What MuJoCo finds with its lists of the faces at each vertex of a mesh in another order."""
+    kept = model.mesh_polymap.copy()
     for seed in range(2 * NUDGES):
-        other = mujoco.MjModel.from_xml_string(reordered(text, seed))
-        converge(other, model.opt.tolerance)
-        yield found(other, placed(other, state), positions)
+        random = np.random.default_rng(seed)
+        for first, count in zip(model.mesh_polymapadr, model.mesh_polymapnum):
+            model.mesh_polymap[first : first + count] = random.permutation(kept[first : first + count])
+        yield found(model, placed(model, state), positions)
+    model.mesh_polymap[:] = kept
 
 
 def centers_apart(model, state, pair, ours):
@@ -354,8 +336,8 @@ def centers_apart(model, state, pair, ours):
     return len(by_pair(ours["contacts"]).get(pair, [])) in counts
 
 
-def explanation(model, text, ours, theirs, difference):
-    """The cause of a difference at a state of the model of a file, by evidence, or nothing."""
+def explanation(model, ours, theirs, difference):
+    """The cause of a difference at a state, by evidence, or nothing."""
     name, _, measure = difference
     state, positions = theirs["state"], name.startswith("contacts")
     # A pair may touch on either side alone.
@@ -380,7 +362,7 @@ def explanation(model, text, ours, theirs, difference):
     solids = sorted({geom for c in touching if shapes(model, c[:2]) not in EXACT for geom in c[:2]})
     if shown_by(other_axes(model, state, solids, positions)):
         return "path"
-    if solids and meshes and shown_by(other_orders(model, text, state, positions)):
+    if solids and meshes and shown_by(other_lists(model, state, positions)):
         return "path"
     if pair and iterated(model, touching) and centers_apart(model, state, pair, ours):
         return "centers"
