@@ -13,8 +13,8 @@ A difference counts as explained only by evidence from MuJoCo itself, taken at t
                   mesh have another order: of several features that match it takes the first
     centers       the centers of two shapes coincide, where MuJoCo's iteration has no direction to start from; 1e-5 m apart it
                   finds as many contacts as we do
-    tie           MuJoCo's own result moves at least half as far, or to ours, when the state is nudged by 1e-13: round-off
-                  decides which of two equally near features touch, or the problem loses the digits
+    tie           MuJoCo's own result moves at least half as far, or to ours, when the state or the frames of geoms are nudged by
+                  1e-13: round-off decides which of two equally near features touch, or the problem loses the digits
     unconverged   MuJoCo's own gradient is not small, so its acceleration is no optimum
     inner stage   a step of RK4 differs because one of its inner stages does, by one of the reasons above
     unstable      all single steps agree; MuJoCo's own motion from a start nudged by 1e-13 ends at least half as far off
@@ -276,6 +276,18 @@ def nudged_states(model, state, size, positions):
         yield found(model, nudged(model, placed(model, state), size, seed), positions)
 
 
+def nudged_geoms(model, state, size, positions):
+    """What MuJoCo finds with the frames of all geoms nudged."""
+    kept = model.geom_pos.copy(), model.geom_quat.copy(), model.geom_sameframe.copy()
+    model.geom_sameframe[:] = 0
+    for seed in range(NUDGES):
+        random = np.random.default_rng(seed)
+        model.geom_pos[:] = kept[0] + size * random.uniform(-1, 1, kept[0].shape)
+        model.geom_quat[:] = kept[1] + size * random.uniform(-1, 1, kept[1].shape)
+        yield found(model, placed(model, state), positions)
+    model.geom_pos[:], model.geom_quat[:], model.geom_sameframe[:] = kept
+
+
 def other_vertices(model, state, positions):
     """What MuJoCo finds with vertices of meshes one unit of their last place apart."""
     kept = model.mesh_vert.copy()
@@ -326,13 +338,8 @@ def centers_apart(model, state, pair, ours):
     mujoco.mj_fwdPosition(model, data)
     if np.linalg.norm(data.geom_xpos[pair[0]] - data.geom_xpos[pair[1]]) > COINCIDENT:
         return False
-    kept, same = model.geom_pos.copy(), model.geom_sameframe.copy()
-    model.geom_sameframe[:] = 0
-    counts = set()
-    for seed in range(NUDGES):
-        model.geom_pos[:] = kept + APART * np.random.default_rng(seed).uniform(-1, 1, kept.shape)
-        counts.add(len(by_pair(found(model, placed(model, state), True)["contacts"]).get(pair, [])))
-    model.geom_pos[:], model.geom_sameframe[:] = kept, same
+    apart = nudged_geoms(model, state, APART, True)
+    counts = {len(by_pair(variant["contacts"]).get(pair, [])) for variant in apart}
     return len(by_pair(ours["contacts"]).get(pair, [])) in counts
 
 
@@ -352,7 +359,7 @@ def explanation(model, ours, theirs, difference):
 
     if iterated(model, touching) and shown_by(other_tolerances(model, state, positions)):
         return "iteration"
-    if shown_by(nudged_states(model, state, ROUND_OFF, positions)):
+    if shown_by(nudged_states(model, state, ROUND_OFF, positions)) or shown_by(nudged_geoms(model, state, ROUND_OFF, positions)):
         return "tie"
     meshes = any("mesh" in shapes(model, c[:2]) for c in touching)
     if meshes and shown_by(other_vertices(model, state, positions)):
