@@ -14,6 +14,7 @@ use super::contact::{GeomView, MotionBars};
 use super::field::Articulated;
 use super::kinematics::Kinematics;
 use super::model::Model;
+use super::pairs::GeomPair;
 use super::params::ParamIndex;
 use super::workspace::ArticulatedWorkspace;
 use pullback_collision::max_soft_contacts;
@@ -26,8 +27,8 @@ pub(crate) const SLACK: f64 = 1e-4;
 /// Which guards a model has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Guards {
-    /// Pairs of geoms, sorted, with the first guard of each.
-    pairs: Vec<((usize, usize), usize)>,
+    /// Pairs of geoms, the smaller first, sorted, with the first guard of each.
+    pairs: Vec<(GeomPair, usize)>,
     /// Joints with a range, with the guard of the lower end; that of the upper end follows.
     limits: Vec<(usize, usize)>,
     /// First guard of each joint.
@@ -43,8 +44,10 @@ impl Guards {
         let Some(constraints) = &index.constraints else { return guards };
         let kind = |geom: usize| model.collider::<f64>(&model.geoms[geom]).kind;
         for &(a, b) in pairs {
-            guards.pairs.push(((a.min(b), a.max(b)), guards.count));
-            guards.count += max_soft_contacts(kind(a), kind(b), model.options.collision_softness);
+            for pair in GeomPair::all(model, (a.min(b), a.max(b))) {
+                guards.pairs.push((pair, guards.count));
+                guards.count += max_soft_contacts(kind(a), kind(b), model.options.collision_softness);
+            }
         }
         guards.pairs.sort_unstable();
         for joint in 0..model.joints.len() {
@@ -58,8 +61,9 @@ impl Guards {
     }
 
     /// The first guard of a pair.
-    fn of_pair(&self, (a, b): (usize, usize)) -> Option<usize> {
-        let key = (a.min(b), a.max(b));
+    fn of_pair(&self, pair: GeomPair) -> Option<usize> {
+        let (a, b) = pair.geoms;
+        let key = GeomPair { geoms: (a.min(b), a.max(b)), ..pair };
         self.pairs.binary_search_by_key(&key, |(pair, _)| *pair).ok().map(|i| self.pairs[i].1)
     }
 }
@@ -73,7 +77,7 @@ pub(crate) struct Held<'a, T> {
 
 impl<T: Real> Held<'_, T> {
     /// Whether a contact acts, by its pair and number in it; r is its distance less its margin.
-    pub fn contact_acts(&self, pair: (usize, usize), number: usize, r: T) -> T::Mask {
+    pub fn contact_acts(&self, pair: GeomPair, number: usize, r: T) -> T::Mask {
         self.acts(self.guards.of_pair(pair).map(|first| first + number), r)
     }
 
@@ -130,8 +134,8 @@ impl Articulated {
         self.place(ws, at);
         let geoms = self.guarding_geoms(&ws.kinematics, at.params);
         for pair in ws.contacts.pairs() {
-            let Some(first) = self.guards.of_pair(pair.geoms) else { continue };
-            let margin = contact_margin(&geoms, index, pair.geoms);
+            let Some(first) = self.guards.of_pair(pair.pair()) else { continue };
+            let margin = contact_margin(&geoms, index, pair.pair());
             for (value, contact) in values[first..].iter_mut().zip(&ws.contacts.contacts()[pair.contacts()]) {
                 *value = (contact.distance - margin).min(T::lit(NEAR));
             }
@@ -164,8 +168,8 @@ impl Articulated {
         let geoms = self.guarding_geoms(kinematics, at.params);
         for pair in 0..contacts.pairs().len() {
             let pair = contacts.pairs()[pair];
-            let Some(first) = self.guards.of_pair(pair.geoms) else { continue };
-            let margin = contact_margin(&geoms, index, pair.geoms);
+            let Some(first) = self.guards.of_pair(pair.pair()) else { continue };
+            let margin = contact_margin(&geoms, index, pair.pair());
             let mut margin_bar = T::zero();
             for (number, slot) in pair.contacts().enumerate() {
                 let near = (contacts.contacts()[slot].distance - margin).lt(T::lit(NEAR));
@@ -173,7 +177,7 @@ impl Articulated {
                 contacts.contact_bars[slot].distance += bar;
                 margin_bar -= bar;
             }
-            contact_margin_vjp(&geoms, index, pair.geoms, margin_bar, params_bar);
+            contact_margin_vjp(&geoms, index, pair.pair(), margin_bar, params_bar);
         }
         contacts.find_vjp(&geoms, &mut wrenches, params_bar);
         for &(joint, first) in &self.guards.limits {

@@ -47,7 +47,7 @@ pub use model::{
     MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Muscle, PathItem, Shape, Site, Softness,
     SolverOptions, Tendon, TendonPath, Transmission,
 };
-pub use pairs::candidate_pairs;
+pub use pairs::{GeomPair, candidate_pairs};
 pub use pullback_collision::ContactDamping;
 pub use workspace::ArticulatedWorkspace;
 

@@ -182,9 +182,10 @@ impl Model {
         q
     }
 
-    /// The law that a pair of geoms brings itself; of several, the last.
-    pub fn explicit_pair(&self, a: usize, b: usize) -> Option<usize> {
-        self.pairs.iter().rposition(|pair| pair.geoms == (a, b) || pair.geoms == (b, a))
+    /// Numbers of the explicit pairs of two geoms, in order.
+    pub fn explicit_pairs(&self, a: usize, b: usize) -> impl Iterator<Item = usize> {
+        let same = move |pair: &ContactPair| pair.geoms == (a, b) || pair.geoms == (b, a);
+        self.pairs.iter().enumerate().filter(move |(_, pair)| same(pair)).map(|(number, _)| number)
     }
 
     /// Poses of all bodies as described: at [`Model::reference_configuration`].

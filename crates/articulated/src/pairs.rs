@@ -1,7 +1,7 @@
 //! Which geoms of a model may ever collide, by MuJoCo's rules (`mj_collision`, "Collision detection" in its
 //! documentation).
 //!
-//! Explicit pairs always collide. Others need matching bits, must not be on the same body, nor on parent and
+//! Explicit pairs always collide, each by its own law: geoms that are paired twice have every contact twice. Others need matching bits, must not be on the same body, nor on parent and
 //! child unless the parent is the world or the model says so, nor on excluded bodies. Bodies without joints
 //! count as part of the body they are fixed to.
 
@@ -10,7 +10,25 @@ use pullback_core::ConfigError;
 
 use super::model::{Model, Shape};
 
-/// The pairs of geoms of a model that may ever collide, sorted.
+/// Two geoms that collide, and the law by which they do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GeomPair {
+    /// The geoms.
+    pub geoms: (usize, usize),
+    /// Number of the explicit pair whose law they follow; `None` for that of the two geoms.
+    pub explicit: Option<usize>,
+}
+
+impl GeomPair {
+    /// All pairs of two geoms: one for each explicit pair, or else one.
+    pub fn all(model: &Model, (a, b): (usize, usize)) -> impl Iterator<Item = GeomPair> {
+        let mut explicit = model.explicit_pairs(a, b).peekable();
+        let implicit = explicit.peek().is_none().then_some(None);
+        explicit.map(Some).chain(implicit).map(move |explicit| GeomPair { geoms: (a, b), explicit })
+    }
+}
+
+/// The pairs of geoms of a model that may ever collide, sorted; those that are paired twice once.
 pub fn candidate_pairs(model: &Model) -> Vec<Pair> {
     // The moving body that each body belongs to, and the one above that.
     let mut fixed_to: Vec<usize> = (0..model.bodies.len()).collect();
@@ -34,7 +52,7 @@ pub fn candidate_pairs(model: &Model) -> Vec<Pair> {
             let by_rule = bits != 0 && moving && !family && !excluded(a.body, b.body);
             let ground = |shape: Shape| matches!(shape, Shape::Plane | Shape::Heightfield { .. });
             let grounds = ground(a.shape) && ground(b.shape);
-            if !grounds && (by_rule || model.explicit_pair(i, j).is_some()) {
+            if !grounds && (by_rule || model.explicit_pairs(i, j).next().is_some()) {
                 pairs.push((i, j));
             }
         }

@@ -20,7 +20,7 @@
 //! which it equals where faces or edges are nearest. If no part of the face is above the other, all slots
 //! are empty, as in MuJoCo.
 
-use pullback_math::{Real, Transform, Vec3, differentiable, select};
+use pullback_math::{Mask, Real, Transform, Vec3, differentiable, select};
 
 use super::contact::{Contact, INACTIVE, between, between_vjp, clamp, clamp_vjp};
 use super::lanes::{lane_of, of_all_lanes, pack};
@@ -91,14 +91,19 @@ struct Vertex {
     after: u8,
 }
 
-fn axis(i: usize, sign: f64) -> Vec3<f64> {
-    let mut e = Vec3::zero();
-    e[i] = sign;
-    e
+fn sign<T: Real>(x: T) -> T {
+    select(x.lt(T::zero()), -T::one(), T::one())
 }
 
-fn sign(x: f64) -> f64 {
-    if x < 0.0 { -1.0 } else { 1.0 }
+/// The unit vector along the axis with this number, which may differ between lanes.
+fn unit<T: Real>(number: T) -> Vec3<T> {
+    let along = |i: f64| select((number - T::lit(i)).abs().lt(T::lit(0.5)), T::one(), T::zero());
+    Vec3::new(along(0.0), along(1.0), along(2.0))
+}
+
+/// The unit vectors along the two axes after one.
+fn next_two<T: Real>(unit: Vec3<T>) -> [Vec3<T>; 2] {
+    [Vec3::new(unit.z, unit.x, unit.y), Vec3::new(unit.y, unit.z, unit.x)]
 }
 
 /// Cuts away what lies beyond the line; lines keep their names through the cut.
@@ -142,7 +147,8 @@ fn corner(v: &Vertex, lines: &Lines) -> Corner<f64> {
     if det.abs() < 1e-12 {
         return corner;
     }
-    for (line, alpha, beta) in [(p, q.b / det, -q.a / det), (q, -p.b / det, p.a / det)] {
+    let scale = 1.0 / det;
+    for (line, alpha, beta) in [(p, q.b * scale, -q.a * scale), (q, -p.b * scale, p.a * scale)] {
         if let Some((j, side)) = line.side {
             // The line of the negative side is written with the opposite sign.
             corner.alpha[j] = alpha * side;
@@ -153,22 +159,51 @@ fn corner(v: &Vertex, lines: &Lines) -> Corner<f64> {
     corner
 }
 
-/// An edge of each box by its axis, and the gap between them, m.
-type EdgePair = ((usize, usize), f64);
+/// What separates two boxes best, numbers of axes and answers as numbers.
+struct Separation<T> {
+    /// 1 where the best face is on the first box, and its axis.
+    first: T,
+    face: T,
+    /// 1 where edges meet, and their axes.
+    edges: T,
+    edge_a: T,
+    edge_b: T,
+}
 
-/// The pair of edges whose gap beats that of the best face most, with its gap, and whether their axis is nearly
-/// that of the face, which is on the first box or not, and by its number.
-fn best_edges(
-    (a, half_a): (Transform<f64>, Vec3<f64>),
-    (b, half_b): (Transform<f64>, Vec3<f64>),
-    (first, face): (bool, usize),
-    face_gap: f64,
-) -> (Option<EdgePair>, bool) {
-    let t = a.inverse_direction(b.translation - a.translation);
+/// Finds the best face, then a pair of edges that beats it.
+fn separation<T: Real>(
+    (a, half_a): (Transform<T>, Vec3<T>),
+    (b, half_b): (Transform<T>, Vec3<T>),
+) -> Separation<T> {
+    let (zero, one) = (T::zero(), T::one());
+    let t = b.translation - a.translation;
+    let extent = |pose: Transform<T>, half: Vec3<T>, n: Vec3<T>| {
+        let n = pose.inverse_direction(n);
+        half.x * n.x.abs() + half.y * n.y.abs() + half.z * n.z.abs()
+    };
+    let (mut first, mut face, mut best) = (one, zero, T::lit(f64::NEG_INFINITY));
+    for (own_first, own, half, other, other_half) in
+        [(one, a, half_a, b, half_b), (zero, b, half_b, a, half_a)]
+    {
+        for i in 0..3 {
+            let n = own.rotation.col(i);
+            // In this order, boxes with parallel faces fall to the same box as in MuJoCo.
+            let separation = t.dot(n).abs() - half[i] - extent(other, other_half, n);
+            let better = separation.gt(best);
+            first = select(better, own_first, first);
+            face = select(better, T::lit(i as f64), face);
+            best = select(better, separation, best);
+        }
+    }
+    let on_first = first.gt(zero);
+    let is_face = |i: usize| (face - T::lit(i as f64)).abs().lt(T::lit(0.5));
+
+    let t = a.inverse_direction(t);
     // r[i][j] = aᵢ·bⱼ
-    let columns: [Vec3<f64>; 3] = std::array::from_fn(|j| a.inverse_direction(b.rotation.col(j)));
-    let r: [[f64; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| columns[j][i]));
-    let (mut edges, mut best, mut nearly_face) = (None, face_gap, false);
+    let columns: [Vec3<T>; 3] = std::array::from_fn(|j| a.inverse_direction(b.rotation.col(j)));
+    let r: [[T; 3]; 3] = std::array::from_fn(|i| std::array::from_fn(|j| columns[j][i]));
+    let face_gap = best;
+    let (mut edges, mut edge_a, mut edge_b, mut nearly_face) = (zero, zero, zero, zero);
     for i in 0..3 {
         let (i1, i2) = ((i + 1) % 3, (i + 2) % 3);
         for j in 0..3 {
@@ -181,67 +216,45 @@ fn best_edges(
             let gap = across - extent_a - extent_b;
             let squared = x * x + y * y;
             // |n| ≤ 1, so that a negative gap only falls when it is divided by it.
-            if gap <= best.min(0.0) || squared <= NO_CROSS {
+            let may_beat = gap.gt(best.min(zero)) & squared.gt(T::lit(NO_CROSS));
+            if !may_beat.any() {
                 continue;
             }
             let norm = squared.sqrt();
             let separation = gap / norm;
-            if separation - EDGE_PREFERENCE * separation.abs() > best + ROUND_OFF {
-                (edges, best) = (Some(((i, j), separation)), separation);
-                // n·b_{j1} = −r[i][j2], n·b_{j2} = r[i][j1]
-                let along_a = [(i1, y), (i2, x)].into_iter().find(|(k, _)| *k == face);
-                let along_b = [(j1, r[i][j2]), (j2, r[i][j1])].into_iter().find(|(k, _)| *k == face);
-                let along = if first { along_a } else { along_b }.map_or(0.0, |(_, x)| x.abs());
-                nearly_face = along > NEARLY_FACE * norm;
-            }
+            let preferred = separation - T::lit(EDGE_PREFERENCE) * separation.abs();
+            let beats = may_beat & preferred.gt(best + T::lit(ROUND_OFF));
+            // n·b_{j1} = −r[i][j2], n·b_{j2} = r[i][j1]
+            let along_a = select(is_face(i1), y, select(is_face(i2), x, zero));
+            let along_b = select(is_face(j1), r[i][j2], select(is_face(j2), r[i][j1], zero));
+            let nearly = select(on_first, along_a, along_b).abs().gt(T::lit(NEARLY_FACE) * norm);
+            nearly_face = select(beats, select(nearly, one, zero), nearly_face);
+            edges = select(beats, one, edges);
+            edge_a = select(beats, T::lit(i as f64), edge_a);
+            edge_b = select(beats, T::lit(j as f64), edge_b);
+            best = select(beats, separation, best);
         }
     }
-    (edges, nearly_face)
+    let least = face_gap + T::lit(FACE_PREFERENCE) * face_gap.abs();
+    let refused = nearly_face.gt(zero) & !best.ge(least);
+    let keep = |x: T| select(refused, zero, x);
+    Separation { first, face, edges: keep(edges), edge_a: keep(edge_a), edge_b: keep(edge_b) }
 }
 
-/// The features of one environment.
-fn features_of_lane(
-    a: Transform<f64>,
-    half_a: Vec3<f64>,
-    b: Transform<f64>,
-    half_b: Vec3<f64>,
-) -> BoxFeatures<f64> {
-    let t = b.translation - a.translation;
-    let extent = |pose: Transform<f64>, half: Vec3<f64>, n: Vec3<f64>| {
-        let n = pose.inverse_direction(n);
-        half.x * n.x.abs() + half.y * n.y.abs() + half.z * n.z.abs()
-    };
-    // The best face, then the best pair of edges.
-    let (mut face, mut best) = ((true, 0), f64::NEG_INFINITY);
-    for (first, own, half, other, other_half) in [(true, a, half_a, b, half_b), (false, b, half_b, a, half_a)]
-    {
-        for i in 0..3 {
-            let n = own.rotation.col(i);
-            // In this order, boxes with parallel faces fall to the same box as in MuJoCo.
-            let separation = t.dot(n).abs() - half[i] - extent(other, other_half, n);
-            if separation > best {
-                (face, best) = ((first, i), separation);
-            }
-        }
-    }
-    let (edge, nearly_face) = best_edges((a, half_a), (b, half_b), face, best);
-    let edge = edge.filter(|(_, gap)| !nearly_face || *gap >= best + FACE_PREFERENCE * best.abs());
-    let edge = edge.map(|(edges, _)| edges);
-    // The faces, also computed where edges meet, so that every lane holds something finite.
-    let (first, i) = face;
-    let (reference, half_r, incident, half_i) =
-        if first { (a, half_a, b, half_b) } else { (b, half_b, a, half_a) };
-    let between = incident.translation - reference.translation;
-    let outward = sign(between.dot(reference.rotation.col(i)));
-    let n = reference.rotation.col(i) * outward;
-    let seen = incident.inverse_direction(n);
-    let k = (0..3).fold(0, |k, j| if seen[j].abs() > seen[k].abs() { j } else { k });
-    let facing = axis(k, -sign(seen[k]));
-    let spans = [axis((k + 1) % 3, 1.0), axis((k + 2) % 3, 1.0)];
-    let sides = [axis((i + 1) % 3, 1.0), axis((i + 2) % 3, 1.0)];
-    let center = between + incident.direction(facing * half_i[k]);
-    let span = |m: usize| incident.direction(spans[m] * half_i[(k + 1 + m) % 3]);
-    let (e1, e2) = (span(0), span(1));
+/// The incident face against the sides of the reference face: y·(center + α e₁ + β e₂) ≤ ± half size.
+#[derive(Clone, Copy)]
+struct Sides<T> {
+    /// y·e₁, y·e₂ and y·center for both sides.
+    spans: [[T; 2]; 2],
+    center: [T; 2],
+    half: [T; 2],
+    /// Half sizes of the incident face.
+    lengths: [T; 2],
+    edges: T,
+}
+
+/// The corners of the clipped face of one environment.
+fn clipped(sides: Sides<f64>) -> [Corner<f64>; BOX_SLOTS] {
     // The incident face as a square in (α, β), counter-clockwise, clipped by the four sides.
     let edge_line = |a: f64, b: f64| Line { a, b, c: 1.0, side: None };
     let around = [edge_line(0.0, 1.0), edge_line(-1.0, 0.0), edge_line(0.0, -1.0), edge_line(1.0, 0.0)];
@@ -253,11 +266,9 @@ fn features_of_lane(
     }
     let mut count = 4;
     for j in 0..2 {
-        let y = reference.direction(sides[j]);
         for side in [1.0, -1.0] {
-            // side (y·center + α y·e₁ + β y·e₂) ≤ half size
-            let (a, b) = (side * y.dot(e1), side * y.dot(e2));
-            let c = half_r[(i + 1 + j) % 3] - side * y.dot(center);
+            let [a, b] = sides.spans[j].map(|x| side * x);
+            let c = sides.half[j] - side * sides.center[j];
             let number = 4 + 2 * j + usize::from(side < 0.0);
             lines[number] = Line { a, b, c, side: Some((j, side)) };
             if count > 0 {
@@ -266,14 +277,13 @@ fn features_of_lane(
         }
     }
     let mut corners = [Corner { off: INACTIVE, ..Corner::default() }; BOX_SLOTS];
-    let (x, y) = (half_r[(i + 1) % 3], half_r[(i + 2) % 3]);
+    let [x, y] = sides.half;
     let close = NEAR_DUPLICATE * NEAR_DUPLICATE * (x * x + y * y);
-    let lengths = [half_i[(k + 1) % 3], half_i[(k + 2) % 3]];
-    let off = if edge.is_some() { INACTIVE } else { 0.0 };
+    let off = if sides.edges > 0.0 { INACTIVE } else { 0.0 };
     let mut kept = 0;
     for vertex in &polygon[..count] {
         let apart = |c: &Corner<f64>| {
-            let moved = |j: usize| lengths[j] * (vertex.at[j] - c.at[j]);
+            let moved = |j: usize| sides.lengths[j] * (vertex.at[j] - c.at[j]);
             moved(0) * moved(0) + moved(1) * moved(1) > close
         };
         if kept < BOX_SLOTS && corners[..kept].iter().all(apart) {
@@ -281,33 +291,88 @@ fn features_of_lane(
             kept += 1;
         }
     }
-    // The edges that support n, as points with a zero along the edge.
-    let (ia, ib) = edge.unwrap_or((0, 0));
-    let cross = a.rotation.col(ia).cross(b.rotation.col(ib));
-    let edge_sign = sign(cross.dot(t));
-    let (na, nb) = (a.inverse_direction(cross * edge_sign), b.inverse_direction(cross * -edge_sign));
-    let support = |n: Vec3<f64>, along: usize| {
-        let mut corner = n.map(sign);
-        corner[along] = 0.0;
-        corner
+    corners
+}
+
+/// The corners of the clipped faces of all environments.
+fn clipped_lanes<T: Real>(sides: Sides<T>) -> [Corner<T>; BOX_SLOTS] {
+    let of_lane = |lane: usize| {
+        let pair = |x: [T; 2]| x.map(|x| x.lane(lane));
+        clipped(Sides {
+            spans: sides.spans.map(pair),
+            center: pair(sides.center),
+            half: pair(sides.half),
+            lengths: pair(sides.lengths),
+            edges: sides.edges.lane(lane),
+        })
     };
+    of_all_lanes::<T, _, _>(of_lane, |lanes| std::array::from_fn(|c| packed_corner(|lane| &lanes[lane][c])))
+}
+
+/// A corner whose lane i is `lane(i)`.
+#[inline(always)]
+fn packed_corner<'a, T: Real>(lane: impl Fn(usize) -> &'a Corner<f64>) -> Corner<T> {
+    Corner {
+        at: std::array::from_fn(|j| T::from_lanes(|i| lane(i).at[j])),
+        alpha: std::array::from_fn(|j| T::from_lanes(|i| lane(i).alpha[j])),
+        beta: std::array::from_fn(|j| T::from_lanes(|i| lane(i).beta[j])),
+        side: std::array::from_fn(|j| T::from_lanes(|i| lane(i).side[j])),
+        off: T::from_lanes(|i| lane(i).off),
+    }
+}
+
+/// The features at poses and sizes in double precision; corners are clipped lane by lane.
+#[inline]
+fn features<T: Real>(a: Transform<T>, half_a: Vec3<T>, b: Transform<T>, half_b: Vec3<T>) -> BoxFeatures<T> {
+    let (zero, one) = (T::zero(), T::one());
+    let found = separation((a, half_a), (b, half_b));
+    // The faces, also computed where edges meet, so that every lane holds something finite.
+    let first = found.first.gt(zero);
+    let (reference, half_r) = (select(first, a, b), select(first, half_a, half_b));
+    let (incident, half_i) = (select(first, b, a), select(first, half_b, half_a));
+    let between = incident.translation - reference.translation;
+    let top = unit(found.face);
+    let outward = sign(between.dot(reference.direction(top)));
+    let normal = top * outward;
+    let seen = incident.inverse_direction(reference.direction(normal));
+    let (x, y, z) = (seen.x.abs(), seen.y.abs(), seen.z.abs());
+    let facing = select(z.gt(x.max(y)), T::lit(2.0), select(y.gt(x), one, zero));
+    let facing = unit(facing);
+    let (spans, sides) = (next_two(facing), next_two(top));
+    let facing = facing * -sign(facing.dot(seen));
+    let center = between + incident.direction(scaled(facing, half_i));
+    let e = spans.map(|span| incident.direction(scaled(span, half_i)));
+    let y = sides.map(|side| reference.direction(side));
+    let corners = clipped_lanes(Sides {
+        spans: y.map(|y| [y.dot(e[0]), y.dot(e[1])]),
+        center: y.map(|y| y.dot(center)),
+        half: sides.map(|side| side.dot(half_r)),
+        lengths: spans.map(|span| span.dot(half_i)),
+        edges: found.edges,
+    });
+    // The edges that support n, as points with a zero along the edge.
+    let (edge_a, edge_b) = (unit(found.edge_a), unit(found.edge_b));
+    let cross = a.direction(edge_a).cross(b.direction(edge_b));
+    let edge_sign = sign(cross.dot(b.translation - a.translation));
+    let (na, nb) = (a.inverse_direction(cross * edge_sign), b.inverse_direction(cross * -edge_sign));
+    let support = |n: Vec3<T>, along: Vec3<T>| n.zip(along, |n, along| sign(n) * (one - along));
     BoxFeatures {
-        reference: if first { 1.0 } else { -1.0 },
-        edges: if edge.is_some() { 1.0 } else { 0.0 },
-        normal: axis(i, outward),
+        reference: select(first, one, -one),
+        edges: found.edges,
+        normal,
         sides,
         facing,
         spans,
         corners,
-        edge_a: axis(ia, 1.0),
-        edge_b: axis(ib, 1.0),
-        corner_a: support(na, ia),
-        corner_b: support(nb, ib),
+        edge_a,
+        edge_b,
+        corner_a: support(na, edge_a),
+        corner_b: support(nb, edge_b),
         edge_sign,
     }
 }
 
-/// Chooses the features, lane by lane, on primal values.
+/// Chooses the features on primal values: all lanes at once, or in double precision lane by lane.
 #[inline]
 fn box_box_features<T: Real>(
     a: Transform<T>,
@@ -315,9 +380,12 @@ fn box_box_features<T: Real>(
     b: Transform<T>,
     half_b: Vec3<T>,
 ) -> BoxFeatures<T> {
+    if T::EPSILON <= f64::EPSILON {
+        return features(a, half_a, b, half_b);
+    }
     let of_lane = |lane: usize| {
         let half = |h: Vec3<T>| h.map(|x| x.lane(lane));
-        features_of_lane(lane_of(a, lane), half(half_a), lane_of(b, lane), half(half_b))
+        features::<f64>(lane_of(a, lane), half(half_a), lane_of(b, lane), half(half_b))
     };
     of_all_lanes::<T, _, _>(of_lane, packed_features)
 }
@@ -334,13 +402,7 @@ fn packed_features<T: Real>(lanes: &[BoxFeatures<f64>]) -> BoxFeatures<T> {
         sides: std::array::from_fn(|j| vector(&|f| f.sides[j])),
         facing: vector(&|f| f.facing),
         spans: std::array::from_fn(|j| vector(&|f| f.spans[j])),
-        corners: std::array::from_fn(|c| Corner {
-            at: std::array::from_fn(|j| scalar(&|f| f.corners[c].at[j])),
-            alpha: std::array::from_fn(|j| scalar(&|f| f.corners[c].alpha[j])),
-            beta: std::array::from_fn(|j| scalar(&|f| f.corners[c].beta[j])),
-            side: std::array::from_fn(|j| scalar(&|f| f.corners[c].side[j])),
-            off: scalar(&|f| f.corners[c].off),
-        }),
+        corners: std::array::from_fn(|c| packed_corner(|i| &lanes[i].corners[c])),
         edge_a: vector(&|f| f.edge_a),
         edge_b: vector(&|f| f.edge_b),
         corner_a: vector(&|f| f.corner_a),

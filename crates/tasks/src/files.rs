@@ -209,7 +209,7 @@ pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
         about: About { name, summary, horizon: HORIZON, notes },
         rollout_from,
         keyframes: robot.model().keyframes.clone(),
-        recorder: Some(Box::new(move |rows| recording::replay(&shown, rows))),
+        recorder: Some(Box::new(move |inputs, rows| recording::replay(&shown, (inputs, dt), rows))),
         settle,
         small: None,
         system,

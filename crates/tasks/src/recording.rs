@@ -1,9 +1,10 @@
 //! Recorded motion of robots, soft bodies and particles as a page that plays in a browser.
 
-use pullback_core::{Described, VectorField};
+use pullback_core::rollout::Inputs;
+use pullback_core::{Described, Point, VectorField};
 use pullback_math::{Quat, Vec3};
-use pullback_physics::articulated::contact::pair_law;
-use pullback_physics::articulated::{Articulated, Geom, Model, Shape};
+use pullback_physics::articulated::contact::ContactForce;
+use pullback_physics::articulated::{Articulated, ContactModel, Geom, Model, Shape};
 use pullback_physics::mpm::{Material, Mpm, ParticleGroup};
 use pullback_physics::soft::Part;
 use pullback_physics::world::World;
@@ -18,21 +19,39 @@ const MOST_VERTICES: f64 = 6e5;
 /// At most this many particles are kept over all frames: 8 MB.
 const MOST_PARTICLES: usize = 1_000_000;
 
-/// The page of times and states of a robot.
-pub fn replay(robot: &Articulated, rows: &[(f64, Vec<f64>)]) -> Replay {
+/// The page of times and states of a robot that moved under inputs, with a control for each so many seconds; the
+/// last one holds on.
+pub fn replay(robot: &Articulated, (inputs, dt): (&Inputs<f64>, f64), rows: &[(f64, Vec<f64>)]) -> Replay {
     let mut page = Replay::new(robot.model().name.clone(), FRAMES_PER_SECOND);
-    fill(&mut page, robot, &decimate(rows, FRAMES_PER_SECOND), Marks::Contacts);
+    let rows = decimate(rows, FRAMES_PER_SECOND);
+    let nu = robot.layout().control.len();
+    let last = (inputs.controls.len() / nu.max(1)).saturating_sub(1);
+    let driven = |(time, state): &&(f64, Vec<f64>)| {
+        let step = ((time / dt).round() as usize).min(last);
+        Driven { time: *time, state: state.clone(), control: inputs.controls[step * nu..][..nu].to_vec() }
+    };
+    fill(&mut page, robot, &inputs.params, rows.iter().map(driven), Marks::Contacts);
     page
 }
 
-/// The page of times and states of a world, soft bodies included.
-pub(crate) fn world_replay(world: &World, title: &str, rows: &[(f64, Vec<f64>)]) -> Replay {
+/// The page of times and states of a world, soft bodies included. Of contacts between geoms those of the penalty
+/// model have forces; others depend on what particles push, which is not recorded.
+pub(crate) fn world_replay(
+    world: &World,
+    title: &str,
+    inputs: &Inputs<f64>,
+    rows: &[(f64, Vec<f64>)],
+) -> Replay {
     let body = world.soft().body();
     let seconds = rows.last().map_or(0.0, |(time, _)| *time).max(0.1);
     let rate = (MOST_VERTICES / (seconds * body.particles().max(1) as f64)).clamp(10.0, FRAMES_PER_SECOND);
     let rows = decimate(rows, rate);
     let mut page = Replay::new(title, rate);
-    fill(&mut page, world.robot(), &rows, Marks::Contacts);
+    let penalty = world.robot().model().options.contact_model == ContactModel::Penalty;
+    let marks = if penalty { Marks::Contacts } else { Marks::None };
+    let params = &inputs.params[..world.robot().layout().params.len()];
+    let driven = rows.iter().map(|(time, state)| undriven(world.robot(), *time, world.robot_state(state)));
+    fill(&mut page, world.robot(), params, driven, marks);
     page.soft = (0..body.parts.len()).map(|part| soft(world, part, &rows)).collect();
     page
 }
@@ -45,7 +64,9 @@ pub(crate) fn mpm_replay(mpm: &Mpm, title: &str, rows: &[(f64, Vec<f64>)]) -> Re
     let rows: Vec<&(f64, Vec<f64>)> = rows.iter().step_by(keep).collect();
     let seconds = rows.last().map_or(0.0, |(time, _)| *time).max(1e-3);
     let mut page = Replay::new(title, rows.len() as f64 / seconds);
-    fill(&mut page, mpm.robot(), &rows, Marks::None);
+    let params = mpm.robot().layout().params.defaults();
+    let driven = rows.iter().map(|(time, state)| undriven(mpm.robot(), *time, state.clone()));
+    fill(&mut page, mpm.robot(), &params, driven, Marks::None);
     // Fluids are blue; the other groups take their colors in turn.
     let mut colors = COLORS.into_iter().cycle();
     for group in &mpm.particles().groups {
@@ -91,32 +112,48 @@ enum Marks {
     None,
 }
 
+/// A robot at a time.
+struct Driven {
+    time: f64,
+    state: Vec<f64>,
+    control: Vec<f64>,
+}
+
+/// A robot that its controls do not move.
+fn undriven(robot: &Articulated, time: f64, state: Vec<f64>) -> Driven {
+    Driven { time, state, control: robot.layout().control.defaults() }
+}
+
 /// Bodies, geoms and frames.
-fn fill(page: &mut Replay, robot: &Articulated, rows: &[&(f64, Vec<f64>)], marks: Marks) {
+fn fill(
+    page: &mut Replay,
+    robot: &Articulated,
+    params: &[f64],
+    rows: impl Iterator<Item = Driven>,
+    marks: Marks,
+) {
     let model = robot.model();
     page.bodies = model.bodies.iter().map(|b| b.name.clone()).collect();
     page.geoms = model.geoms.iter().map(|g| geom(model, g)).collect();
 
-    let params = robot.layout().params.defaults();
     let mut ws = VectorField::<f64>::workspace(robot);
-    for (time, state) in rows {
-        robot.update_kinematics(&mut ws, &params, state);
+    for Driven { time, state, control } in rows {
         let mut contacts = Vec::new();
         if marks == Marks::Contacts {
-            robot.find_contacts(&mut ws, &params);
-            for (geoms, contact) in ws.contacts.iter().filter(|(_, c)| c.distance < 0.0) {
-                let stiffness = pair_law(model, robot.index(), &params, geoms).stiffness;
-                contacts.push(ContactMark {
-                    position: array(contact.position),
-                    normal: array(contact.normal),
-                    force: array(contact.normal * (-contact.distance * stiffness)),
-                    distance: contact.distance,
-                });
-            }
+            robot.accelerations(&mut ws, Point { params, state: &state, control: &control });
+            let mark = |found: ContactForce| ContactMark {
+                position: array(found.contact.position),
+                normal: array(found.contact.normal),
+                force: array(found.force),
+                distance: found.contact.distance,
+            };
+            contacts = robot.contact_forces(&ws, params).into_iter().map(mark).collect();
+        } else {
+            robot.update_kinematics(&mut ws, params, &state);
         }
         let poses = ws.kinematics.world_from_body.iter();
         let poses = poses.map(|pose| (array(pose.translation), quaternion(Quat::from_mat3(pose.rotation))));
-        page.frames.push(Frame { time: *time, poses: poses.collect(), contacts });
+        page.frames.push(Frame { time, poses: poses.collect(), contacts });
     }
 }
 

@@ -53,14 +53,14 @@ pub trait Scene: Sync {
         visit: &mut dyn FnMut(Sample<'_, f64>),
     ) -> Result<Info, StepError>;
     /// The motion as a page that plays in a browser, for scenes that have bodies to show; `rows` are times
-    /// and states.
-    fn replay(&self, rows: &[(f64, Vec<f64>)]) -> Option<Replay>;
+    /// and states of the motion under `inputs`.
+    fn replay(&self, inputs: &Inputs<f64>, rows: &[(f64, Vec<f64>)]) -> Option<Replay>;
     /// Checks the gradients of one step at each state worth looking at, and of a rollout.
     fn gradcheck(&self, checking: Checking) -> Result<Vec<(String, Report)>, ConfigError>;
 }
 
-/// Makes a page of recorded times and states.
-pub type Recorder = Box<dyn Fn(&[(f64, Vec<f64>)]) -> Replay + Send + Sync>;
+/// Makes a page of recorded times and states of a motion under inputs.
+pub type Recorder = Box<dyn Fn(&Inputs<f64>, &[(f64, Vec<f64>)]) -> Replay + Send + Sync>;
 
 /// What is known of a scene before it is built.
 #[derive(Clone, Debug)]
@@ -164,8 +164,8 @@ impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
         Ok(ws.info)
     }
 
-    fn replay(&self, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
-        self.recorder.as_ref().map(|record| record(rows))
+    fn replay(&self, inputs: &Inputs<f64>, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
+        self.recorder.as_ref().map(|record| record(inputs, rows))
     }
 
     fn gradcheck(&self, checking: Checking) -> Result<Vec<(String, Report)>, ConfigError> {

@@ -65,7 +65,7 @@ pub struct Complementarity {
 #[derive(Clone, Debug, Workspace)]
 pub struct ComplementarityWorkspace<T> {
     /// The rows of the last evaluation: `reference` is the target, `residual` the free velocity against it,
-    /// `force` the impulse over the step.
+    /// `force` the impulse over the step, per second of it.
     pub set: ConstraintSet<T>,
     /// The solver.
     pub pgs: Pgs<T>,

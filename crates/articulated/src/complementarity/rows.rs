@@ -21,6 +21,7 @@ use crate::constraint::set::{ConstraintSet, Source};
 use crate::contact::penalty::{mix, mix_vjp, pair_friction, pair_friction_vjp};
 use crate::contact::{ConstraintBars, ContactSet, FoundPair, Smooth};
 use crate::model::{EqualityKind, FrictionDirections, Model};
+use crate::pairs::GeomPair;
 use crate::params::JointRange;
 
 /// Slip below which friction along it takes the directions of the contact's frame, m/s.
@@ -74,9 +75,10 @@ fn slip_direction<T: Real>(normal: Vec3<T>, slip: Vec3<T>, hint: Vec3<T>) -> Vec
 }
 
 /// Distance below which the contacts of a pair have rows, m.
-pub(crate) fn pair_margin(model: &Model, (a, b): (usize, usize)) -> f64 {
-    match model.explicit_pair(a, b) {
-        Some(pair) => model.pairs[pair].margin,
+pub(crate) fn pair_margin(model: &Model, pair: GeomPair) -> f64 {
+    let (a, b) = pair.geoms;
+    match pair.explicit {
+        Some(number) => model.pairs[number].margin,
         None => model.geoms[a].margin + model.geoms[b].margin,
     }
 }
@@ -293,7 +295,7 @@ struct Pair<T> {
 fn pair_at<T: Real>(at: &At<'_, T>, pair: &FoundPair) -> Pair<T> {
     let (geoms, (a, b)) = (at.smooth.geoms, pair.geoms);
     let along_slip = geoms.model.options.complementarity.friction == FrictionDirections::AlongSlip;
-    let dim = match (condim(geoms, (a, b)), along_slip) {
+    let dim = match (condim(geoms, pair.pair()), along_slip) {
         (1, _) => 1,
         (_, true) => 2,
         (_, false) => 3,
@@ -302,7 +304,7 @@ fn pair_at<T: Real>(at: &At<'_, T>, pair: &FoundPair) -> Pair<T> {
     Pair {
         bodies: (geoms.model.geoms[a].body, geoms.model.geoms[b].body),
         dim,
-        friction: pair_friction(geoms, (a, b)),
+        friction: pair_friction(geoms, pair.pair()),
         restitution: mix(of(a), of(b), geoms.model.options.material_mixing),
         hint: tangent_hint(geoms, (a, b)),
         along_slip: along_slip && dim > 1,
@@ -362,7 +364,7 @@ fn frame_at<T: Real>(
 /// Appends the contacts that are near.
 pub(super) fn push_contacts<T: Real>(at: &At<'_, T>, contacts: &ContactSet<T>, set: &mut ConstraintSet<T>) {
     for (number, found) in contacts.pairs().iter().enumerate() {
-        let margin = T::lit(pair_margin(at.smooth.geoms.model, found.geoms));
+        let margin = T::lit(pair_margin(at.smooth.geoms.model, found.pair()));
         let mut prepared: Option<Pair<T>> = None;
         for slot in found.contacts() {
             let contact = contacts.contacts()[slot];
@@ -409,7 +411,7 @@ pub(super) fn contact_vjp<T: Real>(
     let (found, contact) = (contacts.pairs()[number], contacts.contacts()[slot]);
     let geoms = at.smooth.geoms;
     let pair = pair_at(at, &found);
-    pair_friction_vjp(geoms, found.geoms, bars.bound, &mut contacts.friction_bars);
+    pair_friction_vjp(geoms, found.pair(), bars.bound, &mut contacts.friction_bars);
     let (distance_bar, restitution_bar) = target_vjp(at, set, block, pair.restitution, bars, out.v);
     let (a, b) = found.geoms;
     let of = |geom: usize| at.index.restitution[geom].read(geoms.params)[0];

@@ -176,14 +176,14 @@ impl<T: Real> Pair<T> {
 
 fn pair_at<T: Real>(at: &Constrained<'_, T>, pair: &FoundPair) -> Pair<T> {
     let (a, b) = pair.geoms;
-    let dim = condim(at.geoms, (a, b));
+    let dim = condim(at.geoms, pair.pair());
     let cost = match (dim, at.geoms.model.options.cone) {
         (1, _) => Cost::OneSided,
         (_, FrictionCone::Pyramidal) => Cost::Pyramid,
         (_, FrictionCone::Elliptic) => Cost::Elliptic,
     };
     let bodies = (at.geoms.model.geoms[a].body, at.geoms.model.geoms[b].body);
-    let law = contact_law(at, (a, b));
+    let law = contact_law(at, pair.pair());
     let [x, y] = law.solreffriction;
     let mixed = (x.gt(T::zero()) & y.le(T::zero())) | (x.le(T::zero()) & y.gt(T::zero()));
     let given = !(x.ge(T::zero()) & x.le(T::zero()) & y.ge(T::zero()) & y.le(T::zero()));
@@ -214,7 +214,7 @@ fn acts<T: Real>(
 ) -> T::Mask {
     let r = contact.distance - pair.reach();
     let acts = match at.held {
-        Some(held) if pair.distant.is_none() => held.contact_acts(found.geoms, number, r),
+        Some(held) if pair.distant.is_none() => held.contact_acts(found.pair(), number, r),
         _ => r.lt(T::zero()),
     };
     acts & contact.distance.lt(T::lit(0.5 * INACTIVE))
@@ -317,8 +317,8 @@ impl<T: Real> PairBars<T> {
 
     /// Hands the cotangents on to the parameters.
     pub fn end(self, at: &Constrained<'_, T>, contacts: &mut ContactSet<T>, params_bar: &mut [T]) {
-        let geoms = contacts.pairs()[self.number].geoms;
-        contact_law_vjp(at, geoms, self.law, &mut contacts.friction_bars, params_bar);
+        let pair = contacts.pairs()[self.number].pair();
+        contact_law_vjp(at, pair, self.law, &mut contacts.friction_bars, params_bar);
         at.index.impratio.add([self.impratio], params_bar);
         let (first, second) = self.pair.bodies;
         for block in [first, second].into_iter().filter_map(|body| at.index.bodies[body]) {

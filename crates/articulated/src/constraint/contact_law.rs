@@ -6,6 +6,7 @@ use super::Constrained;
 use super::params::{ConstraintIndex, ContactLaw, SurfaceParams};
 use super::softness::{LEAST, SoftnessParams};
 use crate::contact::GeomView;
+use crate::pairs::GeomPair;
 
 /// Smallest friction.
 const LEAST_FRICTION: f64 = 1e-5;
@@ -32,13 +33,14 @@ enum LawSource {
     Geoms(Sharing),
 }
 
-fn law_source<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> LawSource {
+fn law_source<T: Real>(geoms: &GeomView<'_, T>, pair: GeomPair) -> LawSource {
     if geoms.model.options.contact_override.is_some() {
         return LawSource::All;
     }
-    if let Some(pair) = geoms.model.explicit_pair(a, b) {
-        return LawSource::Own(pair);
+    if let Some(number) = pair.explicit {
+        return LawSource::Own(number);
     }
+    let (a, b) = pair.geoms;
     let (first, second) = (geoms.model.geoms[a].contact, geoms.model.geoms[b].contact);
     LawSource::Geoms(match first.priority.cmp(&second.priority) {
         std::cmp::Ordering::Greater => Sharing::First,
@@ -56,10 +58,11 @@ fn law_source<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> LawSo
 }
 
 /// Dimension of the contacts of a pair.
-pub(crate) fn condim<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> usize {
-    if let Some(pair) = geoms.model.explicit_pair(a, b) {
-        return geoms.model.pairs[pair].condim as usize;
+pub(crate) fn condim<T: Real>(geoms: &GeomView<'_, T>, pair: GeomPair) -> usize {
+    if let Some(number) = pair.explicit {
+        return geoms.model.pairs[number].condim as usize;
     }
+    let (a, b) = pair.geoms;
     let (first, second) = (geoms.model.geoms[a].contact, geoms.model.geoms[b].contact);
     let dim = match first.priority.cmp(&second.priority) {
         std::cmp::Ordering::Greater => first.condim,
@@ -144,8 +147,9 @@ fn surface<T: Real>(at: &Constrained<'_, T>, geom: usize) -> Surface<T> {
 }
 
 /// The law of the contacts of a pair.
-pub(crate) fn contact_law<T: Real>(at: &Constrained<'_, T>, (a, b): (usize, usize)) -> ContactLaw<T> {
-    let mut law = match law_source(at.geoms, (a, b)) {
+pub(crate) fn contact_law<T: Real>(at: &Constrained<'_, T>, pair: GeomPair) -> ContactLaw<T> {
+    let (a, b) = pair.geoms;
+    let mut law = match law_source(at.geoms, pair) {
         LawSource::All => at.index.all_contacts.map(|law| law.read(at.geoms.params)).unwrap_or_default(),
         LawSource::Own(pair) => at.index.pairs[pair].read(at.geoms.params),
         LawSource::Geoms(sharing) => shared_law(surface(at, a), surface(at, b), sharing),
@@ -159,16 +163,17 @@ pub(crate) fn contact_law<T: Real>(at: &Constrained<'_, T>, (a, b): (usize, usiz
 /// The pullback of [`contact_law`]: *adds* to the cotangents of friction and parameters.
 pub(super) fn contact_law_vjp<T: Real>(
     at: &Constrained<'_, T>,
-    (a, b): (usize, usize),
+    pair: GeomPair,
     mut bar: ContactLaw<T>,
     friction_bars: &mut [T],
     params_bar: &mut [T],
 ) {
-    let law = contact_law(at, (a, b));
+    let (a, b) = pair.geoms;
+    let law = contact_law(at, pair);
     for (bar, friction) in bar.friction.iter_mut().zip(law.friction) {
         *bar = select(friction.gt(T::lit(LEAST_FRICTION)), *bar, T::zero());
     }
-    match law_source(at.geoms, (a, b)) {
+    match law_source(at.geoms, pair) {
         LawSource::All => {
             if let Some(law) = at.index.all_contacts {
                 law.add(bar, params_bar);
@@ -186,16 +191,12 @@ pub(super) fn contact_law_vjp<T: Real>(
 }
 
 /// Distance below which the contacts of a pair act, m.
-pub(crate) fn contact_margin<T: Real>(
-    geoms: &GeomView<'_, T>,
-    index: &ConstraintIndex,
-    (a, b): (usize, usize),
-) -> T {
+pub(crate) fn contact_margin<T: Real>(geoms: &GeomView<'_, T>, index: &ConstraintIndex, pair: GeomPair) -> T {
     let of = |geom: usize| index.geoms[geom].read(geoms.params).margin;
-    match law_source(geoms, (a, b)) {
+    match law_source(geoms, pair) {
         LawSource::All => index.all_contacts.map_or(T::zero(), |law| law.read(geoms.params).margin),
         LawSource::Own(pair) => index.pairs[pair].read(geoms.params).margin,
-        LawSource::Geoms(_) => of(a) + of(b),
+        LawSource::Geoms(_) => of(pair.geoms.0) + of(pair.geoms.1),
     }
 }
 
@@ -203,12 +204,12 @@ pub(crate) fn contact_margin<T: Real>(
 pub(crate) fn contact_margin_vjp<T: Real>(
     geoms: &GeomView<'_, T>,
     index: &ConstraintIndex,
-    (a, b): (usize, usize),
+    pair: GeomPair,
     margin: T,
     params_bar: &mut [T],
 ) {
     let law = ContactLaw { margin, ..ContactLaw::default() };
-    match law_source(geoms, (a, b)) {
+    match law_source(geoms, pair) {
         LawSource::All => {
             if let Some(block) = index.all_contacts {
                 block.add(law, params_bar);
@@ -216,7 +217,7 @@ pub(crate) fn contact_margin_vjp<T: Real>(
         }
         LawSource::Own(pair) => index.pairs[pair].add(law, params_bar),
         LawSource::Geoms(_) => {
-            for geom in [a, b] {
+            for geom in [pair.geoms.0, pair.geoms.1] {
                 index.geoms[geom].add(SurfaceParams { margin, ..SurfaceParams::default() }, params_bar);
             }
         }

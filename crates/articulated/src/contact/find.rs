@@ -15,6 +15,7 @@ use pullback_math::{Force, Real, Transform, Vec3};
 use super::geoms::GeomView;
 use crate::complementarity::rows::pair_margin;
 use crate::model::Model;
+use crate::pairs::GeomPair;
 
 /// Number of pairs from which a broad phase pays.
 pub(crate) const MANY_PAIRS: usize = 64;
@@ -24,6 +25,8 @@ pub(crate) const MANY_PAIRS: usize = 64;
 pub struct FoundPair {
     /// The two geoms; normals point from the first to the second.
     pub geoms: (usize, usize),
+    /// Number of the explicit pair whose law they follow; `None` for that of the two geoms.
+    pub explicit: Option<usize>,
     first: usize,
     count: usize,
     /// Distance up to which its contacts count, m, over all lanes.
@@ -31,6 +34,11 @@ pub struct FoundPair {
 }
 
 impl FoundPair {
+    /// The geoms and the law of their contacts.
+    pub fn pair(&self) -> GeomPair {
+        GeomPair { geoms: self.geoms, explicit: self.explicit }
+    }
+
     /// Its contacts in [`ContactSet::contacts`].
     pub fn contacts(&self) -> Range<usize> {
         self.first..self.first + self.count
@@ -45,6 +53,8 @@ pub struct ContactSet<T> {
     /// Radius of a ball around each geom that holds it, m; infinite for a plane.
     radii: Vec<f64>,
     pairs: Vec<FoundPair>,
+    /// The explicit pairs, sorted by geoms, the smaller first.
+    explicit: Vec<GeomPair>,
     /// Whether each geom is in one of the pairs.
     near: Vec<bool>,
     contacts: Vec<Contact<T>>,
@@ -65,11 +75,16 @@ impl<T: Real> ContactSet<T> {
         let geoms = if pairs.is_empty() { 0 } else { model.geoms.len() };
         let kind = |geom: usize| model.collider::<f64>(&model.geoms[geom]).kind;
         let softness = model.options.collision_softness;
-        let contacts = pairs.iter().map(|(a, b)| max_soft_contacts(kind(*a), kind(*b), softness)).sum();
+        let all = || pairs.iter().flat_map(|pair| GeomPair::all(model, *pair));
+        let slots = |pair: GeomPair| max_soft_contacts(kind(pair.geoms.0), kind(pair.geoms.1), softness);
+        let contacts = all().map(slots).sum();
+        let mut explicit: Vec<_> = all().filter(|pair| pair.explicit.is_some()).collect();
+        explicit.sort_unstable();
         ContactSet {
             poses: vec![Transform::identity(); geoms],
             radii: model.geoms[..geoms].iter().map(|g| model.collider::<f64>(g).bounding_radius()).collect(),
-            pairs: Vec::with_capacity(pairs.len()),
+            pairs: Vec::with_capacity(all().count()),
+            explicit,
             near: vec![false; geoms],
             contacts: Vec::with_capacity(contacts),
             contact_bars: Vec::with_capacity(contacts),
@@ -113,7 +128,7 @@ impl<T: Real> ContactSet<T> {
 
     /// Finds the contacts of all `pairs` that are near each other.
     pub fn find(&mut self, geoms: &GeomView<'_, T>, pairs: &[(usize, usize)]) {
-        let ContactSet { poses, radii, pairs: found, near, contacts, broad_phase, .. } = self;
+        let ContactSet { poses, radii, pairs: found, explicit, near, contacts, broad_phase, .. } = self;
         let softness = geoms.model.options.collision_softness;
         // Soft distances may be that much below hard ones, and a part of these.
         let searched = |reach: f64| if softness == 0.0 { reach } else { 2.0 * reach + SOFT_REACH * softness };
@@ -138,8 +153,8 @@ impl<T: Real> ContactSet<T> {
         found.clear();
         near.fill(false);
         contacts.clear();
-        for &(a, b) in candidates {
-            let reach = reach(geoms, (a, b));
+        for pair in candidates.iter().flat_map(|pair| laws(explicit, *pair)) {
+            let ((a, b), reach) = (pair.geoms, reach(geoms, pair));
             if bounding_spheres_apart((radii[a], poses[a]), (radii[b], poses[b]), searched(reach)) {
                 continue;
             }
@@ -154,7 +169,7 @@ impl<T: Real> ContactSet<T> {
             }
             contacts.resize(start + count, Contact::default());
             collide_soft(&first, poses[a], &second, poses[b], softness, &mut contacts[start..]);
-            found.push(FoundPair { geoms: (a, b), first: start, count, reach });
+            found.push(FoundPair { geoms: (a, b), explicit: pair.explicit, first: start, count, reach });
             (near[a], near[b]) = (true, true);
         }
     }
@@ -196,29 +211,37 @@ fn no_shape_bar<T: Real>() -> ShapeBar<T> {
     ShapeBar { pose: Transform::identity() - Transform::identity(), size: Vec3::zero() }
 }
 
+/// The pairs of two geoms: those of `explicit`, which is sorted, or else one by the law of the geoms.
+fn laws(explicit: &[GeomPair], geoms: (usize, usize)) -> impl Iterator<Item = GeomPair> {
+    let own = &explicit[explicit.partition_point(|pair| pair.geoms < geoms)..];
+    let own = &own[..own.partition_point(|pair| pair.geoms == geoms)];
+    let shared = own.is_empty().then_some(GeomPair { geoms, explicit: None });
+    own.iter().copied().chain(shared)
+}
+
 /// Distance up to which the contacts of a pair count, m, over all lanes.
-fn reach<T: Real>(geoms: &GeomView<'_, T>, pair: (usize, usize)) -> f64 {
-    margin_and_gap(geoms, pair) + geoms.slack + geoms.distant.map_or(0.0, |distant| distant.width_of(pair))
+fn reach<T: Real>(geoms: &GeomView<'_, T>, pair: GeomPair) -> f64 {
+    let width = geoms.distant.map_or(0.0, |distant| distant.width_of(pair.geoms));
+    margin_and_gap(geoms, pair) + geoms.slack + width
 }
 
 /// That of the model of constraints, or 0.
-fn margin_and_gap<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> f64 {
+fn margin_and_gap<T: Real>(geoms: &GeomView<'_, T>, pair: GeomPair) -> f64 {
     let Some(index) = &geoms.index.constraints else {
-        return if geoms.index.complementarity.is_some() { pair_margin(geoms.model, (a, b)) } else { 0.0 };
+        return if geoms.index.complementarity.is_some() { pair_margin(geoms.model, pair) } else { 0.0 };
     };
-    let margin = |x: T| x.max_lane();
+    let ((a, b), margin) = (pair.geoms, |x: T| x.max_lane());
     if geoms.model.pairs.is_empty() && index.all_contacts.is_none() {
         let of = |geom: usize| {
             margin(index.geoms[geom].read(geoms.params).margin) + geoms.model.geoms[geom].contact.gap
         };
         return of(a) + of(b);
     }
-    let pair = geoms.model.explicit_pair(a, b);
     let of = |geom: usize| &geoms.model.geoms[geom].contact;
-    let gap = pair.map_or(of(a).gap + of(b).gap, |pair| geoms.model.pairs[pair].gap);
-    gap + match (index.all_contacts, pair) {
+    let gap = pair.explicit.map_or(of(a).gap + of(b).gap, |number| geoms.model.pairs[number].gap);
+    gap + match (index.all_contacts, pair.explicit) {
         (Some(law), _) => margin(law.read(geoms.params).margin),
-        (None, Some(pair)) => margin(index.pairs[pair].read(geoms.params).margin),
+        (None, Some(number)) => margin(index.pairs[number].read(geoms.params).margin),
         (None, None) => {
             let of = |geom: usize| margin(index.geoms[geom].read(geoms.params).margin);
             of(a) + of(b)

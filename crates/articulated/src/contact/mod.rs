@@ -17,6 +17,7 @@
 
 pub mod distance;
 pub mod find;
+pub mod forces;
 pub mod geoms;
 pub mod penalty;
 
@@ -34,6 +35,7 @@ use super::tree::Tree;
 
 pub use distance::ContactsFromDistance;
 pub use find::{ContactSet, FoundPair};
+pub use forces::ContactForce;
 pub use geoms::{GeomView, PlacedGeom, pose_wrench};
 pub use penalty::{Penalty, PenaltyWorkspace, pair_law};
 pub use pullback_collision::{PENALTY_DEFAULTS, PenaltyLaw, penalty_force, penalty_force_vjp};

@@ -9,8 +9,9 @@ use pullback_core::Workspace;
 use pullback_math::{Cotangent, Force, Motion, Real, Vec3, differentiable};
 
 use super::distance::{DistantSpline, distant_depth, distant_depth_vjp};
-use super::{ContactSet, GeomView, MotionBars, Resolve};
+use super::{ContactSet, FoundPair, GeomView, MotionBars, Resolve};
 use crate::model::{MaterialMixing, Model};
+use crate::pairs::GeomPair;
 use crate::params::{LawBlocks, ParamIndex};
 use crate::rnea::Push;
 use crate::tree::Tree;
@@ -81,9 +82,10 @@ fn pair_law_vjp<T: Real>(
 }
 
 /// Friction of a pair: its own, or else that of the two geoms.
-pub(crate) fn pair_friction<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, usize)) -> T {
-    match geoms.model.explicit_pair(a, b) {
-        Some(pair) => T::lit(geoms.model.pairs[pair].friction[0]),
+pub(crate) fn pair_friction<T: Real>(geoms: &GeomView<'_, T>, pair: GeomPair) -> T {
+    let (a, b) = pair.geoms;
+    match pair.explicit {
+        Some(number) => T::lit(geoms.model.pairs[number].friction[0]),
         None => {
             let of = |geom: usize| geoms.params_of(geom).friction;
             mix(of(a), of(b), geoms.model.options.material_mixing)
@@ -94,11 +96,12 @@ pub(crate) fn pair_friction<T: Real>(geoms: &GeomView<'_, T>, (a, b): (usize, us
 /// The pullback of [`pair_friction`]: *adds* to the cotangents of the geoms' friction.
 pub(crate) fn pair_friction_vjp<T: Real>(
     geoms: &GeomView<'_, T>,
-    (a, b): (usize, usize),
+    pair: GeomPair,
     bar: T,
     friction_bars: &mut [T],
 ) {
-    if geoms.model.explicit_pair(a, b).is_none() {
+    if pair.explicit.is_none() {
+        let (a, b) = pair.geoms;
         let of = |geom: usize| geoms.params_of(geom).friction;
         let (first, second, ()) = mix_vjp(of(a), of(b), geoms.model.options.material_mixing, bar);
         friction_bars[a] += first;
@@ -135,6 +138,22 @@ fn relative_velocity<T: Real>(
     of(b) - of(a)
 }
 
+/// The force of one contact on the body of the second geom of its pair, N.
+pub(super) fn contact_force<T: Real>(
+    geoms: &GeomView<'_, T>,
+    pair: &FoundPair,
+    contact: &Contact<T>,
+    velocities: &[Motion<T>],
+) -> Vec3<T> {
+    let (a, b) = pair.geoms;
+    let bodies = (geoms.model.geoms[a].body, geoms.model.geoms[b].body);
+    let velocity = relative_velocity(geoms, velocities, bodies, contact.position);
+    let depth = depth(distant_spline(geoms, pair.geoms), contact.distance);
+    let law = pair_law(geoms.model, geoms.index, geoms.params, pair.geoms);
+    let (friction, form) = (pair_friction(geoms, pair.pair()), geoms.model.options.contact_damping);
+    penalty_force_at(depth, contact.normal, velocity, friction, law, form)
+}
+
 impl<T: Real> Resolve<T> for Penalty {
     type Workspace = PenaltyWorkspace;
 
@@ -152,7 +171,7 @@ impl<T: Real> Resolve<T> for Penalty {
         let form = geoms.model.options.contact_damping;
         for pair in contacts.pairs() {
             let (friction, law) = (
-                pair_friction(geoms, pair.geoms),
+                pair_friction(geoms, pair.pair()),
                 pair_law(geoms.model, geoms.index, geoms.params, pair.geoms),
             );
             let distant = distant_spline(geoms, pair.geoms);
@@ -183,7 +202,7 @@ impl<T: Real> Resolve<T> for Penalty {
         for pair in 0..contacts.pairs().len() {
             let pair = contacts.pairs()[pair];
             let (friction, law) = (
-                pair_friction(geoms, pair.geoms),
+                pair_friction(geoms, pair.pair()),
                 pair_law(geoms.model, geoms.index, geoms.params, pair.geoms),
             );
             let distant = distant_spline(geoms, pair.geoms);
@@ -222,7 +241,7 @@ impl<T: Real> Resolve<T> for Penalty {
                     bar.position += point_bar;
                 }
             }
-            pair_friction_vjp(geoms, pair.geoms, friction_bar, &mut contacts.friction_bars);
+            pair_friction_vjp(geoms, pair.pair(), friction_bar, &mut contacts.friction_bars);
             pair_law_vjp(geoms, pair.geoms, law_bar, bars.params);
         }
     }

@@ -93,7 +93,7 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     let packed = packed.map_err(|source| CliError::Write { path: arrays.clone(), source })?;
     output.write(&arrays, &packed)?;
     let mut files = vec![table, arrays, picture];
-    if let Some(replay) = scene.replay(if page_rows.is_empty() { &rows } else { &page_rows }) {
+    if let Some(replay) = scene.replay(&inputs, if page_rows.is_empty() { &rows } else { &page_rows }) {
         let page = folder.join("replay.html");
         replay.save(&page).map_err(|e| ConfigError::new(format!("{}: {e}", page.display())))?;
         files.push(page);

@@ -144,6 +144,11 @@ impl World {
     pub fn particle_positions<'a, T>(&self, state: &'a [T]) -> &'a [[T; 3]] {
         self.split(state).1.as_chunks().0
     }
+    /// Coordinates and velocities of the robots in a state.
+    pub fn robot_state<T: Copy>(&self, state: &[T]) -> Vec<T> {
+        let (q, _, v, _) = self.split(state);
+        [q, v].concat()
+    }
     /// Velocities of the particles in a state.
     fn particle_velocities<'a, T>(&self, state: &'a [T]) -> &'a [[T; 3]] {
         self.split(state).3.as_chunks().0

@@ -6,7 +6,8 @@
 
 use pullback_math::Vec3;
 
-use super::{MeshError, MeshInertia, TriangleMesh, mass_properties, principal_axes, read};
+use super::frame::stored_axes;
+use super::{MeshError, MeshInertia, TriangleMesh, mass_properties, read};
 use crate::mjcf::{LoadedMesh, MeshLoader, MeshSource, SolidProperties};
 
 /// Reads mesh assets from STL, OBJ, Collada and MSH files and from corners in the model.
@@ -59,7 +60,7 @@ fn load(source: &MeshSource) -> Result<LoadedMesh, MeshError> {
     if let Ok(solid) = &solid {
         mesh.hull = mesh.hull.with_center(solid.center);
         // Contacts see the vertices as MuJoCo stores them: in single precision, in the inertial frame.
-        let (_, axes) = principal_axes(solid.inertia);
+        let axes = stored_axes(solid.inertia);
         for v in &mut mesh.vertices {
             *v = axes.rotate(single(axes.inverse_rotate(*v - solid.center))) + solid.center;
         }

@@ -115,7 +115,7 @@ fn compare_state(
     }
     let mut row_error = compare_rows(&others, g["rows"].as_array().expect("rows"), welds);
 
-    // Contacts: those of a pair in any order.
+    // Contacts: those of a pair in any order; geoms that are paired twice by the dimension of each law.
     let geoms = robot.geoms(&ws.kinematics, params);
     let theirs: Vec<&Value> = g["contacts"].as_array().expect("contacts").iter().collect();
     let acting = theirs.iter().filter(|c| !c["rows"].as_array().expect("rows").is_empty()).count();
@@ -142,7 +142,8 @@ fn compare_state(
                 .max(relative(&axes, &frame, 1.0))
         };
         let same = |pair: &pullback_articulated::contact::FoundPair| {
-            [pair.geoms.0 as f64, pair.geoms.1 as f64] == pair_of[..]
+            let of_pair = |number: usize| c["dim"] == robot.model().pairs[number].condim;
+            [pair.geoms.0 as f64, pair.geoms.1 as f64] == pair_of[..] && pair.explicit.is_none_or(of_pair)
         };
         let best = found
             .filter(|(_, pair, _)| same(pair))

@@ -1,6 +1,8 @@
 //! Laws that contacts and equalities of the convex model obey: weight, Coulomb's cone, momentum, energy.
 
-use crate::moving::{Acting, Moving};
+use crate::moving::{Acting, Moving, try_parse};
+use pullback_articulated::{ContactModel, FrictionDirections};
+use pullback_core::{Point, VectorField};
 use pullback_math::Vec3;
 
 const G: f64 = 9.81;
@@ -241,5 +243,32 @@ fn a_passive_pile_never_has_more_energy_than_at_first() {
         );
         assert!(touched > 10 && last < 0.6 * first);
         assert!(largest < 1e-3, "{largest}");
+    }
+}
+
+#[test]
+fn contact_forces_are_what_a_body_feels() {
+    for model in [ContactModel::Convex, ContactModel::Penalty, ContactModel::Complementarity] {
+        // A box that slides, beside a ball in the air.
+        let text = "<mujoco><option timestep=\"0.001\"/><worldbody><geom type=\"plane\" size=\"0 0 1\"/>
+            <body pos=\"0 0 0.049\"><freejoint/><geom type=\"box\" size=\"0.2 0.2 0.05\" mass=\"3\"/></body>
+            <body pos=\"0 0 2\"><freejoint/><geom size=\"0.1\"/></body></worldbody></mujoco>";
+        let mut description = try_parse(text).expect("a model");
+        description.options.contact_model = model;
+        description.options.complementarity.friction = FrictionDirections::Two;
+        let nq = description.nq;
+        let mut moving = Moving::from_model(description);
+        (moving.state[nq], moving.state[nq + 1]) = (0.5, -0.2);
+        let Moving { params, state, control, .. } = &moving;
+        let mut ws = VectorField::<f64>::workspace(moving.robot());
+        moving.robot().accelerations(&mut ws, Point { params, state, control });
+        let forces = moving.robot().contact_forces(&ws, params);
+        assert_eq!(forces.len(), 4, "{model:?}");
+        let total = forces.iter().fold(Vec3::zero(), |sum, f| sum + f.force);
+        // f = m (v̇ − g)
+        let a = &ws.constrained;
+        let expected = Vec3::new(a[0], a[1], a[2] + G) * 3.0;
+        assert!((total - expected).norm() < 1e-9 * expected.norm(), "{model:?}: {total:?}, {expected:?}");
+        assert!(total.x < 0.0 && total.y > 0.0 && total.z > 0.0, "{model:?}: {total:?}");
     }
 }

@@ -152,7 +152,8 @@ impl Contest {
     /// The best motion of the descent, with its target.
     pub fn replay(&self) -> Result<Replay, ExperimentError> {
         let Task { name, objective, solved, .. } = &self.task;
-        let mut page = replay(&objective.rollout().system, objective.states(&self.descent.best)?);
+        let best = &self.descent.best;
+        let mut page = replay(&objective.rollout().system, &objective.inputs(best), objective.states(best)?);
         page.title = format!("{name}, after {} iterations", self.descent.iterations.len());
         let (shape, position) = match objective.loss().target[..] {
             [x, y, z] => (ReplayShape::Sphere { radius: *solved }, [x, y, z]),

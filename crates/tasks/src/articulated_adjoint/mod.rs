@@ -19,7 +19,7 @@ pub mod standing;
 pub mod throw;
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
-use pullback_core::rollout::{Loss, Sample};
+use pullback_core::rollout::{Inputs, Loss, Sample};
 use pullback_core::{ConfigError, Described};
 use pullback_math::Real;
 use pullback_physics::articulated::{Articulated, ContactModel, ImplicitTerms, Model};
@@ -55,10 +55,10 @@ fn state_entry(robot: &Robot, name: &str) -> Result<usize, ExperimentError> {
     found.first().copied().ok_or_else(|| ConfigError::new(format!("no state is called `{name}`")).into())
 }
 
-/// The page of a motion.
-fn replay(robot: &Robot, states: Vec<Vec<f64>>) -> Replay {
+/// The page of a motion under inputs.
+fn replay(robot: &Robot, inputs: &Inputs<f64>, states: Vec<Vec<f64>>) -> Replay {
     let rows = states.into_iter().enumerate().map(|(i, state)| (i as f64 * robot.dt(), state));
-    recording::replay(robot.field(), &rows.collect::<Vec<_>>())
+    recording::replay(robot.field(), (inputs, robot.dt()), &rows.collect::<Vec<_>>())
 }
 
 /// How the distance to a target counts.

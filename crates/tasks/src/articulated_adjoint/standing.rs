@@ -179,7 +179,7 @@ impl Standing {
 
     /// The page of the first second.
     pub fn replay(&self) -> Result<Replay, ExperimentError> {
-        Ok(replay(&self.robot, self.states(1000)?))
+        Ok(replay(&self.robot, &self.inputs(1000)?, self.states(1000)?))
     }
 
     /// The cost of a gradient that keeps every `interval`-th state; times are the best of as many rollouts as

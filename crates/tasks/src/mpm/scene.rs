@@ -66,7 +66,7 @@ fn built_in(
         rollout_from: ("the shaken state".to_owned(), shaken),
         keyframes: Vec::new(),
         settle: 0,
-        recorder: Some(Box::new(move |rows| recording::mpm_replay(&mpm, &title, rows))),
+        recorder: Some(Box::new(move |_, rows| recording::mpm_replay(&mpm, &title, rows))),
         // Forward mode is the strict check. Differences step over the kinks of particles that begin to flow
         // and of nodes that begin to touch.
         difference_tolerance: 0.3,
@@ -124,8 +124,8 @@ impl Scene for MpmScene {
     ) -> Result<Info, StepError> {
         self.shown.simulate(inputs, steps, visit)
     }
-    fn replay(&self, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
-        self.shown.replay(rows)
+    fn replay(&self, inputs: &Inputs<f64>, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
+        self.shown.replay(inputs, rows)
     }
     fn gradcheck(&self, checking: Checking) -> Result<Vec<(String, Report)>, ConfigError> {
         self.checked.gradcheck(checking)

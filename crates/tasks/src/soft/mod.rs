@@ -270,7 +270,9 @@ impl SoftSpec {
             rollout_from: ("the shaken state, settled".to_owned(), shaken),
             keyframes: Vec::new(),
             settle: (self.settle / dt).round() as usize,
-            recorder: Some(Box::new(move |rows| recording::world_replay(&world, &title, rows))),
+            recorder: Some(Box::new(move |inputs, rows| {
+                recording::world_replay(&world, &title, inputs, rows)
+            })),
             // Forward mode is the strict judge. Differences suffer round-off of sums over thousands of
             // entries, and where things touch they step over the kinks of particles that come and go.
             difference_tolerance: if self.touches { 1e-2 } else { 1e-4 },

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use pullback_core::ConfigError;
 use pullback_core::integrator::{Integrator, Method};
+use pullback_core::rollout::Inputs;
 use pullback_physics::articulated::Articulated;
 use pullback_plot::{Figure, Report, Section, Stat, Tone};
 use pullback_tasks::diffmjx::billiard::{self, Game, Gradients};
@@ -90,7 +91,8 @@ impl Page {
         rows: &[(f64, Vec<f64>)],
     ) -> Result<(String, String), CliError> {
         let page = self.folder.join(format!("{name}.html"));
-        let saved = recording::replay(robot, rows).save(&page);
+        let inputs = Inputs::defaults(robot, 1);
+        let saved = recording::replay(robot, (&inputs, 1.0), rows).save(&page);
         saved.map_err(|e| ConfigError::new(format!("{}: {e}", page.display())))?;
         self.files.push(page);
         Ok((text.to_owned(), format!("{name}.html")))
