@@ -35,10 +35,11 @@ pub use dynamics::ArticulatedWorkspace;
 pub use field::Articulated;
 pub use implicit::ImplicitTerms;
 pub use model::{
-    Actuator, ActuatorTarget, Body, CONTACT_MODELS, ComplementarityOptions, ContactMaterials, ContactModel,
-    ContactOverride, ContactPair, ContactSoftness, Equality, EqualityKind, FrictionCone, FrictionDirections,
-    Geom, Heightfield, Hull, ImpulseScheme, Joint, JointKind, Keyframe, MaterialMixing, Mesh, Model,
-    ModelIntegrator, ModelOptions, Shape, Site, Softness, SolverOptions,
+    Actuator, ActuatorTarget, Body, CONTACT_MODELS, Camera, ComplementarityOptions, ContactMaterials,
+    ContactModel, ContactOverride, ContactPair, ContactSoftness, Equality, EqualityKind, Following,
+    FrictionCone, FrictionDirections, Geom, Heightfield, Hull, ImpulseScheme, Joint, JointKind, Keyframe,
+    Light, LightKind, Material, MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Projection,
+    Shape, Site, Softness, SolverOptions, Texture, TextureKind, TextureMark, TexturePattern, TextureSource,
 };
 pub use pairs::candidate_pairs;
 pub use pullback_collision::ContactDamping;
