@@ -4,6 +4,7 @@
 //! weighed. The mesh stays in this frame, with its center and inertia beside it; MuJoCo moves it to its
 //! inertial frame and the geom the other way, which is the same motion.
 
+use pullback_articulated::{Hull, Mesh};
 use pullback_math::Vec3;
 
 use super::{MeshError, MeshInertia, TriangleMesh, mass_properties, principal_axes, read};
@@ -55,8 +56,17 @@ fn load(source: &MeshSource) -> Result<LoadedMesh, MeshError> {
     let solid = mass_properties(&mesh, kind)
         .map(|w| SolidProperties { volume: w.volume, center: w.com, inertia: w.inertia })
         .map_err(|e| e.to_string());
-    let mut mesh = mesh.into_model_mesh(source.name.clone())?;
-    if let Ok(solid) = &solid {
+    let (mut mesh, flat) = match mesh.clone().into_model_mesh(source.name.clone()) {
+        Ok(mesh) => (mesh, None),
+        // A flat mesh is seen but has no inside to collide with.
+        Err(why) if !mesh.triangles.is_empty() => {
+            let TriangleMesh { vertices, triangles } = mesh;
+            let hull = Hull::default();
+            (Mesh { name: source.name.clone(), vertices, triangles, hull }, Some(why.to_string()))
+        }
+        Err(why) => return Err(why),
+    };
+    if let (Ok(solid), None) = (&solid, &flat) {
         mesh.hull = mesh.hull.with_center(solid.center);
         // Contacts see the vertices as MuJoCo stores them: in single precision, in the inertial frame.
         let (_, axes) = principal_axes(solid.inertia);
@@ -64,5 +74,5 @@ fn load(source: &MeshSource) -> Result<LoadedMesh, MeshError> {
             *v = axes.rotate(single(axes.inverse_rotate(*v - solid.center))) + solid.center;
         }
     }
-    Ok(LoadedMesh { mesh, solid })
+    Ok(LoadedMesh { mesh, solid, flat })
 }

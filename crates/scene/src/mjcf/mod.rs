@@ -26,10 +26,12 @@
 
 mod actuator;
 mod assets;
+mod attach;
 mod body;
 mod contact;
 mod defaults;
 mod equality;
+mod fit;
 mod fuse;
 mod geom;
 mod hfield;
@@ -39,11 +41,13 @@ mod joint;
 mod mesh;
 mod names;
 mod pose;
+mod references;
 mod replicate;
 mod resolve;
 mod sections;
 mod settings;
 mod shell;
+mod visual;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -51,6 +51,8 @@ pub(crate) struct Element {
     pub place: Place,
     /// Where text stands between its children, if any does.
     pub stray_text: Option<Place>,
+    /// Which file's settings it is read under, where a model attaches others; 0 is the main file.
+    pub scope: usize,
 }
 
 impl Element {

@@ -5,6 +5,7 @@
 //! nor any recursion below can be driven into quadratic time or a stack overflow. Document types, and with
 //! them entity bombs, are refused by the parser.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
@@ -38,11 +39,12 @@ pub fn read_text(path: &Path) -> Result<String, ImportError> {
 
 /// The tree of a text; `name` stands for the file in messages, `depth` counts the elements around it.
 pub fn parse(text: &str, name: &str, depth: usize) -> Result<Element, ImportError> {
-    let lines = Lines::new(text, name);
     if text.len() > MAX_BYTES {
         let why = format!("is larger than {MAX_BYTES} bytes; split off unused parts");
         return Err(ImportError::new(&Place::whole(name), why));
     }
+    let text = &*strict(text);
+    let lines = Lines::new(text, name);
     check_limits(text, depth).map_err(|(at, why)| ImportError::new(&lines.place(at), why))?;
     let document = roxmltree::Document::parse(text).map_err(|e| {
         let pos = e.pos();
@@ -50,6 +52,57 @@ pub fn parse(text: &str, name: &str, depth: usize) -> Result<Element, ImportErro
         ImportError::new(&place, format!("not well-formed XML: {e}"))
     })?;
     Ok(convert(document.root_element(), &lines))
+}
+
+/// The text as a strict parser takes it: comments and the declaration are blank, for real files have `--` inside
+/// comments and blanks before the declaration, and a blank stands between attributes.
+fn strict(text: &str) -> Cow<'_, str> {
+    let mut plain = String::new();
+    // What is before `kept` is in `plain`; nothing is copied until something changes.
+    let (mut at, mut kept) = (0, 0);
+    while let Some(open) = text[at..].find('<').map(|i| at + i) {
+        let rest = &text[open..];
+        let (end, blank) = if rest.starts_with("<!--") {
+            (rest[4..].find("-->").map(|i| open + i + 7), true)
+        } else if rest.starts_with("<![CDATA[") {
+            (rest.find("]]>").map(|i| open + i + 3), false)
+        } else if rest.starts_with("<?xml") {
+            (rest.find("?>").map(|i| open + i + 2), true)
+        } else {
+            let (mut end, mut quote) = (None, None);
+            for (i, b) in rest.bytes().enumerate() {
+                match (quote, b) {
+                    (Some(q), b) if b == q => {
+                        quote = None;
+                        if rest.as_bytes().get(i + 1).is_some_and(u8::is_ascii_alphabetic) {
+                            plain.push_str(&text[kept..=open + i]);
+                            plain.push(' ');
+                            kept = open + i + 1;
+                        }
+                    }
+                    (None, b'"' | b'\'') => quote = Some(b),
+                    (None, b'>') => {
+                        end = Some(open + i + 1);
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+            (end, false)
+        };
+        let Some(end) = end else { break };
+        if blank {
+            plain.push_str(&text[kept..open]);
+            plain.extend(text[open..end].chars().map(|c| if c == '\n' { c } else { ' ' }));
+            kept = end;
+        }
+        at = end;
+    }
+    if kept == 0 {
+        return Cow::Borrowed(text);
+    }
+    plain.push_str(&text[kept..]);
+    Cow::Owned(plain)
 }
 
 /// Recursion is bounded by [`MAX_DEPTH`], which the scan has checked.
@@ -60,6 +113,7 @@ fn convert(node: roxmltree::Node, lines: &Lines) -> Element {
         children: Vec::new(),
         place: lines.place(node.range().start),
         stray_text: None,
+        scope: 0,
     };
     for attribute in node.attributes() {
         element.attributes.push(Attribute {

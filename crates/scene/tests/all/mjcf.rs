@@ -331,7 +331,8 @@ impl MeshLoader for Cube {
         let (volume, center) = (side * side * side, Vec3::new(1.0, 1.0, 1.0) * (side / 2.0));
         let inertia = SymMat3::identity() * (volume * side * side / 6.0);
         let solid = SolidProperties { volume, center, inertia };
-        Ok(LoadedMesh { mesh, solid: if side < 1.0 { Ok(solid) } else { Err("it is open".into()) } })
+        let solid = if side < 1.0 { Ok(solid) } else { Err("it is open".into()) };
+        Ok(LoadedMesh { mesh, solid, flat: None })
     }
 }
 
