@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use pullback_articulated::{Keyframe, Model};
+use pullback_articulated::{Joint, Keyframe, Model};
 
 use super::ImportOptions;
 use super::include::TreeReader;
@@ -74,21 +74,22 @@ impl AttachedKey {
             control: vec![0.0; model.actuators.len()],
             mocap: model.mocap_poses(),
         };
+        let joints: HashMap<&str, &Joint> = model.joints.iter().map(|j| (j.name.as_str(), j)).collect();
         for (name, q, v) in &self.joints {
-            if let Some(j) = model.joints.iter().find(|j| j.name == *name) {
+            if let Some(j) = joints.get(name.as_str()) {
                 key.q[j.q..j.q + q.len()].copy_from_slice(q);
                 key.v[j.v..j.v + v.len()].copy_from_slice(v);
             }
         }
-        for (name, u) in &self.controls {
-            if let Some(i) = model.actuators.iter().position(|a| a.name == *name) {
-                key.control[i] = *u;
-            }
+        let controls: HashMap<&str, f64> =
+            self.controls.iter().map(|(name, u)| (name.as_str(), *u)).collect();
+        for (actuator, control) in model.actuators.iter().zip(&mut key.control) {
+            *control = controls.get(actuator.name.as_str()).copied().unwrap_or(*control);
         }
-        for (name, pose) in &self.mocap {
-            if let Some(i) = model.bodies.iter().filter(|b| b.mocap).position(|b| b.name == *name) {
-                key.mocap[7 * i..7 * i + 7].copy_from_slice(pose);
-            }
+        let mocap: HashMap<&str, &[f64]> =
+            self.mocap.iter().map(|(name, p)| (name.as_str(), p.as_slice())).collect();
+        for (body, own) in model.bodies.iter().filter(|b| b.mocap).zip(key.mocap.chunks_exact_mut(7)) {
+            own.copy_from_slice(mocap.get(body.name.as_str()).copied().unwrap_or(&own.to_vec()));
         }
         key
     }

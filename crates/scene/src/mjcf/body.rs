@@ -226,9 +226,10 @@ impl BodyReader<'_> {
     fn read_geom(&mut self, body: usize, e: &Element, frame: Pose, class: usize) -> Result<(), ImportError> {
         let mut spec = self.defaults.of(e, class)?.geom.clone();
         self.names.register("geom", e)?;
-        let compiler = self.compilers.of(e);
-        spec.apply(e, compiler, self.options)?;
-        self.nodes[body].geoms.push(spec.build(e, frame, self.assets, compiler, self.options)?);
+        spec.apply(e, self.compilers.of(e), self.options)?;
+        // How shapes are fitted is said by the main file alone.
+        let fit_box = self.compilers.in_scope(self.nodes[0].scope).fit_box;
+        self.nodes[body].geoms.push(spec.build(e, frame, self.assets, fit_box, self.options)?);
         Ok(())
     }
 

@@ -4,17 +4,20 @@ use std::collections::HashSet;
 
 use super::body::Node;
 use super::inertia::Inertial;
+use super::settings::InertiaSource;
 
 /// Melts every body without joints that is not in `kept` into its parent. Nodes stand parents first.
-/// Mocap bodies stay, and so does what has another gravity compensation than its parent.
-pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<usize>) {
+/// Mocap bodies stay, and so does what has another gravity compensation than its parent. With
+/// `inertiafromgeom="true"` bodies melt into the world alone, as in MuJoCo.
+pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<usize>, source: InertiaSource) {
     for i in 1..nodes.len() {
         let node = &nodes[i];
         if !node.joints.is_empty() || node.mocap || node.kept || kept.contains(&i) {
             continue;
         }
         let (parent, pose) = (node.parent, node.pose);
-        if parent != 0 && nodes[parent].gravity_compensation != nodes[i].gravity_compensation {
+        let carried = nodes[parent].gravity_compensation != nodes[i].gravity_compensation;
+        if parent != 0 && (carried || source == InertiaSource::Geoms) {
             continue;
         }
         let node = &mut nodes[i];

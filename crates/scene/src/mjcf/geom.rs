@@ -199,7 +199,7 @@ impl GeomSpec {
         e: &Element,
         frame: Pose,
         assets: &mut Assets,
-        compiler: &Compiler,
+        fit_box: bool,
         options: &ImportOptions,
     ) -> Result<BuiltGeom, ImportError> {
         e.refuse_unless("adhesion", self.adhesion == 0.0, options)?;
@@ -214,9 +214,12 @@ impl GeomSpec {
             None => None,
         };
         if let (Some(mesh), true) = (&mesh, kind != "mesh") {
-            (pose, size) = self.fitted(e, pose, mesh, assets, compiler)?;
+            (pose, size) = self.fitted(e, pose, mesh, assets, fit_box)?;
         }
-        check_size(e, kind, KINDS[self.shape.kind].1, size)?;
+        // A capsule fitted to a mesh may be a ball.
+        let ball = kind == "capsule" && mesh.is_some() && size[0] > 0.0 && size[1] == 0.0;
+        let kind = if ball { "sphere" } else { kind };
+        check_size(e, kind, if ball { 1 } else { KINDS[self.shape.kind].1 }, size)?;
         if self.shell && kind == "mesh" {
             return Err(e.error("a mesh says itself how it is weighed; set `inertia` of the `<mesh>`"));
         }
@@ -269,7 +272,7 @@ impl GeomSpec {
         pose: Pose,
         mesh: &Entry,
         assets: &Assets,
-        compiler: &Compiler,
+        fit_box: bool,
     ) -> Result<(Pose, [f64; 3]), ImportError> {
         let kind = self.shape.kind();
         if self.shape.ends.is_some() || ["plane", "hfield"].contains(&kind) {
@@ -283,7 +286,7 @@ impl GeomSpec {
             Err(why) => return Err(e.error_in("mesh", format!("cannot be fitted: {why}"))),
         };
         let vertices = &assets.meshes.meshes[mesh.index].vertices;
-        let by = if compiler.fit_box { BoxFit::Bounds(vertices) } else { BoxFit::Inertia };
+        let by = if fit_box { BoxFit::Bounds(vertices) } else { BoxFit::Inertia };
         let (mesh_from_shape, size) = fit(kind, solid, by);
         Ok((pose.compose(mesh_from_shape), size.map(|s| s * self.fit_scale)))
     }

@@ -9,7 +9,7 @@
 //! names. MuJoCo refuses tendons and equalities that also name something outside, and so do we.
 
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use pullback_math::{Quat, Vec3};
 
@@ -24,13 +24,16 @@ const SECTIONS: [&str; 5] = ["tendon", "contact", "equality", "actuator", "senso
 
 /// The plain names inside one outermost `<replicate>`, with their kinds, and the suffixes of its copies.
 struct Copies {
-    names: HashSet<(String, String)>,
+    names: Names,
     suffixes: Vec<String>,
 }
 
+/// Names by kind.
+type Names = HashMap<String, HashSet<String>>;
+
 impl Copies {
     fn hold(&self, kind: &str, name: &str) -> bool {
-        self.names.iter().any(|(k, n)| k == kind && n == name)
+        self.names.get(kind).is_some_and(|names| names.contains(name))
     }
 }
 
@@ -66,7 +69,7 @@ fn expand_children(
         expand_children(&mut child, compilers, elements, &mut inside)?;
         if child.tag == "replicate" {
             let suffixes = write_copies(&child, compilers, elements, &mut children)?;
-            let mut names = HashSet::new();
+            let mut names = Names::new();
             // Names inside nested copies already carry a suffix, so their plain names are not among these.
             collect_names(&child, &mut names);
             found.push(Copies { names, suffixes });
@@ -133,10 +136,15 @@ fn count_elements(e: &Element) -> usize {
     1 + e.children.iter().map(count_elements).sum::<usize>()
 }
 
-fn collect_names(e: &Element, names: &mut HashSet<(String, String)>) {
-    let own = e.attributes.iter().filter(|a| a.name == "name" && !a.value.is_empty());
-    names.extend(own.map(|a| (kind_of("worldbody", e).to_string(), a.value.clone())));
+fn collect_names(e: &Element, names: &mut Names) {
+    collect_name("worldbody", e, names);
     e.children.iter().for_each(|child| collect_names(child, names));
+}
+
+fn collect_name(section: &str, e: &Element, names: &mut Names) {
+    for own in e.attributes.iter().filter(|a| a.name == "name" && !a.value.is_empty()) {
+        names.entry(kind_of(section, e).to_string()).or_default().insert(own.value.clone());
+    }
 }
 
 fn add_suffix(e: &mut Element, suffix: &str) {
@@ -177,10 +185,7 @@ fn copy_references(section: &mut Element, copies: &mut Copies) -> Result<(), Imp
         }
     }
     // What names a copied tendon or actuator is copied in turn.
-    for e in &moved {
-        let name = e.attributes.iter().find(|a| a.name == "name");
-        copies.names.extend(name.map(|a| (kind_of(&section.tag, e).to_string(), a.value.clone())));
-    }
+    moved.iter().for_each(|e| collect_name(&section.tag, e, &mut copies.names));
     section.children = kept;
     Ok(())
 }

@@ -87,7 +87,7 @@ pub(super) fn read_expanded(
     check_terrain(&nodes)?;
     if compiler.fuse_static {
         let kept = referenced_bodies(root, &nodes);
-        fuse_static(&mut nodes, &kept);
+        fuse_static(&mut nodes, &kept, compiler.inertia_source);
     }
     let mut nodes = in_order(nodes);
     if let Some(total) = compiler.total_mass {
