@@ -42,6 +42,7 @@ class Maker:
     def __init__(self, seed, contact=False, attaches=True):
         self.r = np.random.default_rng(seed)
         self.contact = contact
+        self.letter = "n" if attaches else "m"
         self.count = {}
         self.classes, self.joints, self.geoms, self.bodies, self.sites = ["main"], [], [], [], []
         self.limited, self.coordinates = {}, []
@@ -67,8 +68,9 @@ class Maker:
     def name(self, kind, p=0.7):
         """A name of this kind, sometimes none."""
         self.count[kind] = self.count.get(kind, 0) + 1
-        # Not ending in a digit: MuJoCo takes `a1` for a copy of `a` where something is replicated.
-        return {"name": f"{kind}{self.count[kind]}n"} if self.chance(p) else {}
+        # Not ending in a digit: MuJoCo takes `a1` for a copy of `a` where something is replicated. Parts have names of their
+        # own: MuJoCo takes a name that a part leaves behind for one of the main file.
+        return {"name": f"{kind}{self.count[kind]}{self.letter}"} if self.chance(p) else {}
 
     def angle(self, size=1.5):
         a = float(self.r.uniform(-size, size))

@@ -222,7 +222,11 @@ def pairs(m):
 
 
 def keyframe(m, i):
-    mocap = np.hstack([m.key_mpos[i].reshape(-1, 3), m.key_mquat[i].reshape(-1, 4)])
+    """Orientations of mocap bodies are made units, as MuJoCo does where it uses them."""
+    orientations = m.key_mquat[i].reshape(-1, 4).copy()
+    for quat in orientations:
+        mujoco.mju_normalize4(quat)
+    mocap = np.hstack([m.key_mpos[i].reshape(-1, 3), orientations])
     return {
         "qpos": m.key_qpos[i].tolist(),
         "qvel": m.key_qvel[i].tolist(),

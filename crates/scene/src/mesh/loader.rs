@@ -66,6 +66,7 @@ fn load(source: &MeshSource) -> Result<LoadedMesh, MeshError> {
         }
         Err(why) => return Err(why),
     };
+    let bounds = solid.as_ref().map_or([Vec3::zero(); 2], |solid| bounds(&mesh.vertices, solid));
     if let (Ok(solid), None) = (&solid, &flat) {
         mesh.hull = mesh.hull.with_center(solid.center);
         // Contacts see the vertices as MuJoCo stores them: in single precision, in the inertial frame.
@@ -74,5 +75,18 @@ fn load(source: &MeshSource) -> Result<LoadedMesh, MeshError> {
             *v = axes.rotate(single(axes.inverse_rotate(*v - solid.center))) + solid.center;
         }
     }
-    Ok(LoadedMesh { mesh, solid, flat })
+    Ok(LoadedMesh { mesh, solid, flat, bounds })
+}
+
+/// Smallest and largest coordinates along the principal axes, from the center of mass.
+fn bounds(vertices: &[Vec3<f64>], solid: &SolidProperties) -> [Vec3<f64>; 2] {
+    let (_, axes) = principal_axes(solid.inertia);
+    let [mut low, mut high] = [Vec3::<f64>::zero(); 2];
+    for v in vertices {
+        let v = axes.inverse_rotate(*v - solid.center);
+        for i in 0..3 {
+            (low[i], high[i]) = (low[i].min(v[i]), high[i].max(v[i]));
+        }
+    }
+    [low, high]
 }

@@ -213,12 +213,9 @@ impl BodyReader<'_> {
         self.nodes[parent].children.push(index);
         self.read_children(index, e, Pose::identity(), class)?;
         self.resolve_inertia(index)?;
-        let node = &mut self.nodes[index];
+        let node = &self.nodes[index];
         if node.mocap && (node.parent != 0 || !node.joints.is_empty()) {
             return Err(e.error_in("mocap", "a mocap body is a child of the world without joints"));
-        }
-        if node.align && node.children.is_empty() {
-            node.align_to_inertia();
         }
         Ok(())
     }
@@ -320,6 +317,14 @@ pub(super) fn refuse_by_name(e: &Element, options: &ImportOptions) -> Result<(),
         return Ok(());
     }
     Err(e.error(format!("is not supported: {instead}; or allow `{tag}` to be ignored")))
+}
+
+/// Moves the frames of free bodies that shall be aligned to their inertia, if they have no children left.
+pub(super) fn align_free_bodies(nodes: &mut [Node]) {
+    let mut is_parent = vec![false; nodes.len()];
+    nodes.iter().skip(1).filter(|n| !n.fused).for_each(|n| is_parent[n.parent] = true);
+    let alone = nodes.iter_mut().zip(is_parent).filter(|(node, is_parent)| node.align && !is_parent);
+    alone.for_each(|(node, _)| node.align_to_inertia());
 }
 
 /// Scales all masses so that they add up to the total `<compiler>` asks for.

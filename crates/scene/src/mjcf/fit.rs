@@ -12,11 +12,11 @@ use crate::mesh::principal_axes;
 
 /// Which box a shape is fitted to.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum BoxFit<'a> {
+pub(super) enum BoxFit {
     /// The box of equal inertia.
     Inertia,
-    /// The bounds of these vertices.
-    Bounds(&'a [Vec3<f64>]),
+    /// The bounds along the principal axes.
+    Bounds([Vec3<f64>; 2]),
 }
 
 /// Pose in the frame of the mesh, and sizes, of a shape of that kind.
@@ -30,16 +30,8 @@ pub(super) fn fit(kind: &str, solid: &SolidProperties, by: BoxFit) -> (Pose, [f6
             let Vec3 { x, y, z } = moments;
             [half(x, y, z), half(y, x, z), half(z, x, y)]
         }
-        BoxFit::Bounds(vertices) => {
-            let (mut low, mut high) = ([f64::INFINITY; 3], [f64::NEG_INFINITY; 3]);
-            for v in vertices {
-                let v = axes.inverse_rotate(*v - solid.center);
-                for i in 0..3 {
-                    (low[i], high[i]) = (low[i].min(v[i]), high[i].max(v[i]));
-                }
-            }
-            let middle = [0, 1, 2].map(|i| 0.5 * (low[i] + high[i]));
-            pose.position = pose.point(Vec3::new(middle[0], middle[1], middle[2]));
+        BoxFit::Bounds([low, high]) => {
+            pose.position = pose.point((low + high) * 0.5);
             [0, 1, 2].map(|i| 0.5 * (high[i] - low[i]))
         }
     };

@@ -214,7 +214,7 @@ impl GeomSpec {
             None => None,
         };
         if let (Some(mesh), true) = (&mesh, kind != "mesh") {
-            (pose, size) = self.fitted(e, pose, mesh, assets, fit_box)?;
+            (pose, size) = self.fitted(e, pose, mesh, fit_box)?;
         }
         // A capsule fitted to a mesh may be a ball.
         let ball = kind == "capsule" && mesh.is_some() && size[0] > 0.0 && size[1] == 0.0;
@@ -271,7 +271,6 @@ impl GeomSpec {
         e: &Element,
         pose: Pose,
         mesh: &Entry,
-        assets: &Assets,
         fit_box: bool,
     ) -> Result<(Pose, [f64; 3]), ImportError> {
         let kind = self.shape.kind();
@@ -285,8 +284,7 @@ impl GeomSpec {
             Ok(solid) => solid,
             Err(why) => return Err(e.error_in("mesh", format!("cannot be fitted: {why}"))),
         };
-        let vertices = &assets.meshes.meshes[mesh.index].vertices;
-        let by = if fit_box { BoxFit::Bounds(vertices) } else { BoxFit::Inertia };
+        let by = if fit_box { BoxFit::Bounds(mesh.bounds) } else { BoxFit::Inertia };
         let (mesh_from_shape, size) = fit(kind, solid, by);
         Ok((pose.compose(mesh_from_shape), size.map(|s| s * self.fit_scale)))
     }

@@ -49,6 +49,9 @@ pub struct LoadedMesh {
     pub solid: Result<SolidProperties, String>,
     /// One line about why it has no convex hull, if it is flat; only a geom that collides minds.
     pub flat: Option<String>,
+    /// Smallest and largest coordinates along the principal axes, from the center of mass, m; zeros if it
+    /// encloses nothing.
+    pub bounds: [Vec3<f64>; 2],
 }
 
 /// Volume and inertia of a solid of density 1 kg/m³.
@@ -125,6 +128,7 @@ impl MeshSpec {
         if file.is_none() && count == 0 {
             return Err(e.error("needs a `file` or `vertex`"));
         }
+        let exact = compiler.exact_meshes && self.inertia == "legacy";
         let [sx, sy, sz] = self.scale;
         let reference = e.array("refquat")?.unwrap_or([1.0, 0.0, 0.0, 0.0]);
         let reference = Quat::new(reference[0], reference[1], reference[2], reference[3]);
@@ -144,7 +148,7 @@ impl MeshSpec {
             scale: Vec3::new(sx, sy, sz),
             reference_position,
             reference_orientation: reference.normalize(),
-            inertia: self.inertia,
+            inertia: if exact { "exact".into() } else { self.inertia },
             material,
             place: e.place.clone(),
         })
@@ -160,6 +164,8 @@ pub(super) struct Entry {
     pub solid: Result<SolidProperties, String>,
     /// Why it has no convex hull, if it is flat; an error once it collides.
     pub flat: Option<String>,
+    /// Bounds along the principal axes.
+    pub bounds: [Vec3<f64>; 2],
     /// Material of geoms that have none of their own.
     pub material: Option<String>,
 }
@@ -209,6 +215,7 @@ impl MeshTable {
             index: self.meshes.len(),
             solid: loaded.solid,
             flat: loaded.flat,
+            bounds: loaded.bounds,
             material: source.material.clone(),
         };
         self.meshes.push(Mesh { name: name.to_string(), ..loaded.mesh });

@@ -12,7 +12,7 @@ use super::ImportOptions;
 use super::actuator::Targets;
 use super::assets::Assets;
 use super::attach::{AttachedKey, Attacher};
-use super::body::{BodyReader, Node, check_moving_mass, refuse_by_name, set_total_mass};
+use super::body::{BodyReader, Node, align_free_bodies, check_moving_mass, refuse_by_name, set_total_mass};
 use super::contact::read_contact;
 use super::defaults::Defaults;
 use super::equality::EqualityReader;
@@ -89,6 +89,7 @@ pub(super) fn read_expanded(
         let kept = referenced_bodies(root, &nodes);
         fuse_static(&mut nodes, &kept, compiler.inertia_source);
     }
+    align_free_bodies(&mut nodes);
     let mut nodes = in_order(nodes);
     if let Some(total) = compiler.total_mass {
         set_total_mass(&mut nodes, total);

@@ -40,6 +40,8 @@ pub(super) struct Compiler {
     pub texture_folder: String,
     pub strip_path: bool,
     pub fit_box: bool,
+    /// Whether meshes are weighed exactly unless they say how (before MuJoCo 3.2).
+    pub exact_meshes: bool,
     /// Whether options of attached models are merged into those of the main one.
     pub merges: bool,
     /// Folder of the file.
@@ -65,6 +67,7 @@ impl Default for Compiler {
             texture_folder: String::new(),
             strip_path: false,
             fit_box: false,
+            exact_meshes: false,
             merges: false,
             folder: None,
         }
@@ -166,7 +169,11 @@ impl Compiler {
         if let Some(i) = e.keyword("conflict", &["warning", "error", "merge"])? {
             self.merges = i == 2;
         }
-        let ignorable = ["usethread", "saveinertial", "savecompiled", "savecanonical"];
+        if let Some(exact) = e.boolean("exactmeshinertia")? {
+            self.exact_meshes = exact;
+        }
+        // Support functions of all vertices and of their hull are equal, so `convexhull` does not matter.
+        let ignorable = ["usethread", "saveinertial", "savecompiled", "savecanonical", "convexhull"];
         e.finish(options, &ignorable)?;
         // `lengthrange` serves muscles, which are refused where they stand.
         e.children.iter().filter(|c| c.tag != "lengthrange").try_for_each(|c| c.refuse(options))
@@ -247,10 +254,12 @@ pub(super) fn apply_option(
         "ccd_iterations",
         "sdf_iterations",
         "sdf_initpoints",
-        "collision",
         "mpr_iterations",
         "mpr_tolerance",
+        "apirate",
     ];
+    // Which pairs collide was once an option; the rest of its words meant less than all.
+    e.refuse_unless("collision", e.text("collision").is_none_or(|c| c == "all"), options)?;
     e.finish(options, &ignorable)?;
     for child in &e.children {
         if child.tag == "flag" { apply_flags(child, into, flags, options)? } else { child.refuse(options)? }
@@ -322,6 +331,7 @@ fn apply_flags(
         "fwdinv",
         "invdiscrete",
         "multiccd",
+        "sensornoise",
     ];
     e.finish(options, &ignorable)?;
     e.no_children(options)

@@ -54,7 +54,7 @@ pub fn parse(text: &str, name: &str, depth: usize) -> Result<Element, ImportErro
     Ok(convert(document.root_element(), &lines))
 }
 
-/// The text as a strict parser takes it: comments and the declaration are blank, for real files have `--` inside
+/// The text as a strict parser takes it: comments and declarations are blank, for real files have `--` inside
 /// comments and blanks before the declaration, and a blank stands between attributes.
 fn strict(text: &str) -> Cow<'_, str> {
     let mut plain = String::new();
@@ -66,7 +66,7 @@ fn strict(text: &str) -> Cow<'_, str> {
             (rest[4..].find("-->").map(|i| open + i + 7), true)
         } else if rest.starts_with("<![CDATA[") {
             (rest.find("]]>").map(|i| open + i + 3), false)
-        } else if rest.starts_with("<?xml") {
+        } else if rest.starts_with("<?") {
             (rest.find("?>").map(|i| open + i + 2), true)
         } else {
             let (mut end, mut quote) = (None, None);

@@ -345,7 +345,7 @@ impl MeshLoader for Cube {
         let inertia = SymMat3::identity() * (volume * side * side / 6.0);
         let solid = SolidProperties { volume, center, inertia };
         let solid = if side < 1.0 { Ok(solid) } else { Err("it is open".into()) };
-        Ok(LoadedMesh { mesh, solid, flat: None })
+        Ok(LoadedMesh { mesh, solid, flat: None, bounds: [Vec3::zero(); 2] })
     }
 }
 
@@ -493,6 +493,30 @@ fn files_that_attach_each_other_end() {
     let welded = "<mujoco><worldbody><body name='x'/></worldbody><equality><weld body1='x' body2='world'/></equality></mujoco>";
     scratch.write("b.xml", welded);
     complaint(read_mjcf(&main, &ImportOptions::default()), "leave the second body out");
+}
+
+/// A body and a joint may share a name; what names the joint outside is not copied with the body inside.
+#[test]
+fn replicate_copies_what_names_the_same_kind() {
+    let m = model(
+        "<mujoco><worldbody><replicate count='2' offset='3 0 0'><body name='arm'><joint name='bend'/><geom size='1'/>\
+         </body></replicate><body name='bend'><joint name='arm'/><geom size='1'/></body></worldbody>\
+         <contact><exclude body1='bend' body2='world'/></contact>\
+         <actuator><motor name='m' joint='arm'/><motor name='n' joint='bend'/></actuator></mujoco>",
+    );
+    let names: Vec<&str> = m.actuators.iter().map(|a| a.name.as_str()).collect();
+    assert_eq!((names, m.excludes.len()), (vec!["m", "n0", "n1"], 1));
+}
+
+/// What strict XML forbids but MuJoCo and real files have; places stay right.
+#[test]
+fn lenient_xml_keeps_its_places() {
+    let text = "\n <?xml version='1.0'?><!-- é -- é -->\n<mujoco>words<worldbody>\n<geom size='1'name='a'/><!-- -- -->\
+                <geom siz='1'/></worldbody></mujoco>";
+    let message = complaint(read(text), "geom.siz");
+    assert!(message.starts_with("<text>:4:"), "{message}");
+    assert!(read(&text.replace("siz=", "size=")).is_ok());
+    complaint(read("<mujoco><!-- </mujoco>"), "not well-formed");
 }
 
 /// A flat mesh may be looked at; MuJoCo has no hull of it either.
