@@ -89,7 +89,9 @@ impl AttachedKey {
         let mocap: HashMap<&str, &[f64]> =
             self.mocap.iter().map(|(name, p)| (name.as_str(), p.as_slice())).collect();
         for (body, own) in model.bodies.iter().filter(|b| b.mocap).zip(key.mocap.chunks_exact_mut(7)) {
-            own.copy_from_slice(mocap.get(body.name.as_str()).copied().unwrap_or(&own.to_vec()));
+            if let Some(pose) = mocap.get(body.name.as_str()) {
+                own.copy_from_slice(pose);
+            }
         }
         key
     }

@@ -62,8 +62,8 @@ fn strict(text: &str) -> Cow<'_, str> {
     let (mut at, mut kept) = (0, 0);
     while let Some(open) = text[at..].find('<').map(|i| at + i) {
         let rest = &text[open..];
-        let (end, blank) = if rest.starts_with("<!--") {
-            (rest[4..].find("-->").map(|i| open + i + 7), true)
+        let (end, blank) = if let Some(inside) = rest.strip_prefix("<!--") {
+            (inside.find("-->").map(|i| open + i + 7), true)
         } else if rest.starts_with("<![CDATA[") {
             (rest.find("]]>").map(|i| open + i + 3), false)
         } else if rest.starts_with("<?") {
