@@ -222,7 +222,8 @@ pub enum TextureSource {
         /// The side in each cell, row by row: R, L, U, D, F, B, or `.` where there is none.
         gridlayout: String,
     },
-    /// A picture for each side of a cube: right, left, up, down, front, back. Those without are filled with a color.
+    /// A picture for each side of a cube: right, left, up, down, front, back. Those without are filled with a
+    /// color.
     Sides {
         /// The files, their folders resolved.
         paths: [Option<PathBuf>; 6],

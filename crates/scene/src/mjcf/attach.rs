@@ -1,10 +1,10 @@
 //! `<attach>`: a body, a frame or the whole world of another file, put in place before anything else is read.
 //!
-//! What is attached keeps the settings of its own `<compiler>` and its own default classes. Its names, and what
-//! refers to them, get the prefix. Assets, tendons, pairs, equalities, actuators, sensors and keyframes come along and
-//! stand after those of the file that attaches; of a part, those that name something left behind are dropped, as in
-//! MuJoCo. Options, sizes and looks of the whole model stay behind. A keyframe holds the coordinates of the attached
-//! joints; all others stand as described.
+//! What is attached keeps the settings of its own `<compiler>` and its own default classes. Its names, and
+//! what refers to them, get the prefix. Assets, tendons, pairs, equalities, actuators, sensors and keyframes
+//! come along and stand after those of the file that attaches; of a part, those that name something left
+//! behind are dropped, as in MuJoCo. Options, sizes and looks of the whole model stay behind. A keyframe
+//! holds the coordinates of the attached joints; all others stand as described.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};

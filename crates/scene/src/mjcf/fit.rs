@@ -1,8 +1,8 @@
 //! Shapes fitted to meshes: a geom that names a mesh but is of another type.
 //!
-//! The shape stands along the principal axes of the mesh. Its sizes come from half sizes B, smallest first: those of
-//! the box that has the inertia of the mesh, around its center of mass, or with `fitaabb` those of the bounding box
-//! along the axes, around the center of that box.
+//! The shape stands along the principal axes of the mesh. Its sizes come from half sizes B, smallest first:
+//! those of the box that has the inertia of the mesh, around its center of mass, or with `fitaabb` those of
+//! the bounding box along the axes, around the center of that box.
 
 use pullback_math::Vec3;
 

@@ -1,10 +1,11 @@
-//! Terrain: `<hfield>` of `<asset>`, from numbers in the model, from a PNG picture or from MuJoCo's binary format.
+//! Terrain: `<hfield>` of `<asset>`, from numbers in the model, from a PNG picture or from MuJoCo's binary
+//! format.
 //!
-//! The first row of `elevation` and of a picture is the one with the largest y, as on a map; rows of a binary file
-//! begin at the smallest. Values are moved to begin at 0 and scaled to end at 1, in single precision; the third
-//! number of `size` says how high 1 is. A picture counts by its first channel in 8 bits: gray, or red. A binary file
-//! holds two 32-bit integers, rows and columns, then that many 32-bit floats, all little-endian. Files are read when
-//! a geom first uses them.
+//! The first row of `elevation` and of a picture is the one with the largest y, as on a map; rows of a binary
+//! file begin at the smallest. Values are moved to begin at 0 and scaled to end at 1, in single precision;
+//! the third number of `size` says how high 1 is. A picture counts by its first channel in 8 bits: gray, or
+//! red. A binary file holds two 32-bit integers, rows and columns, then that many 32-bit floats, all
+//! little-endian. Files are read when a geom first uses them.
 
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! `<include file="…"/>`, replaced by the children of the other file's root.
 //!
-//! Paths are relative to the folder of the main file or else of the file that includes, as in MuJoCo, and a file
-//! may be included once, which also ends loops. Depth is counted through includes; the sizes of all files
-//! together are bounded. Text between elements is ignored; an empty attribute counts as absent, unless it is a
-//! keyword or a class.
+//! Paths are relative to the folder of the main file or else of the file that includes, as in MuJoCo, and a
+//! file may be included once, which also ends loops. Depth is counted through includes; the sizes of all
+//! files together are bounded. Text between elements is ignored; an empty attribute counts as absent, unless
+//! it is a keyword or a class.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

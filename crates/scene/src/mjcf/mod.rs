@@ -1,29 +1,30 @@
 //! MJCF, the XML format of MuJoCo, read with MuJoCo's own compile rules.
 //!
 //! Honored: `include` (beside the main file or the file that includes), `attach` with `model` assets, nested
-//! default classes, `compiler` (angle, eulerseq, inertiafromgeom, inertiagrouprange, autolimits, balanceinertia,
-//! boundmass, boundinertia, settotalmass, fusestatic, discardvisual, alignfree, fitaabb, meshdir, texturedir,
-//! assetdir, strippath), `option` (timestep, gravity, integrator, cone, impratio, tolerance, iterations,
-//! ls_tolerance, ls_iterations, the law of all contacts under the flag `override`, flags), bodies with gravity
-//! compensation and `mocap`, frames, `replicate`, joints with soft limits, dry friction and `springdamper`, geoms
-//! (also hollow ones, meshes, shapes fitted to meshes, and terrain from numbers, pictures or files), sites with
-//! their shapes, `inertial`, the actuators `motor`, `position` (also with a damping ratio), `velocity` and
-//! `general` on joints, the equalities `connect`, `weld` and `joint`, contact pairs, excludes, keyframes. Cameras,
-//! lights, materials and textures are kept for rendering; pixels are not read. `reference/fuzz_mjcf.py` compares
-//! random files with MuJoCo.
+//! default classes, `compiler` (angle, eulerseq, inertiafromgeom, inertiagrouprange, autolimits,
+//! balanceinertia, boundmass, boundinertia, settotalmass, fusestatic, discardvisual, alignfree, fitaabb,
+//! meshdir, texturedir, assetdir, strippath), `option` (timestep, gravity, integrator, cone, impratio,
+//! tolerance, iterations, ls_tolerance, ls_iterations, the law of all contacts under the flag `override`,
+//! flags), bodies with gravity compensation and `mocap`, frames, `replicate`, joints with soft limits, dry
+//! friction and `springdamper`, geoms (also hollow ones, meshes, shapes fitted to meshes, and terrain from
+//! numbers, pictures or files), sites with their shapes, `inertial`, the actuators `motor`, `position` (also
+//! with a damping ratio), `velocity` and `general` on joints, the equalities `connect`, `weld` and `joint`,
+//! contact pairs, excludes, keyframes. Cameras, lights, materials and textures are kept for rendering; pixels
+//! are not read. `reference/fuzz_mjcf.py` compares random files with MuJoCo.
 //!
 //! Constraints are soft and convex ([`ContactModel::Convex`](pullback_articulated::ContactModel)), as in
 //! MuJoCo; set [`ModelOptions::contact_model`](pullback_articulated::ModelOptions) for others.
 //!
 //! Strict: what would change the motion but is not honored is an error that names the place, unless
 //! [`ImportOptions::allow_ignored`] lists it. Ignored by default, because motion does not depend on it:
-//! `visual`, `statistic`, `custom`, `size`, `sensor`, declarations of `extension`, skins, groups of all but geoms,
-//! user data, text between elements, which of MuJoCo's solvers is asked for (all have one optimum), flags of warm
-//! starts, islands and collision detection. `maxhullvert` is ignored too: hulls keep all corners. As in MuJoCo an
-//! empty attribute is absent. Refused: tendons, muscles and other actuators with states, springs and dampers of
-//! higher powers, fluids, `adhesion` and `surfacevel` of geoms, `noslip_iterations` (friction after the solver),
-//! the flags `diagexact`, `sleep` and `ipc`, frames with `scale`, `actuatorgravcomp` where it makes a difference,
-//! and, with what to do instead, flexes, composites, plugins, signed distance fields and built-in meshes.
+//! `visual`, `statistic`, `custom`, `size`, `sensor`, declarations of `extension`, skins, groups of all but
+//! geoms, user data, text between elements, which of MuJoCo's solvers is asked for (all have one optimum),
+//! flags of warm starts, islands and collision detection. `maxhullvert` is ignored too: hulls keep all
+//! corners. As in MuJoCo an empty attribute is absent. Refused: tendons, muscles and other actuators with
+//! states, springs and dampers of higher powers, fluids, `adhesion` and `surfacevel` of geoms,
+//! `noslip_iterations` (friction after the solver), the flags `diagexact`, `sleep` and `ipc`, frames with
+//! `scale`, `actuatorgravcomp` where it makes a difference, and, with what to do instead, flexes, composites,
+//! plugins, signed distance fields and built-in meshes.
 //!
 //! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `xml`),
 //! numbers are finite, and recursion follows the bounded depth.

@@ -532,6 +532,11 @@ fn flat_meshes_do_not_collide() {
     let ball = 4.0 / 3.0 * std::f64::consts::PI;
     assert!((m.bodies[1].mass - 1000.0 - ball).abs() < 1e-9, "{}", m.bodies[1].mass);
     complaint(parse_mjcf(&text.replace("contype='0'", ""), None, &options), "lie in a plane");
+    let paired = text
+        .replace("<geom size='0.1'/>", "<geom size='0.1' name='a'/>")
+        .replace("contype='0'", "name='b' contype='0'");
+    let paired = paired.replace("</mujoco>", "<contact><pair geom1='a' geom2='b'/></contact></mujoco>");
+    complaint(parse_mjcf(&paired, None, &options), "pairs a flat mesh");
 }
 
 #[test]
