@@ -161,7 +161,9 @@ def run(program, path, seed, tally):
         message = (answer.stderr.strip() or answer.stdout.strip()).split("\n")[0]
         tally["refused: " + re.sub(r"^.*?\d+:\d+: |`[^`]*_\d+`", "", message)] += 1
         return "refused"
-    coarse = model.nmesh > 0 or "shellinertia" in path.read_text()
+    part = path.with_name("part.xml")
+    texts = path.read_text() + (part.read_text() if part.is_file() else "")
+    coarse = model.nmesh > 0 or "shellinertia" in texts
     compare(model, data, json.loads(answer.stdout), coarse)
     return "agree"
 
@@ -183,7 +185,9 @@ def main():
             if options.files:
                 path = options.files[seed]
             else:
-                path.write_text(Maker(seed, contact=seed % 3 == 2).text())
+                maker = Maker(seed, contact=seed % 3 == 2)
+                path.write_text(maker.text())
+                path.with_name("part.xml").write_text(maker.part or "")
             label = str(path) if options.files else f"seed {seed}"
             try:
                 outcomes[run(options.program, path, seed, tally)] += 1
@@ -192,7 +196,10 @@ def main():
                 print(f"{label}: {why}")
                 if options.keep and not options.files:
                     options.keep.mkdir(parents=True, exist_ok=True)
-                    (options.keep / f"case{seed}.xml").write_text(path.read_text())
+                    kept = path.read_text().replace('file="part.xml"', f'file="part{seed}.xml"')
+                    (options.keep / f"case{seed}.xml").write_text(kept)
+                    if maker.part:
+                        (options.keep / f"part{seed}.xml").write_text(maker.part)
     for message, count in tally.most_common(40):
         print(f"{count:6}  {message}")
     print(dict(outcomes))

@@ -1,6 +1,7 @@
 """Random MJCF files out of the features our reader claims, valid for MuJoCo in nearly all cases.
 
-`Maker(seed).text()` is one file. Every choice comes from one generator, so a seed is a reproduction.
+`Maker(seed).text()` is one file; `part` is then the text of the file `part.xml` that it attaches, if it attaches one. Every
+choice comes from one generator, so a seed is a reproduction.
 """
 
 import numpy as np
@@ -38,15 +39,17 @@ class Node:
 class Maker:
     """Writes one file; `contact` keeps contacts on, which leaves shapes overlapping."""
 
-    def __init__(self, seed, contact=False):
+    def __init__(self, seed, contact=False, attaches=True):
         self.r = np.random.default_rng(seed)
         self.contact = contact
+        self.letter = "n" if attaches else "m"
         self.count = {}
         self.classes, self.joints, self.geoms, self.bodies, self.sites = ["main"], [], [], [], []
         self.limited, self.coordinates = {}, []
         self.degrees, self.autolimits = True, True
-        self.meshes = []
+        self.meshes, self.irregular, self.materials = [], [], []
         self.in_replicate = False
+        self.part = "" if attaches and self.r.random() < 0.15 else None
 
     # Choices.
 
@@ -65,8 +68,9 @@ class Maker:
     def name(self, kind, p=0.7):
         """A name of this kind, sometimes none."""
         self.count[kind] = self.count.get(kind, 0) + 1
-        # Not ending in a digit: MuJoCo takes `a1` for a copy of `a` where something is replicated.
-        return {"name": f"{kind}{self.count[kind]}n"} if self.chance(p) else {}
+        # Not ending in a digit: MuJoCo takes `a1` for a copy of `a` where something is replicated. Parts have names of their
+        # own: MuJoCo takes a name that a part leaves behind for one of the main file.
+        return {"name": f"{kind}{self.count[kind]}{self.letter}"} if self.chance(p) else {}
 
     def angle(self, size=1.5):
         a = float(self.r.uniform(-size, size))
@@ -119,8 +123,8 @@ class Maker:
             a["boundinertia"] = self.positive(0.001, 0.05)
         if self.chance(0.15):
             a["settotalmass"] = self.positive(1.0, 10.0)
-        for flag in ["fusestatic", "discardvisual", "alignfree"]:
-            if self.chance(0.12 if flag != "alignfree" else 0.05):
+        for flag in ["fusestatic", "discardvisual", "alignfree", "fitaabb"]:
+            if self.chance(0.05 if flag == "alignfree" else 0.12):
                 a[flag] = "true"
         return Node("compiler", **a)
 
@@ -171,8 +175,11 @@ class Maker:
         if self.chance(0.15):
             node.add(Node("equality", solref=self.positive(0.01, 0.1), active=self.pick(["true", "true", "false"])))
         for tag in ["camera", "light", "material", "tendon"]:
-            if self.chance(0.04):
-                node.add(Node(tag))
+            if self.chance(0.06):
+                looks = {"camera": {"fovy": "30", "pos": self.vec()}, "light": {"dir": self.vec()}}
+                node.add(Node(tag, **looks.get(tag, {})))
+        if self.chance(0.1):
+            node.add(Node("texture", rgb1=self.positive(n=3), builtin="flat"))
         if depth < 3:
             for _ in range(int(self.r.integers(0, 3))):
                 node.add(self.default(depth + 1))
@@ -181,8 +188,10 @@ class Maker:
     def asset(self):
         node = Node("asset")
         if self.chance(0.3):
+            node.add(Node("material", name="grid", texture="grid", rgba="1 0 0 1", **self.class_(0.2)))
             node.add(Node("texture", name="grid", type="2d", builtin="checker", width="8", height="8"))
-            node.add(Node("material", name="grid", texture="grid", rgba="1 0 0 1"))
+            node.add(Node("texture", type="skybox", builtin="gradient", width="4", height="24"))
+            self.materials.append("grid")
         for i in range(int(self.r.integers(0, 3))):
             corners = np.array(TETRAHEDRON if self.chance(0.3) else self.r.uniform(-1, 1, (8, 3)))
             corners = np.round(corners * self.r.uniform(0.1, 0.4), 4)
@@ -199,6 +208,8 @@ class Maker:
                 mesh.attributes["inertia"] = self.pick(["legacy", "exact", "convex", "shell"])
             mesh.attributes |= self.class_(0.2)
             self.meshes.append(f"mesh_{i}")
+            if len(corners) > 4:
+                self.irregular.append(f"mesh_{i}")
             node.add(mesh)
         return node
 
@@ -259,7 +270,9 @@ class Maker:
         if self.chance(0.05):
             a["rgba"] = [0.3, 0.5, 0.7, 1]
         if self.chance(0.05):
-            a["user"] = ""
+            a |= {"user": "", "material": "", "solref": " "}
+        elif self.materials and self.chance(0.2):
+            a["material"] = self.pick(self.materials)
         return a
 
     def geom_default(self):
@@ -282,6 +295,9 @@ class Maker:
         a["type"] = kind
         if kind == "mesh":
             a |= {"mesh": self.pick(self.meshes)} | self.pose()
+            # The axes of a regular mesh are a matter of round-off.
+            if a["mesh"] in self.irregular and self.chance(0.4):
+                a |= {"type": self.pick(list(SHAPES)), "fitscale": self.positive(0.3, 1.2)}
         elif kind == "plane":
             a |= {"size": self.pick(["0 0 1", "5 5 0.1"]), "pos": self.vec(3, 0.1)}
         else:
@@ -292,6 +308,8 @@ class Maker:
                     a["size"] = self.positive(n=int(self.r.integers(1, 3)))
                 if self.chance(0.1):
                     a |= self.orientation()
+                if self.chance(0.1):
+                    a["pos"] = [0, 0, 0]
             else:
                 a |= self.pose()
             if self.chance(0.06):
@@ -334,11 +352,15 @@ class Maker:
             named = self.name("site")
             if named and not self.in_replicate:
                 self.sites.append(named["name"])
-            place().add(Node("site", **named, **self.pose(), **self.class_(0.2)))
+            a = {"type": self.pick(list(SHAPES)), "size": self.positive(n=3)} if self.chance(0.4) else {}
+            if self.materials and self.chance(0.2):
+                a["material"] = self.pick(self.materials)
+            place().add(Node("site", **named, **a, **self.pose(), **self.class_(0.2)))
         if self.chance(0.1):
-            place().add(Node("camera", pos=self.vec()))
+            mode = self.pick(["fixed", "track", "trackcom"])
+            place().add(Node("camera", **self.name("camera"), **self.pose(), mode=mode, **self.class_(0.2)))
         if self.chance(0.1):
-            place().add(Node("light", pos=self.vec(), dir="0 0 -1"))
+            place().add(Node("light", pos=self.vec(), dir="0 0 -1", mode=self.pick(["fixed", "track", "trackcom"])))
 
     def childclass(self, p=0.25):
         return {"childclass": self.pick(self.classes)} if self.chance(p) else {}
@@ -348,6 +370,8 @@ class Maker:
         node = Node("body", **named, **self.pose(), **self.childclass())
         if self.chance(0.08):
             node.attributes["gravcomp"] = self.pick([self.positive(0.1, 1.0), np.array(1.0)])
+        if self.chance(0.05):
+            node.attributes["fuse"] = "false"
         if named and not self.in_replicate:
             self.bodies.append(named["name"])
         if depth == 0 and self.chance(0.3):
@@ -386,7 +410,21 @@ class Maker:
             node.add(Node("replicate", **a)).add(self.body(2))
             self.joints = kept
             self.in_replicate = False
+        if self.part is not None:
+            self.attach(node)
         return node
+
+    def attach(self, node):
+        """Parts of another file, in the world; the joints of a part get actuators here too."""
+        inner = Maker(int(self.r.integers(1 << 30)), attaches=False)
+        self.part = inner.text()
+        for prefix in ["p_", "q-"][: int(self.r.integers(1, 3))]:
+            a = {"model": "part", "prefix": prefix}
+            if inner.bodies and self.chance(0.4):
+                a["body"] = self.pick(inner.bodies)
+            else:
+                self.joints += [(prefix + name, kind) for name, kind in inner.joints]
+            node.add(Node("frame", **self.pose(), **self.childclass())).add(Node("attach", **a))
 
     def actuator_attributes(self, tag, p=0.4):
         a = {}
@@ -482,11 +520,16 @@ class Maker:
             root.add(Node("visual")).add(Node("global", offwidth="64"))
         if self.chance(0.8):
             root.add(self.default())
-        root.add(self.asset())
+        asset = root.add(self.asset())
+        if self.part is not None:
+            asset.add(Node("model", name="part", file="part.xml"))
         root.add(self.world())
         root.add(self.contacts())
         root.add(self.equalities())
         root.add(self.actuators())
         if self.chance(0.1):
             root.add(Node("keyframe")).add(Node("key", name="home"))
-        return "\n".join(root.lines()) + "\n"
+        lines = root.lines()
+        if self.chance(0.1):
+            lines.insert(1, "stray text <!-- and a comment with -- inside -->")
+        return "\n".join(lines) + "\n"

@@ -98,6 +98,71 @@ def geoms(m):
             "solmix": float(m.geom_solmix[i]),
             "solref": m.geom_solref[i].tolist(),
             "solimp": m.geom_solimp[i].tolist(),
+            "rgba": color(m, m.geom_rgba[i], m.geom_matid[i]),
+        }
+
+
+def color(m, own, material):
+    """The color that is drawn: that of the material unless the own one is not the default."""
+    plain = np.array_equal(own, np.array([0.5, 0.5, 0.5, 1.0], np.float32))
+    return (m.mat_rgba[material] if plain and material >= 0 else own).tolist()
+
+
+def sites(m):
+    for i in range(m.nsite):
+        yield {
+            "pos": m.site_pos[i].tolist(),
+            "quat": m.site_quat[i].tolist(),
+            "type": GEOMS[int(m.site_type[i])],
+            "size": m.site_size[i].tolist(),
+            "rgba": color(m, m.site_rgba[i], m.site_matid[i]),
+        }
+
+
+def cameras(m):
+    for i in range(m.ncam):
+        yield {
+            "name": m.camera(i).name,
+            "body": int(m.cam_bodyid[i]),
+            "pos": m.cam_pos[i].tolist(),
+            "quat": m.cam_quat[i].tolist(),
+            "mode": int(m.cam_mode[i]),
+            "target": int(m.cam_targetbodyid[i]),
+            "orthographic": bool(m.cam_projection[i]),
+            "fovy": float(m.cam_fovy[i]),
+            "intrinsic": m.cam_intrinsic[i].tolist() if m.cam_sensorsize[i].any() else None,
+            "resolution": m.cam_resolution[i].tolist(),
+        }
+
+
+def lights(m):
+    for i in range(m.nlight):
+        strengths = [m.light_attenuation[i], m.light_ambient[i], m.light_diffuse[i], m.light_specular[i]]
+        yield {
+            "name": m.light(i).name,
+            "body": int(m.light_bodyid[i]),
+            "pos": m.light_pos[i].tolist(),
+            "dir": m.light_dir[i].tolist(),
+            "mode": int(m.light_mode[i]),
+            "target": int(m.light_targetbodyid[i]),
+            "type": int(m.light_type[i]),
+            "active": bool(m.light_active[i]),
+            "castshadow": bool(m.light_castshadow[i]),
+            "strengths": np.concatenate(strengths).tolist(),
+            "cone": [float(m.light_cutoff[i]), float(m.light_exponent[i])],
+        }
+
+
+def materials(m):
+    """With the texture of the color, which stands second of all roles."""
+    names = ["emission", "specular", "shininess", "reflectance", "metallic", "roughness"]
+    for i in range(m.nmat):
+        yield {
+            "name": m.mat(i).name,
+            "texture": int(m.mat_texid[i, 1]),
+            "texrepeat": m.mat_texrepeat[i].tolist(),
+            "rgba": m.mat_rgba[i].tolist(),
+            "factors": [float(getattr(m, f"mat_{name}")[i]) for name in names],
         }
 
 
@@ -157,7 +222,11 @@ def pairs(m):
 
 
 def keyframe(m, i):
-    mocap = np.hstack([m.key_mpos[i].reshape(-1, 3), m.key_mquat[i].reshape(-1, 4)])
+    """Orientations of mocap bodies are made units, as MuJoCo does where it uses them."""
+    orientations = m.key_mquat[i].reshape(-1, 4).copy()
+    for quat in orientations:
+        mujoco.mju_normalize4(quat)
+    mocap = np.hstack([m.key_mpos[i].reshape(-1, 3), orientations])
     return {
         "qpos": m.key_qpos[i].tolist(),
         "qvel": m.key_qvel[i].tolist(),
@@ -196,14 +265,17 @@ def options(m):
 
 def compile_model(path):
     m = mujoco.MjModel.from_xml_path(str(path))
-    sites = range(m.nsite)
     return {
         "mujoco": mujoco.__version__,
         "qpos0": m.qpos0.tolist(),
         "bodies": list(bodies(m)),
         "joints": list(joints(m)),
         "geoms": list(geoms(m)),
-        "sites": [{"pos": m.site_pos[i].tolist(), "quat": m.site_quat[i].tolist()} for i in sites],
+        "sites": list(sites(m)),
+        "cameras": list(cameras(m)),
+        "lights": list(lights(m)),
+        "materials": list(materials(m)),
+        "textures": [{"name": m.texture(i).name, "type": int(m.tex_type[i])} for i in range(m.ntex)],
         "actuators": list(actuators(m)),
         "keys": [keyframe(m, i) for i in range(m.nkey)],
         "pairs": list(pairs(m)),

@@ -41,11 +41,12 @@ pub use field::Articulated;
 pub use implicit::ImplicitTerms;
 pub use length_range::LengthRangeOptions;
 pub use model::{
-    ActivationDynamics, Actuator, Bias, Body, CONTACT_MODELS, ComplementarityOptions, ContactMaterials,
-    ContactModel, ContactOverride, ContactPair, ContactSoftness, Equality, EqualityKind, FrictionCone,
-    FrictionDirections, Gain, Geom, Heightfield, Hull, ImpulseScheme, Joint, JointKind, Keyframe,
-    MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Muscle, PathItem, Shape, Site, Softness,
-    SolverOptions, Tendon, TendonPath, Transmission,
+    ActivationDynamics, Actuator, Bias, Body, CONTACT_MODELS, Camera, ComplementarityOptions,
+    ContactMaterials, ContactModel, ContactOverride, ContactPair, ContactSoftness, Equality, EqualityKind,
+    Following, FrictionCone, FrictionDirections, Gain, Geom, Heightfield, Hull, ImpulseScheme, Joint,
+    JointKind, Keyframe, Light, LightKind, Material, MaterialMixing, Mesh, Model, ModelIntegrator,
+    ModelOptions, Muscle, PathItem, Projection, Shape, Site, Softness, SolverOptions, Tendon, TendonPath,
+    Texture, TextureKind, TextureMark, TexturePattern, TextureSource, Transmission,
 };
 pub use pairs::{GeomPair, candidate_pairs};
 pub use pullback_collision::ContactDamping;

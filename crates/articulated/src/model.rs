@@ -13,6 +13,7 @@ mod geom;
 mod joint;
 mod options;
 mod tendon;
+mod visual;
 
 use pullback_collision::Collider;
 use pullback_core::ConfigError;
@@ -28,6 +29,10 @@ pub use options::{
 };
 pub use pullback_collision::{ContactDamping, Heightfield, Hull, Mesh, Shape};
 pub use tendon::{PathItem, Tendon, TendonPath};
+pub use visual::{
+    Camera, Following, Light, LightKind, Material, Projection, Texture, TextureKind, TextureMark,
+    TexturePattern, TextureSource,
+};
 
 /// A rigid body.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +74,7 @@ impl Default for Body {
     }
 }
 
-/// A named frame on a body.
+/// A named frame on a body, with a shape that sensors of touch look into and that is seen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
     /// Unique name.
@@ -80,6 +85,27 @@ pub struct Site {
     pub position: Vec3<f64>,
     /// Orientation in the body frame.
     pub orientation: Quat<f64>,
+    /// Its shape; it collides with nothing.
+    pub shape: Shape,
+    /// Color and opacity.
+    pub rgba: [f32; 4],
+    /// Its material.
+    pub material: Option<usize>,
+}
+
+impl Site {
+    /// A small gray ball in the frame of `body`.
+    pub fn new(name: impl Into<String>, body: usize) -> Self {
+        Site {
+            name: name.into(),
+            body,
+            position: Vec3::zero(),
+            orientation: Quat::identity(),
+            shape: Shape::Sphere { radius: 0.005 },
+            rgba: [0.5, 0.5, 0.5, 1.0],
+            material: None,
+        }
+    }
 }
 
 /// A named configuration.
@@ -120,6 +146,14 @@ pub struct Model {
     pub meshes: Vec<Mesh>,
     /// Terrain that geoms refer to.
     pub heightfields: Vec<Heightfield>,
+    /// Cameras; no force depends on them, nor on the three below.
+    pub cameras: Vec<Camera>,
+    /// Lights.
+    pub lights: Vec<Light>,
+    /// Materials that geoms and sites refer to.
+    pub materials: Vec<Material>,
+    /// Textures that materials and lights refer to.
+    pub textures: Vec<Texture>,
     /// Joints that follow others.
     pub mimics: Vec<Mimic>,
     /// Pairs of geoms that always collide.

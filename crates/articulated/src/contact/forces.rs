@@ -7,9 +7,9 @@ use super::ContactSolverWorkspace;
 use super::penalty::contact_force;
 use crate::constraint::contact::contact_frame;
 use crate::constraint::set::{ConstraintSet, Source};
-use crate::dynamics::ArticulatedWorkspace;
 use crate::field::Articulated;
 use crate::model::FrictionDirections;
+use crate::workspace::ArticulatedWorkspace;
 
 /// A contact and its force.
 #[derive(Clone, Copy, Debug)]

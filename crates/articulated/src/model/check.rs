@@ -4,8 +4,8 @@ use pullback_core::ConfigError;
 use pullback_math::Vec3;
 
 use super::{
-    Actuator, Bias, EqualityKind, Gain, Heightfield, Joint, JointKind, Model, PathItem, Shape, Tendon,
-    TendonPath, Transmission,
+    Actuator, Bias, EqualityKind, Following, Gain, Heightfield, Joint, JointKind, Model, PathItem, Shape,
+    Tendon, TendonPath, Transmission,
 };
 
 impl Model {
@@ -105,6 +105,7 @@ impl Model {
         if self.geoms.iter().any(|g| g.body >= bodies) || self.sites.iter().any(|s| s.body >= bodies) {
             return Err(ConfigError::new("a geom or site belongs to no body"));
         }
+        self.check_looks()?;
         let softness = self.options.collision_softness;
         if !(softness.is_finite() && softness >= 0.0) {
             let why = "is not a length; 0 chooses the features of contacts hard";
@@ -240,6 +241,30 @@ impl Model {
             true => Ok(()),
             false => refuse("a path needs two sites"),
         }
+    }
+
+    /// What is seen refers to what is there.
+    fn check_looks(&self) -> Result<(), ConfigError> {
+        let (bodies, materials, textures) = (self.bodies.len(), self.materials.len(), self.textures.len());
+        let follows = |following: Following| match following {
+            Following::TargetBody { target } | Following::TargetBodyCom { target } => target < bodies,
+            Following::Fixed | Following::Track | Following::TrackCom => true,
+        };
+        let within = |index: Option<usize>, count: usize| index.is_none_or(|i| i < count);
+        let sound = self.cameras.iter().all(|c| c.body < bodies && follows(c.following))
+            && self
+                .lights
+                .iter()
+                .all(|l| l.body < bodies && follows(l.following) && within(l.texture, textures))
+            && self.materials.iter().all(|m| within(m.texture, textures))
+            && self.geoms.iter().all(|g| within(g.material, materials))
+            && self.sites.iter().all(|s| within(s.material, materials));
+        if sound {
+            return Ok(());
+        }
+        Err(ConfigError::new(
+            "a camera, light, material, geom or site refers to a body, material or texture that is not there",
+        ))
     }
 
     fn check_equalities(&self) -> Result<(), ConfigError> {

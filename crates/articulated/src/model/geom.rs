@@ -48,8 +48,10 @@ pub struct Geom {
     pub margin: f64,
     /// How soft its contacts are.
     pub contact: ContactSoftness,
-    /// Color and opacity.
+    /// Color and opacity; that of its material where it has none of its own.
     pub rgba: [f32; 4],
+    /// Its material.
+    pub material: Option<usize>,
 }
 
 impl Geom {
@@ -72,6 +74,7 @@ impl Geom {
             margin: 0.0,
             contact: ContactSoftness::default(),
             rgba: [0.5, 0.5, 0.5, 1.0],
+            material: None,
         }
     }
 }

@@ -4,10 +4,11 @@
 //! weighed. The mesh stays in this frame, with its center and inertia beside it; MuJoCo moves it to its
 //! inertial frame and the geom the other way, which is the same motion.
 
+use pullback_articulated::{Hull, Mesh};
 use pullback_math::Vec3;
 
 use super::frame::stored_axes;
-use super::{MeshError, MeshInertia, TriangleMesh, mass_properties, read};
+use super::{MeshError, MeshInertia, TriangleMesh, mass_properties, principal_axes, read};
 use crate::mjcf::{LoadedMesh, MeshLoader, MeshSource, SolidProperties};
 
 /// Reads mesh assets from STL, OBJ, Collada and MSH files and from corners in the model.
@@ -56,8 +57,18 @@ fn load(source: &MeshSource) -> Result<LoadedMesh, MeshError> {
     let solid = mass_properties(&mesh, kind)
         .map(|w| SolidProperties { volume: w.volume, center: w.com, inertia: w.inertia })
         .map_err(|e| e.to_string());
-    let mut mesh = mesh.into_model_mesh(source.name.clone())?;
-    if let Ok(solid) = &solid {
+    let (mut mesh, flat) = match mesh.clone().into_model_mesh(source.name.clone()) {
+        Ok(mesh) => (mesh, None),
+        // A flat mesh is seen but has no inside to collide with.
+        Err(why) if !mesh.triangles.is_empty() => {
+            let TriangleMesh { vertices, triangles } = mesh;
+            let hull = Hull::default();
+            (Mesh { name: source.name.clone(), vertices, triangles, hull }, Some(why.to_string()))
+        }
+        Err(why) => return Err(why),
+    };
+    let bounds = solid.as_ref().map_or([Vec3::zero(); 2], |solid| bounds(&mesh.vertices, solid));
+    if let (Ok(solid), None) = (&solid, &flat) {
         mesh.hull = mesh.hull.with_center(solid.center);
         // Contacts see the vertices as MuJoCo stores them: in single precision, in the inertial frame.
         let axes = stored_axes(solid.inertia);
@@ -65,5 +76,18 @@ fn load(source: &MeshSource) -> Result<LoadedMesh, MeshError> {
             *v = axes.rotate(single(axes.inverse_rotate(*v - solid.center))) + solid.center;
         }
     }
-    Ok(LoadedMesh { mesh, solid })
+    Ok(LoadedMesh { mesh, solid, flat, bounds })
+}
+
+/// Smallest and largest coordinates along the principal axes, from the center of mass.
+fn bounds(vertices: &[Vec3<f64>], solid: &SolidProperties) -> [Vec3<f64>; 2] {
+    let (_, axes) = principal_axes(solid.inertia);
+    let [mut low, mut high] = [Vec3::<f64>::zero(); 2];
+    for v in vertices {
+        let v = axes.inverse_rotate(*v - solid.center);
+        for i in 0..3 {
+            (low[i], high[i]) = (low[i].min(v[i]), high[i].max(v[i]));
+        }
+    }
+    [low, high]
 }

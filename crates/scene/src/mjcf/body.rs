@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use pullback_articulated::{JointKind, Site};
+use pullback_articulated::{Camera, JointKind, Light, Site};
 use pullback_math::{Mat3, Quat, Vec3};
 
 use super::ImportOptions;
@@ -16,8 +16,9 @@ use super::inertia::Inertial;
 use super::joint::{BuiltJoint, JointSpec};
 use super::names::Names;
 use super::pose::Pose;
-use super::settings::{Compiler, InertiaSource};
-use crate::xml::Element;
+use super::settings::{Compilers, InertiaSource};
+use super::visual::Seen;
+use crate::xml::{Element, Lenient};
 use crate::{ImportError, Place};
 
 /// A body under construction.
@@ -30,7 +31,13 @@ pub(super) struct Node {
     pub joints: Vec<BuiltJoint>,
     pub geoms: Vec<BuiltGeom>,
     pub sites: Vec<Site>,
+    pub cameras: Vec<Seen<Camera>>,
+    pub lights: Vec<Seen<Light>>,
     pub place: Place,
+    /// Whether `fusestatic` leaves it alone.
+    pub kept: bool,
+    /// The file whose settings it is read under.
+    scope: usize,
     /// Part of its weight that is carried.
     pub gravity_compensation: f64,
     /// Whether its pose is an input.
@@ -47,6 +54,7 @@ impl Node {
     fn new(parent: usize, frame: Pose, own: Pose, e: &Element) -> Self {
         Node {
             name: e.text("name").unwrap_or_default().to_string(),
+            scope: e.scope,
             parent,
             children: Vec::new(),
             pose: frame.compose(own),
@@ -56,7 +64,10 @@ impl Node {
             joints: Vec::new(),
             geoms: Vec::new(),
             sites: Vec::new(),
+            cameras: Vec::new(),
+            lights: Vec::new(),
             place: e.place.clone(),
+            kept: false,
             gravity_compensation: 0.0,
             mocap: false,
             fused: false,
@@ -77,15 +88,27 @@ impl Node {
         let inertia_from_body = body_from_inertia.inverse();
         self.pose = self.pose.compose(body_from_inertia);
         self.inertial = Inertial { center: Vec3::zero(), axes: Mat3::identity(), ..self.inertial };
-        let moved = |position: Vec3<f64>, orientation: Quat<f64>| {
-            let pose = inertia_from_body.compose(Pose { position, orientation });
-            (pose.position, pose.orientation)
+        self.carry(inertia_from_body);
+    }
+
+    /// Sees all it carries from the frame in which its own frame has this pose.
+    pub fn carry(&mut self, outer: Pose) {
+        let moved = |position: &mut Vec3<f64>, orientation: &mut Quat<f64>| {
+            let pose = outer.compose(Pose { position: *position, orientation: *orientation });
+            (*position, *orientation) = (pose.position, pose.orientation);
         };
         for BuiltGeom { geom, .. } in &mut self.geoms {
-            (geom.position, geom.orientation) = moved(geom.position, geom.orientation);
+            moved(&mut geom.position, &mut geom.orientation);
         }
         for site in &mut self.sites {
-            (site.position, site.orientation) = moved(site.position, site.orientation);
+            moved(&mut site.position, &mut site.orientation);
+        }
+        for Seen { item, .. } in &mut self.cameras {
+            moved(&mut item.position, &mut item.orientation);
+        }
+        for Seen { item, .. } in &mut self.lights {
+            item.position = outer.point(item.position);
+            item.direction = outer.orientation.rotate(item.direction);
         }
     }
 
@@ -97,7 +120,7 @@ impl Node {
 
 /// Builds the tree of bodies.
 pub(super) struct BodyReader<'a> {
-    pub compiler: &'a Compiler,
+    pub compilers: &'a Compilers,
     pub defaults: &'a Defaults,
     pub options: &'a ImportOptions,
     pub assets: &'a mut Assets,
@@ -125,10 +148,11 @@ impl BodyReader<'_> {
         class: usize,
     ) -> Result<(), ImportError> {
         for child in &e.children {
+            let compiler = self.compilers.of(child);
             match child.tag.as_str() {
                 "body" => self.read_body(body, child, frame, class)?,
                 "frame" => {
-                    let pose = frame.compose(Pose::read(child, self.compiler)?);
+                    let pose = frame.compose(Pose::read(child, compiler)?);
                     let class = self.defaults.class_named(child, "childclass", class)?;
                     child.finish(self.options, &["name"])?;
                     self.read_children(body, child, pose, class)?;
@@ -137,21 +161,32 @@ impl BodyReader<'_> {
                 "site" => {
                     let mut spec = self.defaults.of(child, class)?.site.clone();
                     self.names.register("site", child)?;
-                    spec.apply(child, self.compiler, self.options)?;
-                    self.nodes[body].sites.push(spec.build(child, frame)?);
+                    spec.apply(child, compiler, self.options)?;
+                    self.nodes[body].sites.push(spec.build(child, frame, self.assets, self.options)?);
                 }
                 "inertial" | "joint" | "freejoint" if body == 0 => {
                     return Err(child.error("the world has no joints and no inertia; put it into a body"));
                 }
                 "inertial" => {
-                    let inertial = Inertial::read(child, frame, self.compiler, self.options)?;
+                    let inertial = Inertial::read(child, frame, compiler, self.options)?;
                     if self.nodes[body].explicit.replace(inertial).is_some() {
                         return Err(child.error("a body has one `<inertial>`; remove the second"));
                     }
                 }
                 "joint" | "freejoint" => self.read_joint(body, child, frame, class)?,
-                // Looks.
-                "camera" | "light" => {}
+                "camera" => {
+                    let mut spec = self.defaults.of(child, class)?.camera.clone();
+                    self.names.register("camera", child)?;
+                    spec.apply(child, compiler)?;
+                    self.nodes[body].cameras.push(spec.build(child, frame));
+                }
+                "light" => {
+                    let mut spec = self.defaults.of(child, class)?.light.clone();
+                    self.names.register("light", child)?;
+                    spec.apply(child)?;
+                    self.nodes[body].lights.push(spec.build(child, frame, &self.assets.looks)?);
+                }
+                "composite" | "flexcomp" | "plugin" => refuse_by_name(child, self.options)?,
                 _ => child.refuse(self.options)?,
             }
         }
@@ -167,22 +202,20 @@ impl BodyReader<'_> {
     ) -> Result<(), ImportError> {
         self.names.register("body", e)?;
         let class = self.defaults.class_named(e, "childclass", class)?;
-        let mut node = Node::new(parent, frame, Pose::read(e, self.compiler)?, e);
+        let mut node = Node::new(parent, frame, Pose::read(e, self.compilers.of(e))?, e);
         e.set("gravcomp", &mut node.gravity_compensation)?;
         node.mocap = e.boolean("mocap")? == Some(true);
-        // Bodies sleep only if the flag `sleep` is enabled, which is refused.
-        e.finish(self.options, &["user", "sleep"])?;
+        node.kept = e.keyword("fuse", &["false", "auto"])? == Some(0);
+        // Bodies sleep only if the flag `sleep` is enabled, which is refused; `simple` chooses an algorithm.
+        e.finish(self.options, &["user", "sleep", "simple"])?;
         let index = self.nodes.len();
         self.nodes.push(node);
         self.nodes[parent].children.push(index);
         self.read_children(index, e, Pose::identity(), class)?;
         self.resolve_inertia(index)?;
-        let node = &mut self.nodes[index];
+        let node = &self.nodes[index];
         if node.mocap && (node.parent != 0 || !node.joints.is_empty()) {
             return Err(e.error_in("mocap", "a mocap body is a child of the world without joints"));
-        }
-        if node.align && node.children.is_empty() {
-            node.align_to_inertia();
         }
         Ok(())
     }
@@ -190,8 +223,10 @@ impl BodyReader<'_> {
     fn read_geom(&mut self, body: usize, e: &Element, frame: Pose, class: usize) -> Result<(), ImportError> {
         let mut spec = self.defaults.of(e, class)?.geom.clone();
         self.names.register("geom", e)?;
-        spec.apply(e, self.compiler, self.options)?;
-        self.nodes[body].geoms.push(spec.build(e, frame, self.assets, self.options)?);
+        spec.apply(e, self.compilers.of(e), self.options)?;
+        // How shapes are fitted is said by the main file alone.
+        let fit_box = self.compilers.in_scope(self.nodes[0].scope).fit_box;
+        self.nodes[body].geoms.push(spec.build(e, frame, self.assets, fit_box, self.options)?);
         Ok(())
     }
 
@@ -207,7 +242,8 @@ impl BodyReader<'_> {
             spec
         };
         let written = joint.written_range();
-        let built = joint.build(e, frame, self.compiler, self.options)?;
+        let compiler = self.compilers.of(e);
+        let built = joint.build(e, frame, compiler, self.options)?;
         let joint = &built.joint;
         // MuJoCo converts degrees only where the range limits.
         self.ranges.insert(joint.name.clone(), joint.range.unwrap_or(written));
@@ -225,15 +261,15 @@ impl BodyReader<'_> {
         if node.joints.iter().map(velocities).sum::<usize>() + velocities(&built) > 6 {
             return Err(e.error("a body has at most six degrees of freedom; put the rest on a child"));
         }
-        node.align = joint.kind == JointKind::Free && align.unwrap_or(self.compiler.align_free);
+        node.align = joint.kind == JointKind::Free && align.unwrap_or(compiler.align_free);
         node.joints.push(built);
         Ok(())
     }
 
     /// Inertia from `<inertial>` or from geoms, then the repairs `<compiler>` asks for.
     fn resolve_inertia(&mut self, index: usize) -> Result<(), ImportError> {
-        let compiler = self.compiler;
         let node = &mut self.nodes[index];
+        let compiler = self.compilers.in_scope(node.scope);
         if let Some(explicit) = node.explicit {
             node.inertial = explicit;
         }
@@ -262,6 +298,33 @@ impl BodyReader<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses an element that makes more than rigid bodies, with what to do instead.
+pub(super) fn refuse_by_name(e: &Element, options: &ImportOptions) -> Result<(), ImportError> {
+    let instead = match e.tag.as_str() {
+        "composite" | "flexcomp" | "flex" => {
+            "deformable bodies of MJCF are not simulated; a cable is a chain of bodies, \
+             cloth and solids are read from meshes by the soft scenes"
+        }
+        "plugin" | "extension" => {
+            "plugins are code of MuJoCo; write what they do as joints, tendons and actuators"
+        }
+        _ => "it is not simulated",
+    };
+    let tag = e.tag.as_str();
+    if options.ignores_element(tag) {
+        return Ok(());
+    }
+    Err(e.error(format!("is not supported: {instead}; or allow `{tag}` to be ignored")))
+}
+
+/// Moves the frames of free bodies that shall be aligned to their inertia, if they have no children left.
+pub(super) fn align_free_bodies(nodes: &mut [Node]) {
+    let mut is_parent = vec![false; nodes.len()];
+    nodes.iter().skip(1).filter(|n| !n.fused).for_each(|n| is_parent[n.parent] = true);
+    let alone = nodes.iter_mut().zip(is_parent).filter(|(node, is_parent)| node.align && !is_parent);
+    alone.for_each(|(node, _)| node.align_to_inertia());
 }
 
 /// Scales all masses so that they add up to the total `<compiler>` asks for.

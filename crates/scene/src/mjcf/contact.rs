@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use pullback_articulated::{ContactPair, Model, Softness};
+use pullback_articulated::{ContactPair, Model, Shape, Softness};
 
 use super::ImportOptions;
 use super::defaults::Defaults;
@@ -81,6 +81,13 @@ pub(super) fn read_contact(
                 let (a, b) = (find(geoms, "geom1", "geom")?, find(geoms, "geom2", "geom")?);
                 if a == b {
                     return Err(e.error("pairs a geom with itself; name another"));
+                }
+                let flat = |g: usize| match model.geoms[g].shape {
+                    Shape::Mesh { mesh } => model.meshes[mesh].hull.corners.is_empty(),
+                    _ => false,
+                };
+                if flat(a) || flat(b) {
+                    return Err(e.error("pairs a flat mesh, which has no convex hull; give it a thickness"));
                 }
                 e.finish(options, &[])?;
                 let swapped = model.geoms[a].body > model.geoms[b].body;

@@ -13,8 +13,9 @@ use super::equality::EqualitySpec;
 use super::geom::{GeomSpec, SiteSpec};
 use super::joint::JointSpec;
 use super::mesh::MeshSpec;
-use super::settings::Compiler;
+use super::settings::Compilers;
 use super::tendon::TendonSpec;
+use super::visual::{CameraSpec, LightSpec, MaterialSpec, TextureSpec};
 use crate::ImportError;
 use crate::xml::Element;
 
@@ -32,33 +33,65 @@ pub(super) struct Class {
     pub tendon: TendonSpec,
     pub pair: PairSpec,
     pub equality: EqualitySpec,
+    pub camera: CameraSpec,
+    pub light: LightSpec,
+    pub material: MaterialSpec,
+    pub texture: TextureSpec,
 }
 
-/// All classes; the first is `main`.
+/// All classes; the first is `main`. An attached file has an outermost class of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Defaults {
     classes: Vec<Class>,
     index: HashMap<String, usize>,
+    /// The outermost class of each attached file, by scope.
+    attached: HashMap<usize, usize>,
 }
 
 impl Default for Defaults {
     fn default() -> Self {
-        Defaults { classes: vec![Class::default()], index: HashMap::from([("main".into(), 0)]) }
+        Defaults {
+            classes: vec![Class::default()],
+            index: HashMap::from([("main".into(), 0)]),
+            attached: HashMap::new(),
+        }
     }
 }
 
 impl Defaults {
-    /// Reads one top-level `<default>`.
+    /// Reads one top-level `<default>` of the file of scope `main` or of one attached to it.
     pub fn apply(
         &mut self,
         e: &Element,
-        compiler: &Compiler,
+        main: usize,
+        compilers: &Compilers,
         options: &ImportOptions,
     ) -> Result<(), ImportError> {
-        if e.text("class").is_some_and(|name| name != "main") {
+        let name = e.text("class").unwrap_or("main");
+        if e.scope != main {
+            let class = match self.attached.get(&e.scope) {
+                Some(class) => *class,
+                None => self.add(name, Class::default(), e)?,
+            };
+            self.attached.insert(e.scope, class);
+            return self.fill(class, e, compilers, options);
+        }
+        if name != "main" {
             return Err(e.error_in("class", "the outermost class is `main`; nest this class inside it"));
         }
-        self.fill(0, e, compiler, options)
+        self.fill(0, e, compilers, options)
+    }
+
+    fn add(&mut self, name: &str, class: Class, e: &Element) -> Result<usize, ImportError> {
+        if self.classes.len() >= MAX_CLASSES {
+            return Err(e.error(format!("more than {MAX_CLASSES} default classes; merge some")));
+        }
+        let index = self.classes.len();
+        if self.index.insert(name.to_string(), index).is_some() {
+            return Err(e.error_in("class", format!("two classes are called `{name}`; rename one")));
+        }
+        self.classes.push(class);
+        Ok(index)
     }
 
     /// Recursion is bounded by the depth of the tree.
@@ -66,9 +99,10 @@ impl Defaults {
         &mut self,
         class: usize,
         e: &Element,
-        compiler: &Compiler,
+        compilers: &Compilers,
         options: &ImportOptions,
     ) -> Result<(), ImportError> {
+        let compiler = compilers.of(e);
         e.finish(options, &[])?;
         // A class is complete before those inside it are copied from it, wherever they stand.
         let mut seen = HashSet::new();
@@ -95,24 +129,19 @@ impl Defaults {
                     specs.equality.apply(child)?;
                     child.finish(options, &[])?;
                 }
-                // Looks, and elements that are refused where they are used.
-                "camera" | "light" | "material" | "texture" => {}
+                "camera" => specs.camera.apply(child, compiler)?,
+                "light" => specs.light.apply(child)?,
+                "material" => specs.material.apply(child)?,
+                "texture" => specs.texture.apply(child)?,
                 _ => child.refuse(options)?,
             }
         }
         for child in e.children.iter().filter(|c| c.tag == "default") {
             let name = child.required("class")?;
-            if self.classes.len() >= MAX_CLASSES {
-                return Err(child.error(format!("more than {MAX_CLASSES} default classes; merge some")));
-            }
             let outer = &self.classes[class];
             let copy = Class { actuator: outer.actuator.nested(), ..outer.clone() };
-            let index = self.classes.len();
-            if self.index.insert(name.to_string(), index).is_some() {
-                return Err(child.error_in("class", format!("two classes are called `{name}`; rename one")));
-            }
-            self.classes.push(copy);
-            self.fill(index, child, compiler, options)?;
+            let index = self.add(name, copy, child)?;
+            self.fill(index, child, compilers, options)?;
         }
         Ok(())
     }
@@ -124,8 +153,9 @@ impl Defaults {
         found.ok_or_else(|| e.error_in(attribute, format!("no default class is called `{name}`")))
     }
 
-    /// The specs an element begins with.
+    /// The specs an element begins with; in an attached file, `main` is the outermost class of that file.
     pub fn of(&self, e: &Element, inherited: usize) -> Result<&Class, ImportError> {
-        Ok(&self.classes[self.class_named(e, "class", inherited)?])
+        let own = self.attached.get(&e.scope).copied().filter(|_| inherited == 0);
+        Ok(&self.classes[self.class_named(e, "class", own.unwrap_or(inherited))?])
     }
 }

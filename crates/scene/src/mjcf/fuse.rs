@@ -4,23 +4,27 @@ use std::collections::HashSet;
 
 use super::body::Node;
 use super::inertia::Inertial;
-use super::pose::Pose;
+use super::settings::InertiaSource;
 
 /// Melts every body without joints that is not in `kept` into its parent. Nodes stand parents first.
-/// Mocap bodies stay, and so does what has another gravity compensation than its parent.
-pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<usize>) {
+/// Mocap bodies stay, and so does what has another gravity compensation than its parent. With
+/// `inertiafromgeom="true"` bodies melt into the world alone, as in MuJoCo.
+pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<usize>, source: InertiaSource) {
     for i in 1..nodes.len() {
         let node = &nodes[i];
-        if !node.joints.is_empty() || node.mocap || kept.contains(&i) {
+        if !node.joints.is_empty() || node.mocap || node.kept || kept.contains(&i) {
             continue;
         }
         let (parent, pose) = (node.parent, node.pose);
-        if parent != 0 && nodes[parent].gravity_compensation != nodes[i].gravity_compensation {
+        let carried = nodes[parent].gravity_compensation != nodes[i].gravity_compensation;
+        if parent != 0 && (carried || source == InertiaSource::Geoms) {
             continue;
         }
         let node = &mut nodes[i];
         let inertial = node.inertial.in_frame(pose);
+        node.carry(pose);
         let (geoms, sites) = (std::mem::take(&mut node.geoms), std::mem::take(&mut node.sites));
+        let (cameras, lights) = (std::mem::take(&mut node.cameras), std::mem::take(&mut node.lights));
         node.fused = true;
         // The children stay listed here, so that they take this body's place among its siblings.
         let children = std::mem::take(&mut node.children);
@@ -36,17 +40,10 @@ pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<usize>) {
                 [into.inertial, inertial].into_iter().filter(|p| p.mass > 0.0).collect();
             into.inertial = Inertial::sum(&parts).unwrap_or(into.inertial);
         }
-        into.geoms.extend(geoms.into_iter().map(|mut built| {
-            let inner = Pose { position: built.geom.position, orientation: built.geom.orientation };
-            let outer = pose.compose(inner);
-            (built.geom.position, built.geom.orientation) = (outer.position, outer.orientation);
-            built
-        }));
-        into.sites.extend(sites.into_iter().map(|mut site| {
-            let outer = pose.compose(Pose { position: site.position, orientation: site.orientation });
-            (site.position, site.orientation) = (outer.position, outer.orientation);
-            site
-        }));
+        into.geoms.extend(geoms);
+        into.sites.extend(sites);
+        into.cameras.extend(cameras);
+        into.lights.extend(lights);
     }
 }
 

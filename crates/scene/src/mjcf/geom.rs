@@ -1,19 +1,23 @@
-//! Geoms and sites: defaults, sizes, `fromto`, mass.
+//! Geoms and sites: defaults, sizes, `fromto`, mass, shapes fitted to meshes.
 //!
 //! Friction, `condim`, `margin`, `gap`, `priority`, `solmix`, `solref` and `solimp` are stored for the
-//! contact models that use them; `adhesion` and `surfacevel` are refused unless zero. Color is kept;
-//! material, fluid shape and user data do not change motion and are dropped.
+//! contact models that use them; `adhesion` and `surfacevel` are refused unless zero. Color and material are
+//! kept; fluid shape and user data do not change motion and are dropped.
 
 use pullback_articulated::{ContactSoftness, Geom, Shape, Site};
 use pullback_math::{Quat, Vec3};
 
 use super::ImportOptions;
 use super::assets::Assets;
+use super::body::refuse_by_name;
+use super::fit::{BoxFit, fit};
 use super::inertia::{Inertial, primitive_inertia, primitive_volume};
 use super::joint::read_softness;
+use super::mesh::Entry;
 use super::pose::{Pose, from_z_axis, read_orientation};
 use super::settings::Compiler;
 use super::shell::shell;
+use super::visual::GRAY;
 use crate::xml::Element;
 use crate::{ImportError, Place};
 
@@ -43,6 +47,12 @@ struct ShapeSpec {
 
 impl ShapeSpec {
     fn apply(&mut self, e: &Element, compiler: &Compiler) -> Result<(), ImportError> {
+        if e.text("type") == Some("sdf") {
+            return Err(e.error_in(
+                "type",
+                "signed distance fields are not supported; use a mesh or a primitive shape",
+            ));
+        }
         if let Some(i) = e.keyword("type", &KINDS.map(|(name, _)| name))? {
             self.kind = i;
         }
@@ -63,8 +73,8 @@ impl ShapeSpec {
         let mut position = self.position.unwrap_or_else(Vec3::zero);
         let mut orientation = self.orientation.unwrap_or_else(Quat::identity);
         if let Some([a, b, c, d, f, g]) = self.ends {
-            if self.position.is_some() {
-                return Err(e.error("has both `pos` and `fromto`; keep one"));
+            if self.position.is_some_and(|p| p != Vec3::zero()) {
+                return Err(e.error("has both a `pos` that is not zero and `fromto`; keep one"));
             }
             let (from, to) = (Vec3::new(a, b, c), Vec3::new(d, f, g));
             let along = from - to;
@@ -101,7 +111,9 @@ pub(super) struct GeomSpec {
     mass: Option<f64>,
     group: i32,
     rgba: [f64; 4],
+    material: Option<String>,
     mesh: Option<String>,
+    fit_scale: f64,
     hfield: Option<String>,
     shell: bool,
 }
@@ -120,8 +132,10 @@ impl Default for GeomSpec {
             density: 1000.0,
             mass: None,
             group: 0,
-            rgba: [0.5, 0.5, 0.5, 1.0],
+            rgba: GRAY,
+            material: None,
             mesh: None,
+            fit_scale: 1.0,
             hfield: None,
             shell: false,
         }
@@ -170,11 +184,13 @@ impl GeomSpec {
         self.mass = e.number("mass")?.or(self.mass);
         self.group = e.integer("group")?.unwrap_or(self.group);
         e.overlay("rgba", 1, &mut self.rgba)?;
+        self.material = e.text("material").map(str::to_string).or(self.material.take());
         self.mesh = e.text("mesh").map(str::to_string).or(self.mesh.take());
+        e.set("fitscale", &mut self.fit_scale)?;
         self.hfield = e.text("hfield").map(str::to_string).or(self.hfield.take());
         self.shell = e.boolean("shellinertia")?.unwrap_or(self.shell);
-        e.finish(options, &["material", "fluidshape", "fluidcoef", "user", "fitscale"])?;
-        e.no_children(options)
+        e.finish(options, &["fluidshape", "fluidcoef", "user"])?;
+        e.children.iter().try_for_each(|child| refuse_by_name(child, options))
     }
 
     /// The geom in `frame` of its body, with its mass.
@@ -183,6 +199,7 @@ impl GeomSpec {
         e: &Element,
         frame: Pose,
         assets: &mut Assets,
+        fit_box: bool,
         options: &ImportOptions,
     ) -> Result<BuiltGeom, ImportError> {
         e.refuse_unless("adhesion", self.adhesion == 0.0, options)?;
@@ -190,24 +207,34 @@ impl GeomSpec {
         if self.density < 0.0 || self.mass.is_some_and(|m| m < 0.0) {
             return Err(e.error("its mass or density is negative"));
         }
-        let (pose, size) = self.shape.place(e, frame)?;
+        let (mut pose, mut size) = self.shape.place(e, frame)?;
         let kind = self.shape.kind();
-        if self.mesh.is_some() && kind != "mesh" {
-            return Err(e.error_in("mesh", "fitting a shape to a mesh is not supported; use type=\"mesh\""));
+        let mesh = match &self.mesh {
+            Some(name) => Some(assets.meshes.get(name, e)?),
+            None => None,
+        };
+        if let (Some(mesh), true) = (&mesh, kind != "mesh") {
+            (pose, size) = self.fitted(e, pose, mesh, fit_box)?;
         }
-        check_size(e, kind, KINDS[self.shape.kind].1, size)?;
+        // A capsule fitted to a mesh may be a ball.
+        let ball = kind == "capsule" && mesh.is_some() && size[0] > 0.0 && size[1] == 0.0;
+        let kind = if ball { "sphere" } else { kind };
+        check_size(e, kind, if ball { 1 } else { KINDS[self.shape.kind].1 }, size)?;
         if self.shell && kind == "mesh" {
             return Err(e.error("a mesh says itself how it is weighed; set `inertia` of the `<mesh>`"));
         }
         let (mut inertial, mut weightless) = (Inertial::none(pose), None);
         let shape = if kind == "mesh" {
-            let name = self.mesh.as_deref().ok_or_else(|| e.error("needs the name of a `mesh`"))?;
-            let (index, solid) = assets.meshes.get(name, e)?;
-            match solid {
-                Ok(solid) => inertial = Inertial::of_mesh(solid, pose, self.mass_of(solid.volume)),
-                Err(why) => weightless = Some(why),
+            let mesh = mesh.as_ref().ok_or_else(|| e.error("needs the name of a `mesh`"))?;
+            if let (Some(why), true) = (&mesh.flat, self.collision_bits != 0 || self.collides_with != 0) {
+                let why = format!("{why}, or set `contype` and `conaffinity` to 0");
+                return Err(e.error_in("mesh", why));
             }
-            Shape::Mesh { mesh: index }
+            match &mesh.solid {
+                Ok(solid) => inertial = Inertial::of_mesh(*solid, pose, self.mass_of(solid.volume)),
+                Err(why) => weightless = Some(why.clone()),
+            }
+            Shape::Mesh { mesh: mesh.index }
         } else if kind == "hfield" {
             let name = self.hfield.as_deref().ok_or_else(|| e.error("needs the name of an `hfield`"))?;
             Shape::Heightfield { field: assets.heightfields.get(name, e)? }
@@ -219,6 +246,8 @@ impl GeomSpec {
             inertial.principal = of_unit_mass * inertial.mass;
             shape
         };
+        let material = self.material.as_deref().or(mesh.as_ref().and_then(|m| m.material.as_deref()));
+        let (material, rgba) = assets.looks.dress(material, self.rgba, e, options)?;
         let geom = Geom {
             name: e.text("name").unwrap_or_default().to_string(),
             body: 0,
@@ -230,9 +259,34 @@ impl GeomSpec {
             friction: self.friction,
             margin: self.margin,
             contact: self.contact,
-            rgba: self.rgba.map(|c| c as f32),
+            rgba,
+            material,
         };
         Ok(BuiltGeom { geom, inertial, weightless, group: self.group, place: e.place.clone() })
+    }
+
+    /// The pose and sizes of a shape fitted to a mesh.
+    fn fitted(
+        &self,
+        e: &Element,
+        pose: Pose,
+        mesh: &Entry,
+        fit_box: bool,
+    ) -> Result<(Pose, [f64; 3]), ImportError> {
+        let kind = self.shape.kind();
+        if self.shape.ends.is_some() || ["plane", "hfield"].contains(&kind) {
+            return Err(e.error_in(
+                "mesh",
+                "a shape fitted to a mesh is a sphere, capsule, cylinder, box or ellipsoid, without `fromto`",
+            ));
+        }
+        let solid = match &mesh.solid {
+            Ok(solid) => solid,
+            Err(why) => return Err(e.error_in("mesh", format!("cannot be fitted: {why}"))),
+        };
+        let by = if fit_box { BoxFit::Bounds(mesh.bounds) } else { BoxFit::Inertia };
+        let (mesh_from_shape, size) = fit(kind, solid, by);
+        Ok((pose.compose(mesh_from_shape), size.map(|s| s * self.fit_scale)))
     }
 
     /// The mass as told, or by density; what has no volume has no mass.
@@ -273,16 +327,19 @@ fn primitive(kind: &str, [a, b, c]: [f64; 3]) -> Shape {
     }
 }
 
-/// A site as written; also a default. Its size and color are looks.
+/// A site as written; also a default.
 #[derive(Clone, Debug)]
 pub(super) struct SiteSpec {
     shape: ShapeSpec,
+    rgba: [f64; 4],
+    material: Option<String>,
+    mesh: Option<String>,
 }
 
 impl Default for SiteSpec {
     fn default() -> Self {
         let shape = ShapeSpec { kind: 1, size: [0.005; 3], position: None, orientation: None, ends: None };
-        SiteSpec { shape }
+        SiteSpec { shape, rgba: GRAY, material: None, mesh: None }
     }
 }
 
@@ -295,14 +352,47 @@ impl SiteSpec {
         options: &ImportOptions,
     ) -> Result<(), ImportError> {
         self.shape.apply(e, compiler)?;
-        e.finish(options, &["group", "material", "rgba", "user", "mesh"])?;
+        e.overlay("rgba", 1, &mut self.rgba)?;
+        self.material = e.text("material").map(str::to_string).or(self.material.take());
+        self.mesh = e.text("mesh").map(str::to_string).or(self.mesh.take());
+        e.finish(options, &["group", "user"])?;
         e.no_children(options)
     }
 
     /// The site in `frame` of its body.
-    pub fn build(&self, e: &Element, frame: Pose) -> Result<Site, ImportError> {
-        let (pose, _) = self.shape.place(e, frame)?;
+    pub fn build(
+        &self,
+        e: &Element,
+        frame: Pose,
+        assets: &mut Assets,
+        options: &ImportOptions,
+    ) -> Result<Site, ImportError> {
+        let (pose, size) = self.shape.place(e, frame)?;
+        let shape = match self.shape.kind() {
+            "mesh" => {
+                let name = self.mesh.as_deref().ok_or_else(|| e.error("needs the name of a `mesh`"))?;
+                Shape::Mesh { mesh: assets.meshes.get(name, e)?.index }
+            }
+            "plane" | "hfield" => {
+                return Err(
+                    e.error_in("type", "a site is a sphere, capsule, cylinder, box, ellipsoid or mesh")
+                );
+            }
+            kind => {
+                check_size(e, kind, KINDS[self.shape.kind].1, size)?;
+                primitive(kind, size)
+            }
+        };
+        let (material, rgba) = assets.looks.dress(self.material.as_deref(), self.rgba, e, options)?;
         let name = e.text("name").unwrap_or_default().to_string();
-        Ok(Site { name, body: 0, position: pose.position, orientation: pose.orientation })
+        Ok(Site {
+            name,
+            body: 0,
+            position: pose.position,
+            orientation: pose.orientation,
+            shape,
+            rgba,
+            material,
+        })
     }
 }

@@ -1,9 +1,11 @@
-//! Terrain: `<hfield>` of `<asset>`, from numbers in the model or from MuJoCo's binary format.
+//! Terrain: `<hfield>` of `<asset>`, from numbers in the model, from a PNG picture or from MuJoCo's binary
+//! format.
 //!
-//! The first row of `elevation` is the one with the largest y, as on a map; rows of a file begin at the
-//! smallest. Values are moved to begin at 0 and scaled to end at 1; the third number of `size` says how high
-//! 1 is. A file holds two 32-bit integers, rows and columns, then that many 32-bit floats, all little-endian.
-//! It is read when a geom first uses it.
+//! The first row of `elevation` and of a picture is the one with the largest y, as on a map; rows of a binary
+//! file begin at the smallest. Values are moved to begin at 0 and scaled to end at 1, in single precision;
+//! the third number of `size` says how high 1 is. A picture counts by its first channel in 8 bits: gray, or
+//! red. A binary file holds two 32-bit integers, rows and columns, then that many 32-bit floats, all
+//! little-endian. Files are read when a geom first uses them.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -25,6 +27,8 @@ struct Source {
     name: String,
     place: Place,
     file: Option<PathBuf>,
+    /// Whether the file is a picture.
+    picture: bool,
     rows: usize,
     columns: usize,
     size: [f64; 4],
@@ -46,20 +50,15 @@ impl HeightfieldTable {
         &mut self,
         e: &Element,
         compiler: &Compiler,
-        folder: Option<&PathBuf>,
         options: &ImportOptions,
     ) -> Result<(), ImportError> {
-        let file = e.text("file").map(|file| locate(file, &compiler.mesh_folder, compiler, folder));
+        let file = e.text("file").map(|file| locate(file, &compiler.mesh_folder, compiler));
         let stem = || file.as_ref().and_then(|f| f.file_stem()).map(|s| s.to_string_lossy().into_owned());
         let name = e.text("name").map(str::to_string).or_else(stem);
         let name = name.ok_or_else(|| e.error("needs a `name` or a `file`"))?;
         let kind = e.text("content_type").unwrap_or_default();
         let png = |f: &PathBuf| f.extension().is_some_and(|x| x.eq_ignore_ascii_case("png"));
-        if kind == "image/png" || file.as_ref().is_some_and(png) {
-            let why =
-                "PNG is not supported; write the elevations in `elevation` or as MuJoCo's binary hfield file";
-            return Err(e.error_in("file", why));
-        }
+        let picture = if kind.is_empty() { file.as_ref().is_some_and(png) } else { kind == "image/png" };
         let size = e.array("size")?.ok_or_else(|| e.error("needs `size`"))?;
         if !size.iter().all(|s| *s > 0.0) {
             return Err(e.error_in("size", "its four numbers must be positive: half widths, elevation, base"));
@@ -94,7 +93,8 @@ impl HeightfieldTable {
         }
         e.finish(options, &[])?;
         e.no_children(options)?;
-        let source = Source { name: name.clone(), place: e.place.clone(), file, rows, columns, size, values };
+        let source =
+            Source { name: name.clone(), place: e.place.clone(), file, picture, rows, columns, size, values };
         match self.sources.insert(name.clone(), source) {
             Some(_) => Err(e.error(format!("two heightfields are called `{name}`; rename one"))),
             None => Ok(()),
@@ -112,7 +112,8 @@ impl HeightfieldTable {
             .ok_or_else(|| user.error_in("hfield", format!("no heightfield is called `{name}`")))?;
         let refuse = |why: String| ImportError::new(&source.place, format!("heightfield `{name}`: {why}"));
         let (rows, columns, values) = match &source.file {
-            Some(file) => read_file(file).map_err(|why| refuse(format!("`{}` {why}", file.display())))?,
+            Some(file) => read_file(file, source.picture)
+                .map_err(|why| refuse(format!("`{}` {why}", file.display())))?,
             None => (source.rows, source.columns, source.values.clone()),
         };
         let [x, y, z, base] = source.size;
@@ -142,20 +143,38 @@ fn check_counts(rows: usize, columns: usize) -> Result<(), String> {
 
 /// From 0 to 1, or all 0 if they are equal.
 fn normalized(values: Vec<f64>) -> Vec<f64> {
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let scale = if high > low { 1.0 / (high - low) } else { 0.0 };
-    values.into_iter().map(|x| ((x - low) * scale).clamp(0.0, 1.0)).collect()
+    let values: Vec<f32> = values.into_iter().map(|x| x as f32).collect();
+    let low = values.iter().copied().fold(f32::INFINITY, f32::min);
+    let high = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let unit = |x: f32| if high > low { f64::from((x - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 };
+    values.into_iter().map(unit).collect()
 }
 
-/// Rows, columns and values of a file in MuJoCo's format.
-fn read_file(path: &PathBuf) -> Result<(usize, usize, Vec<f64>), String> {
+/// Rows, columns and values of a picture or of a file in MuJoCo's format.
+fn read_file(path: &PathBuf, picture: bool) -> Result<(usize, usize, Vec<f64>), String> {
     let meta = std::fs::metadata(path).map_err(|e| format!("cannot be read: {e}"))?;
     if !meta.is_file() || meta.len() > (8 + 4 * MOST_VALUES) as u64 {
         return Err(format!("is not a file of at most {MOST_VALUES} values"));
     }
     let bytes = std::fs::read(path).map_err(|e| format!("cannot be read: {e}"))?;
-    parse(&bytes)
+    if picture { parse_picture(&bytes) } else { parse(&bytes) }
+}
+
+/// The first channel of a PNG picture, the lowest row first.
+fn parse_picture(bytes: &[u8]) -> Result<(usize, usize, Vec<f64>), String> {
+    let broken = |e: png::DecodingError| format!("is not a PNG picture that can be read: {e}");
+    let mut decoder = png::Decoder::new(bytes);
+    // Palettes become colors, few bits eight, sixteen bits their upper eight.
+    decoder.set_transformations(png::Transformations::EXPAND | png::Transformations::STRIP_16);
+    let mut reader = decoder.read_info().map_err(broken)?;
+    let (columns, rows) = (reader.info().width as usize, reader.info().height as usize);
+    check_counts(rows, columns)?;
+    let mut pixels = vec![0; reader.output_buffer_size()];
+    let frame = reader.next_frame(&mut pixels).map_err(broken)?;
+    let channels = frame.color_type.samples();
+    let lines = pixels[..frame.buffer_size()].chunks_exact(frame.line_size);
+    let values = lines.rev().flat_map(|line| line.chunks_exact(channels).map(|pixel| f64::from(pixel[0])));
+    Ok((rows, columns, values.collect()))
 }
 
 fn parse(bytes: &[u8]) -> Result<(usize, usize, Vec<f64>), String> {

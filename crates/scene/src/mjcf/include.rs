@@ -1,18 +1,26 @@
 //! `<include file="…"/>`, replaced by the children of the other file's root.
 //!
-//! Paths are relative to the folder of the main file, as in MuJoCo, and a file may be included once, which
-//! also ends loops. Depth is counted through includes; the sizes of all files together are bounded.
+//! Paths are relative to the folder of the main file or else of the file that includes, as in MuJoCo, and a
+//! file may be included once, which also ends loops. Depth is counted through includes; the sizes of all
+//! files together are bounded. Text between elements is ignored; an empty attribute counts as absent, unless
+//! it is a keyword or a class.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use crate::xml::{self, Element, MAX_BYTES};
+use crate::xml::{self, Attribute, Element, MAX_BYTES};
 use crate::{ImportError, Place};
+
+/// Attributes that are an error, or mean something, if they are empty.
+const KEYWORDS: [&str; 9] =
+    ["class", "childclass", "prefix", "sep", "type", "mode", "angle", "limited", "shellinertia"];
 
 /// Reads files and puts includes in their place.
 pub(super) struct TreeReader {
     /// Folder of the main file.
     folder: Option<PathBuf>,
+    /// Folders of the files that are being read, the innermost last.
+    around: Vec<PathBuf>,
     seen: HashSet<PathBuf>,
     bytes: usize,
 }
@@ -20,7 +28,7 @@ pub(super) struct TreeReader {
 impl TreeReader {
     /// A reader of includes relative to `folder`; without one an include is an error.
     pub fn new(folder: Option<PathBuf>) -> Self {
-        TreeReader { folder, seen: HashSet::new(), bytes: 0 }
+        TreeReader { folder, around: Vec::new(), seen: HashSet::new(), bytes: 0 }
     }
 
     /// The tree of a file.
@@ -40,7 +48,10 @@ impl TreeReader {
         if !self.seen.insert(canonical) {
             return Err(refuse("is included twice or includes itself; include every file once".into()));
         }
-        self.read_text_at(&xml::read_text(path)?, &name, depth)
+        self.around.push(path.parent().map(Path::to_path_buf).unwrap_or_default());
+        let root = self.read_text_at(&xml::read_text(path)?, &name, depth);
+        self.around.pop();
+        root
     }
 
     fn read_text_at(&mut self, text: &str, name: &str, depth: usize) -> Result<Element, ImportError> {
@@ -56,7 +67,8 @@ impl TreeReader {
 
     /// Recursion is bounded by the depth that parsing has checked.
     fn resolve(&mut self, element: &mut Element, depth: usize) -> Result<(), ImportError> {
-        element.no_text()?;
+        let matters = |a: &Attribute| !a.value.trim().is_empty() || KEYWORDS.contains(&a.name.as_str());
+        element.attributes.retain(matters);
         for mut child in std::mem::take(&mut element.children) {
             if child.tag == "include" {
                 element.children.extend(self.include(&child, depth + 1)?);
@@ -75,7 +87,10 @@ impl TreeReader {
         }
         let folder =
             self.folder.clone().ok_or_else(|| include.error("a text has no folder; read a file instead"))?;
-        let included = self.read_file_at(&folder.join(file), depth).map_err(|mut e| {
+        let beside = self.around.last().map(|f| f.join(file)).filter(|f| f.is_file());
+        let path =
+            Some(folder.join(file)).filter(|f| f.is_file()).or(beside).unwrap_or_else(|| folder.join(file));
+        let included = self.read_file_at(&path, depth).map_err(|mut e| {
             if e.place.line == 0 {
                 e = include.error(format!("`{}` {}", e.place.file, e.message));
             }

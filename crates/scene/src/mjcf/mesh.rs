@@ -34,6 +34,8 @@ pub struct MeshSource {
     pub reference_orientation: Quat<f64>,
     /// How inertia is computed: `legacy`, `exact`, `convex` or `shell`.
     pub inertia: String,
+    /// Material of geoms that have none of their own.
+    pub material: Option<String>,
     /// Where it is described.
     pub place: Place,
 }
@@ -45,6 +47,11 @@ pub struct LoadedMesh {
     pub mesh: Mesh,
     /// What it encloses, or one line about why it encloses nothing; only a body without `<inertial>` minds.
     pub solid: Result<SolidProperties, String>,
+    /// One line about why it has no convex hull, if it is flat; only a geom that collides minds.
+    pub flat: Option<String>,
+    /// Smallest and largest coordinates along the principal axes, from the center of mass, m; zeros if it
+    /// encloses nothing.
+    pub bounds: [Vec3<f64>; 2],
 }
 
 /// Volume and inertia of a solid of density 1 kg/m³.
@@ -93,10 +100,14 @@ impl MeshSpec {
         self,
         e: &Element,
         compiler: &Compiler,
-        folder: Option<&PathBuf>,
         options: &ImportOptions,
     ) -> Result<MeshSource, ImportError> {
-        let file = e.text("file").map(|file| locate(file, &compiler.mesh_folder, compiler, folder));
+        if e.text("builtin").is_some_and(|kind| kind != "none") {
+            let why = "shapes that MuJoCo makes are not supported; save the model compiled by MuJoCo, or write the \
+                       shape to a file";
+            return Err(e.error_in("builtin", why));
+        }
+        let file = e.text("file").map(|file| locate(file, &compiler.mesh_folder, compiler));
         let stem = || file.as_ref().and_then(|f| f.file_stem()).map(|s| s.to_string_lossy().into_owned());
         let name = e.text("name").map(str::to_string).or_else(stem);
         let name = name.ok_or_else(|| e.error("needs a `name` or a `file`"))?;
@@ -117,6 +128,7 @@ impl MeshSpec {
         if file.is_none() && count == 0 {
             return Err(e.error("needs a `file` or `vertex`"));
         }
+        let exact = compiler.exact_meshes && self.inertia == "legacy";
         let [sx, sy, sz] = self.scale;
         let reference = e.array("refquat")?.unwrap_or([1.0, 0.0, 0.0, 0.0]);
         let reference = Quat::new(reference[0], reference[1], reference[2], reference[3]);
@@ -124,10 +136,9 @@ impl MeshSpec {
             return Err(e.error_in("refquat", "is zero; the identity is 1 0 0 0"));
         }
         let reference_position = e.vec3("refpos")?.unwrap_or_else(Vec3::zero);
-        e.finish(
-            options,
-            &["material", "normal", "texcoord", "smoothnormal", "content_type", "maxhullvert"],
-        )?;
+        let material = e.text("material").map(str::to_string);
+        // Looks; and a hull keeps all of its corners.
+        e.finish(options, &["normal", "texcoord", "smoothnormal", "content_type", "maxhullvert"])?;
         e.no_children(options)?;
         Ok(MeshSource {
             name,
@@ -137,14 +148,27 @@ impl MeshSpec {
             scale: Vec3::new(sx, sy, sz),
             reference_position,
             reference_orientation: reference.normalize(),
-            inertia: self.inertia,
+            inertia: if exact { "exact".into() } else { self.inertia },
+            material,
             place: e.place.clone(),
         })
     }
 }
 
-/// Index of a mesh, and what it encloses.
-type Entry = (usize, Result<SolidProperties, String>);
+/// A mesh that a geom asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// Index among the loaded meshes.
+    pub index: usize,
+    /// What it encloses.
+    pub solid: Result<SolidProperties, String>,
+    /// Why it has no convex hull, if it is flat; an error once it collides.
+    pub flat: Option<String>,
+    /// Bounds along the principal axes.
+    pub bounds: [Vec3<f64>; 2],
+    /// Material of geoms that have none of their own.
+    pub material: Option<String>,
+}
 
 /// The meshes of a model, loaded as geoms ask for them.
 #[derive(Default)]
@@ -187,7 +211,13 @@ impl MeshTable {
         let loaded = loader
             .load(source)
             .map_err(|why| ImportError::new(&source.place, format!("mesh `{name}` {what}: {why}")))?;
-        let entry = (self.meshes.len(), loaded.solid);
+        let entry = Entry {
+            index: self.meshes.len(),
+            solid: loaded.solid,
+            flat: loaded.flat,
+            bounds: loaded.bounds,
+            material: source.material.clone(),
+        };
         self.meshes.push(Mesh { name: name.to_string(), ..loaded.mesh });
         self.loaded.insert(name.to_string(), entry.clone());
         Ok(entry)

@@ -1,14 +1,16 @@
 //! MJCF, the XML format of MuJoCo, read with MuJoCo's own compile rules.
 //!
-//! Honored: `include`, nested default classes, `compiler` (angle, eulerseq, inertiafromgeom,
-//! inertiagrouprange, autolimits, balanceinertia, boundmass, boundinertia, settotalmass, fusestatic,
-//! discardvisual, alignfree, meshdir, assetdir, strippath), `option` (timestep, gravity, integrator, cone,
+//! Honored: `include` (beside the main file or the file that includes), `attach` with `model` assets, nested
+//! default classes, `compiler` (angle, eulerseq, inertiafromgeom, inertiagrouprange, autolimits,
+//! balanceinertia, boundmass, boundinertia, settotalmass, fusestatic, discardvisual, alignfree, fitaabb,
+//! meshdir, texturedir, assetdir, strippath, lengthrange), `option` (timestep, gravity, integrator, cone,
 //! impratio, tolerance, iterations, ls_tolerance, ls_iterations, the law of all contacts under the flag
 //! `override`, flags), bodies with gravity compensation and `mocap`, frames, `replicate`, joints with soft
-//! limits, dry friction and `springdamper`, geoms (also hollow ones, meshes and heightfields), sites,
-//! `inertial`, fixed and spatial tendons, all actuators (`general`, `motor`, `position`, `velocity`, `intvelocity`,
-//! `damper`, `cylinder`, `muscle`) on joints, tendons, sites and cranks, the equalities `connect`, `weld`, `joint` and
-//! `tendon`, contact pairs, excludes, keyframes.
+//! limits, dry friction and `springdamper`, geoms (also hollow ones, meshes, shapes fitted to meshes, and
+//! terrain from numbers, pictures or files), sites with their shapes, `inertial`, fixed and spatial tendons, the
+//! actuators `general`, `motor`, `position`, `velocity`, `intvelocity`, `damper`, `cylinder` and `muscle` on joints,
+//! tendons, sites and cranks, the equalities `connect`, `weld`, `joint` and `tendon`, contact pairs, excludes,
+//! keyframes. Cameras, lights, materials and textures are kept for rendering; pixels are not read.
 //! `reference/fuzz_mjcf.py` compares random files with MuJoCo.
 //!
 //! Constraints are soft and convex ([`ContactModel::Convex`](pullback_articulated::ContactModel)), as in
@@ -16,21 +18,26 @@
 //!
 //! Strict: what would change the motion but is not honored is an error that names the place, unless
 //! [`ImportOptions::allow_ignored`] lists it. Ignored by default, because motion does not depend on it:
-//! `visual`, `statistic`, `custom`, `size`, `sensor`, cameras, lights, textures, materials, skins, groups of
-//! all but geoms, user data, which of MuJoCo's solvers is asked for (all have one optimum), flags of warm
-//! starts, islands and collision detection. Refused: flexes, actuators on bodies, delays and
-//! user-defined laws of actuators, armature of tendons, springs and dampers of higher powers, `adhesion`, `surfacevel`, fluids, `noslip_iterations`, the
-//! flags `diagexact`, `sleep` and `ipc`, and `actuatorgravcomp` where it makes a difference.
+//! `visual`, `statistic`, `custom`, `size`, `sensor`, declarations of `extension`, skins, groups of all but
+//! geoms, user data, text between elements, which of MuJoCo's solvers is asked for (all have one optimum),
+//! flags of warm starts, islands and collision detection. `maxhullvert` is ignored too: hulls keep all
+//! corners. As in MuJoCo an empty attribute is absent. Refused: actuators on bodies, delays and user-defined laws
+//! of actuators, armature of tendons, springs and dampers of higher powers, fluids, `adhesion` and `surfacevel` of
+//! geoms, `noslip_iterations` (friction after the solver), the flags `diagexact`, `sleep` and `ipc`, frames with
+//! `scale`, `actuatorgravcomp` where it makes a difference, and, with what to do instead, flexes, composites,
+//! plugins, signed distance fields and built-in meshes.
 //!
 //! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `xml`),
 //! numbers are finite, and recursion follows the bounded depth.
 
 mod actuator;
 mod assets;
+mod attach;
 mod body;
 mod contact;
 mod defaults;
 mod equality;
+mod fit;
 mod fuse;
 mod geom;
 mod hfield;
@@ -40,12 +47,14 @@ mod joint;
 mod mesh;
 mod names;
 mod pose;
+mod references;
 mod replicate;
 mod resolve;
 mod sections;
 mod settings;
 mod shell;
 mod tendon;
+mod visual;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

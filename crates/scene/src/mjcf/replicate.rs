@@ -3,41 +3,51 @@
 //!
 //! Copy i is turned by i times the Euler angles and stands one offset, seen from copy i − 1, beyond that; its
 //! names end in the separator and i, with as many digits as the count has. Copies inside copies are written
-//! out first, so the suffix of the outer follows that of the inner. Actuators, pairs, excludes and equalities
-//! that name something inside by its plain name are copied too, after the others, as in MuJoCo; those that
-//! name something inside nested copies must use the full names. MuJoCo drops equalities that also name
-//! something outside; they are refused.
+//! out first, so the suffix of the outer follows that of the inner. Tendons, actuators, pairs, excludes,
+//! equalities and sensors that name something inside by its plain name are copied too, after the others, as in
+//! MuJoCo, and so is what names those copies; what names something inside nested copies must use the full
+//! names. MuJoCo refuses tendons and equalities that also name something outside, and so do we.
 
 use std::cell::Cell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use pullback_math::{Quat, Vec3};
 
 use super::pose::{Pose, from_euler};
-use super::settings::Compiler;
+use super::references::{for_each, kind_named, kind_of, names_any};
+use super::settings::Compilers;
 use crate::ImportError;
 use crate::xml::{Attribute, Element, MAX_ELEMENTS};
 
-/// Elements that refer by name, and the attributes that do.
-const REFERENCES: [&str; 9] =
-    ["joint", "geom1", "geom2", "body1", "body2", "joint1", "joint2", "site1", "site2"];
+/// Sections whose elements may name copies, each after those that it names.
+const SECTIONS: [&str; 5] = ["tendon", "contact", "equality", "actuator", "sensor"];
 
-/// The plain names inside one outermost `<replicate>`, and the suffixes of its copies.
+/// The plain names inside one outermost `<replicate>`, with their kinds, and the suffixes of its copies.
 struct Copies {
-    names: HashSet<String>,
+    names: Names,
     suffixes: Vec<String>,
 }
 
+/// Names by kind.
+type Names = HashMap<String, HashSet<String>>;
+
+impl Copies {
+    fn hold(&self, kind: &str, name: &str) -> bool {
+        self.names.get(kind).is_some_and(|names| names.contains(name))
+    }
+}
+
 /// Writes out every `<replicate>` of a file.
-pub(super) fn expand(root: &mut Element, compiler: &Compiler) -> Result<(), ImportError> {
+pub(super) fn expand(root: &mut Element, compilers: &Compilers) -> Result<(), ImportError> {
     let mut elements = 0;
     let mut found = Vec::new();
     for section in root.children.iter_mut().filter(|s| s.tag == "worldbody") {
-        expand_children(section, compiler, &mut elements, &mut found)?;
+        expand_children(section, compilers, &mut elements, &mut found)?;
     }
-    let refers = |s: &&mut Element| ["actuator", "contact", "equality"].contains(&s.tag.as_str());
-    for section in root.children.iter_mut().filter(refers) {
-        found.iter().try_for_each(|copies| copy_references(section, copies))?;
+    for tag in SECTIONS {
+        for section in root.children.iter_mut().filter(|s| s.tag == tag) {
+            found.iter_mut().try_for_each(|copies| copy_references(section, copies))?;
+        }
     }
     Ok(())
 }
@@ -46,7 +56,7 @@ pub(super) fn expand(root: &mut Element, compiler: &Compiler) -> Result<(), Impo
 /// replaces.
 fn expand_children(
     e: &mut Element,
-    compiler: &Compiler,
+    compilers: &Compilers,
     elements: &mut usize,
     found: &mut Vec<Copies>,
 ) -> Result<(), ImportError> {
@@ -56,10 +66,10 @@ fn expand_children(
     let mut children = Vec::with_capacity(e.children.len());
     for mut child in std::mem::take(&mut e.children) {
         let mut inside = Vec::new();
-        expand_children(&mut child, compiler, elements, &mut inside)?;
+        expand_children(&mut child, compilers, elements, &mut inside)?;
         if child.tag == "replicate" {
-            let suffixes = write_copies(&child, compiler, elements, &mut children)?;
-            let mut names = HashSet::new();
+            let suffixes = write_copies(&child, compilers, elements, &mut children)?;
+            let mut names = Names::new();
             // Names inside nested copies already carry a suffix, so their plain names are not among these.
             collect_names(&child, &mut names);
             found.push(Copies { names, suffixes });
@@ -79,7 +89,7 @@ fn contains_replicate(e: &Element) -> bool {
 /// The frames of one `<replicate>`, its suffixes returned.
 fn write_copies(
     e: &Element,
-    compiler: &Compiler,
+    compilers: &Compilers,
     elements: &mut usize,
     into: &mut Vec<Element>,
 ) -> Result<Vec<String>, ImportError> {
@@ -90,6 +100,7 @@ fn write_copies(
     if *elements > MAX_ELEMENTS {
         return Err(e.error(format!("copies make more than {MAX_ELEMENTS} elements; lower `count`")));
     }
+    let compiler = compilers.of(e);
     let euler = e.array::<3>("euler")?.unwrap_or_default().map(|a| compiler.radians(a));
     let offset = e.vec3("offset")?.unwrap_or_else(Vec3::zero);
     let separator = e.text("sep").unwrap_or_default();
@@ -125,40 +136,56 @@ fn count_elements(e: &Element) -> usize {
     1 + e.children.iter().map(count_elements).sum::<usize>()
 }
 
-fn collect_names(e: &Element, names: &mut HashSet<String>) {
-    let own = e.attributes.iter().filter(|a| a.name == "name" && !a.value.is_empty());
-    names.extend(own.map(|a| a.value.clone()));
+fn collect_names(e: &Element, names: &mut Names) {
+    collect_name("worldbody", e, names);
     e.children.iter().for_each(|child| collect_names(child, names));
 }
 
-fn add_suffix(e: &mut Element, suffix: &str) {
-    for attribute in e.attributes.iter_mut().filter(|a| a.name == "name" && !a.value.is_empty()) {
-        attribute.value += suffix;
+fn collect_name(section: &str, e: &Element, names: &mut Names) {
+    for own in e.attributes.iter().filter(|a| a.name == "name" && !a.value.is_empty()) {
+        names.entry(kind_of(section, e).to_string()).or_default().insert(own.value.clone());
     }
-    e.children.iter_mut().for_each(|child| add_suffix(child, suffix));
+}
+
+fn add_suffix(e: &mut Element, suffix: &str) {
+    for_each(e, &mut |e| {
+        for attribute in e.attributes.iter_mut().filter(|a| a.name == "name" && !a.value.is_empty()) {
+            attribute.value += suffix;
+        }
+    });
 }
 
 /// Moves what refers to the copies by plain names to the end, once for each copy.
-fn copy_references(section: &mut Element, copies: &Copies) -> Result<(), ImportError> {
-    let reference = |a: &Attribute| REFERENCES.contains(&a.name.as_str());
-    let inside = |a: &Attribute| reference(a) && copies.names.contains(&a.value);
-    let (moved, mut kept): (Vec<Element>, Vec<Element>) =
-        std::mem::take(&mut section.children).into_iter().partition(|e| e.attributes.iter().any(inside));
-    let outside = |e: &&Element| e.attributes.iter().any(|a| reference(a) && !inside(a));
-    if let (true, Some(e)) = (section.tag == "equality", moved.iter().find(outside)) {
+fn copy_references(section: &mut Element, copies: &mut Copies) -> Result<(), ImportError> {
+    let (moved, mut kept): (Vec<Element>, Vec<Element>) = std::mem::take(&mut section.children)
+        .into_iter()
+        .partition(|e| names_any(e, &|kind, name| copies.hold(kind, name)));
+    let tree = ["joint", "body", "geom", "site", "tendon"];
+    let outside = |e: &&Element| names_any(e, &|kind, name| tree.contains(&kind) && !copies.hold(kind, name));
+    if ["equality", "tendon"].contains(&section.tag.as_str())
+        && let Some(e) = moved.iter().find(outside)
+    {
         return Err(e.error("names something inside `<replicate>` and something outside; use full names"));
     }
     for suffix in &copies.suffixes {
         for e in &moved {
             let mut copy = e.clone();
-            for a in copy.attributes.iter_mut() {
-                if inside(a) || (a.name == "name" && !a.value.is_empty()) {
+            for_each(&mut copy, &mut |e| {
+                let renamed: Vec<bool> = (e.attributes.iter())
+                    .map(|a| match kind_named(e, &a.name) {
+                        Some(kind) => copies.hold(kind, &a.value),
+                        None => a.name == "name" && !a.value.is_empty(),
+                    })
+                    .collect();
+                for (a, _) in e.attributes.iter_mut().zip(renamed).filter(|(_, renamed)| *renamed) {
                     a.value += suffix;
                 }
-            }
+            });
             kept.push(copy);
         }
     }
+    // What names a copied tendon or actuator is copied in turn.
+    moved.iter().for_each(|e| collect_name(&section.tag, e, &mut copies.names));
     section.children = kept;
     Ok(())
 }

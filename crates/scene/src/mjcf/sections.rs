@@ -4,15 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use pullback_articulated::{
-    ActivationDynamics, Actuator, Bias, Body, ContactModel, Gain, Joint, JointKind, Keyframe, Model,
-    ModelOptions, Shape,
+    ActivationDynamics, Actuator, Bias, Body, Camera, ContactModel, Gain, Joint, JointKind, Keyframe, Light,
+    Model, ModelOptions, Shape, Site,
 };
 use pullback_math::{Quat, Vec3};
 
 use super::ImportOptions;
 use super::actuator::{ACTUATORS, Targets};
 use super::assets::Assets;
-use super::body::{BodyReader, Node, check_moving_mass, set_total_mass};
+use super::attach::{AttachedKey, Attacher};
+use super::body::{BodyReader, Node, align_free_bodies, check_moving_mass, refuse_by_name, set_total_mass};
 use super::contact::read_contact;
 use super::defaults::Defaults;
 use super::equality::EqualityReader;
@@ -21,15 +22,16 @@ use super::joint::BuiltJoint;
 use super::names::Names;
 use super::replicate::expand;
 use super::resolve::{SpringDamper, resolve_ratios};
-use super::settings::{Compiler, Flags, LengthRangeMode, apply_option};
+use super::settings::{Compiler, Compilers, Flags, LengthRangeMode, apply_option};
 use super::tendon::TendonReader;
+use super::visual::{Seen, aim};
 use crate::xml::{Element, Lenient};
 use crate::{ImportError, Place};
 
 /// Most numbers in all keyframes together.
 const MAX_KEY_NUMBERS: usize = 1 << 23;
-/// Sections that do not change the motion.
-const LOOKS: [&str; 5] = ["visual", "statistic", "custom", "size", "sensor"];
+/// Sections that do not change the motion; plugins that `extension` declares are refused where they are used.
+const LOOKS: [&str; 6] = ["visual", "statistic", "custom", "size", "sensor", "extension"];
 
 /// Attributes that name what an actuator acts along.
 const TARGETS: [&str; 8] =
@@ -45,27 +47,40 @@ pub(super) fn read(
         let why = "the outermost element of an MJCF file is <mujoco>; the name of a URDF file ends in .urdf";
         return Err(root.error(why));
     }
+    let mut compilers = Compilers::new(Compiler::of_file(&root, folder.cloned(), options)?);
+    let keys = Attacher { compilers: &mut compilers, options, elements: 0 }.expand(&mut root, 0)?;
+    expand(&mut root, &compilers)?;
+    read_expanded(&root, &compilers, keys, options)
+}
+
+/// The model of a file whose attached parts and copies are written out; `keys` are those of attached parts.
+pub(super) fn read_expanded(
+    root: &Element,
+    compilers: &Compilers,
+    keys: Vec<AttachedKey>,
+    options: &ImportOptions,
+) -> Result<Model, ImportError> {
     let name = root.text("model").unwrap_or("model").to_string();
     root.finish(options, &[])?;
-    check_sections(&root, options)?;
-    let mut compiler = Compiler::default();
-    root.children.iter().filter(|c| c.tag == "compiler").try_for_each(|e| compiler.apply(e, options))?;
-    expand(&mut root, &compiler)?;
-    let root = &root;
+    check_sections(root, options)?;
+    let compiler = compilers.of(root);
     let sections = |tag: &'static str| root.children.iter().filter(move |c| c.tag == tag);
 
     // Settings and defaults first: all else depends on them.
     let (mut flags, mut model_options) = (Flags::default(), ModelOptions::default());
     sections("option").try_for_each(|e| apply_option(e, &mut model_options, &mut flags, options))?;
     let mut defaults = Defaults::default();
-    sections("default").try_for_each(|e| defaults.apply(e, &compiler, options))?;
+    sections("default").try_for_each(|e| defaults.apply(e, root.scope, compilers, options))?;
     let mut assets = Assets::new(options);
-    sections("asset").try_for_each(|e| read_assets(e, &defaults, &compiler, folder, &mut assets, options))?;
+    for textures in [true, false] {
+        let read = |e| read_assets(e, textures, &defaults, compilers, &mut assets, options);
+        sections("asset").try_for_each(read)?;
+    }
 
     // Bodies with what they carry.
     let mut names = Names::new();
     let mut reader = BodyReader {
-        compiler: &compiler,
+        compilers,
         defaults: &defaults,
         options,
         assets: &mut assets,
@@ -78,16 +93,18 @@ pub(super) fn read(
     check_terrain(&nodes)?;
     if compiler.fuse_static {
         let kept = referenced_bodies(root, &nodes);
-        fuse_static(&mut nodes, &kept);
+        fuse_static(&mut nodes, &kept, compiler.inertia_source);
     }
+    align_free_bodies(&mut nodes);
     let mut nodes = in_order(nodes);
     if let Some(total) = compiler.total_mass {
         set_total_mass(&mut nodes, total);
     }
     check_moving_mass(&nodes)?;
-    let (mut model, pending) = assemble(name, nodes, root, &compiler, &mut names);
+    let (mut model, pending) = assemble(name, nodes, root, compiler, &mut names);
     model.meshes = assets.meshes.meshes;
     model.heightfields = assets.heightfields.fields;
+    (model.materials, model.textures) = (assets.looks.materials, assets.looks.textures);
     model.options = ModelOptions { contact_model: ContactModel::Convex, ..model_options };
 
     // What refers to bodies, joints and geoms by name.
@@ -130,7 +147,7 @@ pub(super) fn read(
                 e.text(name);
             }
             spec.apply(e, options)?;
-            model.actuators.push(spec.build(e, &targets, &compiler)?);
+            model.actuators.push(spec.build(e, &targets, compilers.of(e))?);
         }
     }
     names.fill("actuator", model.actuators.iter_mut().map(|a| &mut a.name));
@@ -175,6 +192,7 @@ pub(super) fn read(
             }
         }
     }
+    model.keyframes.extend(keys.iter().map(|key| key.place(&model)).collect::<Vec<_>>());
     add_empty_keys(root, &mut model)?;
     names.fill("key", model.keyframes.iter_mut().map(|k| &mut k.name));
     model.compile().map_err(complaint)
@@ -231,33 +249,45 @@ fn check_sections(root: &Element, options: &ImportOptions) -> Result<(), ImportE
     ];
     for section in &root.children {
         let tag = section.tag.as_str();
-        let refused = ["deformable", "extension"].contains(&tag);
-        let harmless = LOOKS.contains(&tag) || (refused && section.children.is_empty());
-        if !read.contains(&tag) && !harmless {
-            section.refuse(options)?;
+        match tag {
+            // A skin is only seen.
+            "deformable" => {
+                let flexes = section.children.iter().filter(|e| e.tag != "skin");
+                flexes.into_iter().try_for_each(|e| refuse_by_name(e, options))?;
+            }
+            "body" => {
+                let why = "stands outside of `<worldbody>`; this file is a part that others include";
+                return Err(section.error(why));
+            }
+            _ if read.contains(&tag) || LOOKS.contains(&tag) => {}
+            _ => section.refuse(options)?,
         }
     }
     Ok(())
 }
 
+/// Reads textures, or all other assets: materials name textures, which may stand after them.
 fn read_assets(
     e: &Element,
+    textures: bool,
     defaults: &Defaults,
-    compiler: &Compiler,
-    folder: Option<&PathBuf>,
+    compilers: &Compilers,
     assets: &mut Assets,
     options: &ImportOptions,
 ) -> Result<(), ImportError> {
     e.finish(options, &[])?;
-    for asset in &e.children {
+    for asset in e.children.iter().filter(|asset| (asset.tag == "texture") == textures) {
+        let (class, compiler) = (defaults.of(asset, 0)?, compilers.of(asset));
         match asset.tag.as_str() {
-            "texture" | "material" | "skin" => {}
+            "texture" => assets.looks.add_texture(&class.texture, asset, compiler)?,
+            "material" => assets.looks.add_material(&class.material, asset)?,
+            "skin" => {}
             "mesh" => {
-                let mut spec = defaults.of(asset, 0)?.mesh.clone();
+                let mut spec = class.mesh.clone();
                 spec.apply(asset)?;
-                assets.meshes.add(spec.source(asset, compiler, folder, options)?)?;
+                assets.meshes.add(spec.source(asset, compiler, options)?)?;
             }
-            "hfield" => assets.heightfields.add(asset, compiler, folder, options)?,
+            "hfield" => assets.heightfields.add(asset, compiler, options)?,
             _ => asset.refuse(options)?,
         }
     }
@@ -353,6 +383,8 @@ fn assemble(
         .flat_map(|e| e.attributes.iter().filter(|a| a.name == "geom1" || a.name == "geom2"))
         .map(|a| a.value.as_str())
         .collect();
+    let bodies = index(nodes.iter().map(|n| n.name.as_str()));
+    let target = |name: Option<String>| name.and_then(|name| bodies.get(&name).copied());
     for (i, node) in nodes.into_iter().enumerate() {
         if i > 0 {
             model.bodies.push(Body {
@@ -382,15 +414,22 @@ fn assemble(
                 model.geoms.push(geom);
             }
         }
-        model.sites.extend(node.sites.into_iter().map(|mut site| {
-            site.body = i;
-            site
+        model.sites.extend(node.sites.into_iter().map(|site| Site { body: i, ..site }));
+        model.cameras.extend(node.cameras.into_iter().map(|Seen { item, target: name }| {
+            let following = aim(item.following, target(name));
+            Camera { body: i, following, ..item }
+        }));
+        model.lights.extend(node.lights.into_iter().map(|Seen { item, target: name }| {
+            let following = aim(item.following, target(name));
+            Light { body: i, following, ..item }
         }));
     }
     names.fill("body", model.bodies.iter_mut().map(|b| &mut b.name));
     names.fill("joint", model.joints.iter_mut().map(|j| &mut j.name));
     names.fill("geom", model.geoms.iter_mut().map(|g| &mut g.name));
     names.fill("site", model.sites.iter_mut().map(|s| &mut s.name));
+    names.fill("camera", model.cameras.iter_mut().map(|c| &mut c.name));
+    names.fill("light", model.lights.iter_mut().map(|l| &mut l.name));
     (model, pending)
 }
 

@@ -1,5 +1,7 @@
 //! `<compiler>` and `<option>`: how the rest is read, and settings of the whole model.
 
+use std::path::PathBuf;
+
 use pullback_articulated::{
     ContactOverride, FrictionCone, LengthRangeOptions, ModelIntegrator, ModelOptions, Softness,
 };
@@ -88,8 +90,16 @@ pub(super) struct Compiler {
     pub discard_visual: bool,
     pub align_free: bool,
     pub mesh_folder: String,
+    pub texture_folder: String,
     pub strip_path: bool,
     pub length_range: LengthRangeSettings,
+    pub fit_box: bool,
+    /// Whether meshes are weighed exactly unless they say how (before MuJoCo 3.2).
+    pub exact_meshes: bool,
+    /// Whether options of attached models are merged into those of the main one.
+    pub merges: bool,
+    /// Folder of the file.
+    pub folder: Option<PathBuf>,
 }
 
 impl Default for Compiler {
@@ -108,13 +118,55 @@ impl Default for Compiler {
             discard_visual: false,
             align_free: false,
             mesh_folder: String::new(),
+            texture_folder: String::new(),
             strip_path: false,
             length_range: LengthRangeSettings::default(),
+            fit_box: false,
+            exact_meshes: false,
+            merges: false,
+            folder: None,
         }
     }
 }
 
+/// The settings of the main file and of every file attached to it.
+pub(super) struct Compilers(Vec<Compiler>);
+
+impl Compilers {
+    /// The settings of the main file.
+    pub fn new(main: Compiler) -> Self {
+        Compilers(vec![main])
+    }
+
+    /// Adds those of another file; the scope of its elements.
+    pub fn add(&mut self, compiler: Compiler) -> usize {
+        self.0.push(compiler);
+        self.0.len() - 1
+    }
+
+    /// The settings under which an element is read.
+    pub fn of(&self, e: &Element) -> &Compiler {
+        self.in_scope(e.scope)
+    }
+
+    /// The settings of one file.
+    pub fn in_scope(&self, scope: usize) -> &Compiler {
+        &self.0[scope]
+    }
+}
+
 impl Compiler {
+    /// The settings of all `<compiler>` elements of a file in a folder.
+    pub fn of_file(
+        root: &Element,
+        folder: Option<PathBuf>,
+        options: &ImportOptions,
+    ) -> Result<Self, ImportError> {
+        let mut compiler = Compiler { folder, ..Compiler::default() };
+        root.children.iter().filter(|c| c.tag == "compiler").try_for_each(|e| compiler.apply(e, options))?;
+        Ok(compiler)
+    }
+
     /// An angle of the file in radians.
     pub fn radians(&self, angle: f64) -> f64 {
         if self.degrees { angle / 180.0 * std::f64::consts::PI } else { angle }
@@ -148,6 +200,7 @@ impl Compiler {
             ("discardvisual", &mut self.discard_visual),
             ("strippath", &mut self.strip_path),
             ("alignfree", &mut self.align_free),
+            ("fitaabb", &mut self.fit_box),
         ] {
             if let Some(value) = e.boolean(name)? {
                 *into = value;
@@ -158,15 +211,24 @@ impl Compiler {
         if let Some(mass) = e.number("settotalmass")? {
             self.total_mass = (mass > 0.0).then_some(mass);
         }
-        // The folder of meshes wins over that of all assets, in whichever order they stand.
+        // The folder of meshes or textures wins over that of all assets, in whichever order they stand.
         if let Some(folder) = e.text("assetdir") {
-            self.mesh_folder = folder.to_string();
+            (self.mesh_folder, self.texture_folder) = (folder.to_string(), folder.to_string());
         }
         if let Some(folder) = e.text("meshdir") {
             self.mesh_folder = folder.to_string();
         }
-        let ignorable =
-            ["texturedir", "usethread", "saveinertial", "savecompiled", "savecanonical", "fitaabb"];
+        if let Some(folder) = e.text("texturedir") {
+            self.texture_folder = folder.to_string();
+        }
+        if let Some(i) = e.keyword("conflict", &["warning", "error", "merge"])? {
+            self.merges = i == 2;
+        }
+        if let Some(exact) = e.boolean("exactmeshinertia")? {
+            self.exact_meshes = exact;
+        }
+        // Support functions of all vertices and of their hull are equal, so `convexhull` does not matter.
+        let ignorable = ["usethread", "saveinertial", "savecompiled", "savecanonical", "convexhull"];
         e.finish(options, &ignorable)?;
         for child in &e.children {
             match child.tag.as_str() {
@@ -252,10 +314,12 @@ pub(super) fn apply_option(
         "ccd_iterations",
         "sdf_iterations",
         "sdf_initpoints",
-        "collision",
         "mpr_iterations",
         "mpr_tolerance",
+        "apirate",
     ];
+    // Which pairs collide was once an option; the rest of its words meant less than all.
+    e.refuse_unless("collision", e.text("collision").is_none_or(|c| c == "all"), options)?;
     e.finish(options, &ignorable)?;
     for child in &e.children {
         if child.tag == "flag" { apply_flags(child, into, flags, options)? } else { child.refuse(options)? }
@@ -327,6 +391,7 @@ fn apply_flags(
         "fwdinv",
         "invdiscrete",
         "multiccd",
+        "sensornoise",
     ];
     e.finish(options, &ignorable)?;
     e.no_children(options)

@@ -171,10 +171,9 @@ fn fixed_in_world(model: &Model, body: usize) -> Option<Pose> {
 /// Adds mass and inertia of a link to a body and leaves a site where the link was.
 fn fuse(model: &mut Model, link: &Link, into: usize, body_from_link: Pose) {
     model.sites.push(Site {
-        name: link.name.clone(),
-        body: into,
         position: body_from_link.position,
         orientation: body_from_link.orientation,
+        ..Site::new(link.name.clone(), into)
     });
     let body = &mut model.bodies[into];
     let added = link.inertia.congruence(body_from_link.orientation.to_mat3());

@@ -51,6 +51,8 @@ pub(crate) struct Element {
     pub place: Place,
     /// Where text stands between its children, if any does.
     pub stray_text: Option<Place>,
+    /// Which file's settings it is read under, where a model attaches others; 0 is the main file.
+    pub scope: usize,
 }
 
 impl Element {
@@ -187,18 +189,6 @@ impl Element {
             }
         }
         Ok(())
-    }
-
-    /// Refuses text between children.
-    pub fn no_text(&self) -> Result<(), ImportError> {
-        match &self.stray_text {
-            None => Ok(()),
-            Some(place) => {
-                let why =
-                    format!("text between elements, in <{}>; everything is kept in attributes", self.tag);
-                Err(ImportError::new(place, why))
-            }
-        }
     }
 
     /// Refuses child elements.

@@ -44,14 +44,15 @@ pub fn check(text: &str) -> Result<(), String> {
 
 /// The tree of a text; `name` stands for the file in messages, `depth` counts the elements around it.
 pub fn parse(text: &str, name: &str, depth: usize) -> Result<Element, ImportError> {
-    let lines = Lines::new(text, name);
     if text.len() > MAX_BYTES {
         let why = format!("is larger than {MAX_BYTES} bytes; split off unused parts");
         return Err(ImportError::new(&Place::whole(name), why));
     }
+    let text = &*strict(text);
+    let lines = Lines::new(text, name);
     check_limits(text, depth).map_err(|(at, why)| ImportError::new(&lines.place(at), why))?;
-    let tolerated = tolerated(text);
-    let document = roxmltree::Document::parse(&tolerated).map_err(|e| {
+    // Some files end with zero bytes.
+    let document = roxmltree::Document::parse(text.trim_end_matches('\0')).map_err(|e| {
         let pos = e.pos();
         let place = Place { file: lines.file.clone(), line: pos.row as usize, column: pos.col as usize };
         let hint =
@@ -70,22 +71,55 @@ fn tag(node: roxmltree::Node) -> String {
     }
 }
 
-/// The text with blanks over what strict XML forbids and common parsers let pass: a declaration that is not at
-/// the very beginning, and zero bytes at the end. Places stay what they are.
-fn tolerated(text: &str) -> Cow<'_, str> {
-    let trimmed = text.trim_end_matches('\0');
-    let blanks = trimmed.len() - trimmed.trim_start().len();
-    let declaration = trimmed[blanks..].starts_with("<?xml ").then(|| trimmed[blanks..].find("?>")).flatten();
-    match declaration {
-        Some(length) if blanks > 0 => {
-            let end = blanks + length + 2;
-            // As many bytes as before, and the same lines.
-            let blank = |c: char| if c == '\n' { "\n" } else { &"    "[..c.len_utf8()] };
-            let before: String = trimmed[..end].chars().map(blank).collect();
-            Cow::Owned(before + &trimmed[end..])
+/// The text as a strict parser takes it: comments and declarations are blank, for real files have `--` inside
+/// comments and blanks before the declaration, and a blank stands between attributes.
+fn strict(text: &str) -> Cow<'_, str> {
+    let mut plain = String::new();
+    // What is before `kept` is in `plain`; nothing is copied until something changes.
+    let (mut at, mut kept) = (0, 0);
+    while let Some(open) = text[at..].find('<').map(|i| at + i) {
+        let rest = &text[open..];
+        let (end, blank) = if let Some(inside) = rest.strip_prefix("<!--") {
+            (inside.find("-->").map(|i| open + i + 7), true)
+        } else if rest.starts_with("<![CDATA[") {
+            (rest.find("]]>").map(|i| open + i + 3), false)
+        } else if rest.starts_with("<?") {
+            (rest.find("?>").map(|i| open + i + 2), true)
+        } else {
+            let (mut end, mut quote) = (None, None);
+            for (i, b) in rest.bytes().enumerate() {
+                match (quote, b) {
+                    (Some(q), b) if b == q => {
+                        quote = None;
+                        if rest.as_bytes().get(i + 1).is_some_and(u8::is_ascii_alphabetic) {
+                            plain.push_str(&text[kept..=open + i]);
+                            plain.push(' ');
+                            kept = open + i + 1;
+                        }
+                    }
+                    (None, b'"' | b'\'') => quote = Some(b),
+                    (None, b'>') => {
+                        end = Some(open + i + 1);
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+            (end, false)
+        };
+        let Some(end) = end else { break };
+        if blank {
+            plain.push_str(&text[kept..open]);
+            plain.extend(text[open..end].chars().map(|c| if c == '\n' { c } else { ' ' }));
+            kept = end;
         }
-        _ => Cow::Borrowed(trimmed),
+        at = end;
     }
+    if kept == 0 {
+        return Cow::Borrowed(text);
+    }
+    plain.push_str(&text[kept..]);
+    Cow::Owned(plain)
 }
 
 /// Recursion is bounded by [`MAX_DEPTH`], which the scan has checked.
@@ -96,6 +130,7 @@ fn convert(node: roxmltree::Node, lines: &Lines) -> Element {
         children: Vec::new(),
         place: lines.place(node.range().start),
         stray_text: None,
+        scope: 0,
     };
     for attribute in node.attributes() {
         element.attributes.push(Attribute {

@@ -53,7 +53,12 @@ fn what_makes_no_sense_is_refused_with_its_line() {
         (asset("1 1 1 1", "1 1 1"), GEOM, 2, "size"),
         (asset("size='1 1 1 1'", ""), GEOM, 2, "needs `size`"),
         (asset("name='h'", ""), GEOM, 2, "needs a `name`"),
-        (asset("elevation='0 1 2 3'", "file='hills.png'"), GEOM, 2, "PNG is not supported"),
+        (
+            asset("nrow='2' ncol='2' size='1 1 1 1' elevation='0 1 2 3'", "size='1 1 1 1' file='gone.png'"),
+            GEOM,
+            2,
+            "cannot be read",
+        ),
         (asset("elevation", "altitude"), GEOM, 2, "altitude"),
         (format!("{good}{good}"), GEOM, 2, "two heightfields"),
         (asset("nrow='2' ncol='2'", "file='gone.bin'"), GEOM, 2, "keep one"),
@@ -113,5 +118,63 @@ fn files_are_mujocos_and_damaged_ones_are_refused() {
     std::fs::remove_file(folder.join("hills.bin")).unwrap();
     let error = load(&folder).expect_err("a missing file").to_string();
     assert!(error.contains("cannot be read"), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// A PNG picture of 8 or 16 bits per channel.
+fn picture(
+    width: u32,
+    color: png::ColorType,
+    depth: png::BitDepth,
+    palette: Option<&[u8]>,
+    data: &[u8],
+) -> Vec<u8> {
+    let bits = if depth == png::BitDepth::Sixteen { 16 } else { 8 };
+    let height = (data.len() * 8 / bits / color.samples()) as u32 / width;
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width, height);
+    encoder.set_color(color);
+    encoder.set_depth(depth);
+    if let Some(palette) = palette {
+        encoder.set_palette(palette.to_vec());
+    }
+    encoder.write_header().unwrap().write_image_data(data).unwrap();
+    bytes
+}
+
+/// MuJoCo 3.17: the first channel in eight bits, in single precision, the lowest row first.
+#[test]
+fn pictures_are_terrain_by_their_first_channel() {
+    use png::{BitDepth, ColorType};
+    let folder = std::env::temp_dir().join(format!("pullback-hfield-png-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let load = |bytes: &[u8]| {
+        std::fs::write(folder.join("hills.png"), bytes).unwrap();
+        let model = "<mujoco><asset>\n<hfield file='hills.png' size='1 1 2 1'/></asset>
+            <worldbody><geom type='hfield' hfield='hills'/></worldbody></mujoco>";
+        parse_mjcf(model, Some(&folder), &ImportOptions::default())
+    };
+    let gray = [10, 61, 112, 163, 214, 255];
+    let third = |x: u8| f64::from((f32::from(x) - 10.0) / 245.0);
+    let expected = [163, 214, 255, 10, 61, 112].map(third);
+    let wide: Vec<u8> = gray.iter().flat_map(|x| [*x, 77]).collect();
+    let red: Vec<u8> = gray.iter().flat_map(|x| [*x, 200, 5]).collect();
+    let palette: Vec<u8> = gray.iter().flat_map(|x| [*x, 9, 9]).collect();
+    for bytes in [
+        picture(3, ColorType::Grayscale, BitDepth::Eight, None, &gray),
+        picture(3, ColorType::Grayscale, BitDepth::Sixteen, None, &wide),
+        picture(3, ColorType::GrayscaleAlpha, BitDepth::Eight, None, &wide),
+        picture(3, ColorType::Rgb, BitDepth::Eight, None, &red),
+        picture(3, ColorType::Indexed, BitDepth::Eight, Some(&palette), &[0, 1, 2, 3, 4, 5]),
+    ] {
+        let model = load(&bytes).unwrap();
+        let field = &model.heightfields[0];
+        assert_eq!((field.rows, field.columns), (2, 3));
+        assert_eq!(field.values, expected);
+        let cut = load(&bytes[..bytes.len() / 2]).expect_err("half a picture");
+        assert!(cut.to_string().contains("PNG"), "{cut}");
+    }
+    let line = picture(6, ColorType::Grayscale, BitDepth::Eight, None, &gray);
+    assert!(load(&line).expect_err("one row").to_string().contains("two of each"));
     std::fs::remove_dir_all(&folder).unwrap();
 }

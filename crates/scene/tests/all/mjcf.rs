@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pullback_articulated::{Articulated, Hull, JointKind, Mesh, Model, ModelIntegrator, Shape};
 use pullback_math::{SymMat3, Vec3};
 use pullback_scene::ImportError;
+use pullback_scene::mesh::MeshFiles;
 use pullback_scene::mjcf::{
     ImportOptions, LoadedMesh, MeshLoader, MeshSource, SolidProperties, parse_mjcf, read_mjcf,
 };
@@ -168,7 +169,7 @@ fn mistakes_are_named() {
         ("<geom size='1' quat='0 0 0 0'/>", "is zero"),
         ("<geom size='1' quat='1 0 0 0' euler='0 0 0'/>", "more than one orientation"),
         ("<geom type='capsule' size='1' fromto='0 0 0 0 0 0'/>", "too close"),
-        ("<geom type='capsule' size='1' pos='0 0 0' fromto='0 0 0 0 0 1'/>", "keep one"),
+        ("<geom type='capsule' size='1' pos='0 0 1' fromto='0 0 0 0 0 1'/>", "keep one"),
         ("<geom size='1' fromto='0 0 0 0 0 1'/>", "needs a capsule"),
         ("<geom size='1' density='-1'/>", "negative"),
         ("<geom type='hfield' hfield='h'/>", "no heightfield is called"),
@@ -178,7 +179,14 @@ fn mistakes_are_named() {
         ("<geom size='1' name='a'/><geom size='1' name='a'/>", "another geom"),
         ("<body name='world'/>", "another body"),
         ("<joint/>", "the world has no joints"),
-        ("<attach model='m'/>", "not supported"),
+        ("<attach prefix='m'/>", "a file of its own"),
+        ("<attach model='m' prefix=''/>", "no `<model>` of `<asset>` is called `m`"),
+        ("<composite type='cable' count='3'/>", "chain of bodies"),
+        ("<flexcomp type='grid'/>", "allow `flexcomp`"),
+        ("<geom size='1'><plugin plugin='mujoco.sdf.bolt'/></geom>", "plugins are code of MuJoCo"),
+        ("<geom type='sdf' size='1'/>", "signed distance"),
+        ("<geom size='1' material='gold'/>", "no material is called `gold`"),
+        ("<site type='plane' size='1'/>", "a site is a"),
         ("<body mocap='true'><joint/><geom size='1'/></body>", "child of the world without joints"),
         ("<body><body mocap='true'/></body>", "child of the world without joints"),
         ("<geom size='1' adhesion='1'/>", "geom.adhesion"),
@@ -198,7 +206,6 @@ fn mistakes_are_named() {
         ("<body><inertial mass='1' diaginertia='1 1 1'/></body>", "needs `pos`"),
         ("<body><inertial pos='0 0 0' mass='1' diaginertia='1 1 3'/></body>", "balanceinertia"),
         ("<body><inertial pos='0 0 0' mass='1' fullinertia='1 1 -3 0 0 0'/></body>", "positive definite"),
-        ("text", "text between elements"),
     ] {
         complaint(world(inside), part);
     }
@@ -207,6 +214,12 @@ fn mistakes_are_named() {
         ("<mujoco>", "not well-formed"),
         ("<robot/>", "outermost element"),
         ("<mujoco><compiler coordinate='global'/></mujoco>", "local"),
+        ("<mujoco><body/></mujoco>", "outside of `<worldbody>`"),
+        ("<mujoco><deformable><flex name='f'/></deformable></mujoco>", "deformable bodies"),
+        ("<mujoco><asset><mesh name='m' builtin='sphere'/></asset></mujoco>", "write the shape to a file"),
+        ("<mujoco><asset><material name='m' texture='t'/></asset></mujoco>", "no texture is called"),
+        ("<mujoco><asset><texture name='t'/></asset></mujoco>", "needs a `file`"),
+        ("<mujoco><default class=''/></mujoco>", "outermost class"),
         ("<mujoco><compiler eulerseq='xyw'/></mujoco>", "three letters"),
         ("<mujoco><option density='1'/></mujoco>", "density"),
         ("<mujoco><option timestep='0'/></mujoco>", "positive"),
@@ -331,7 +344,8 @@ impl MeshLoader for Cube {
         let (volume, center) = (side * side * side, Vec3::new(1.0, 1.0, 1.0) * (side / 2.0));
         let inertia = SymMat3::identity() * (volume * side * side / 6.0);
         let solid = SolidProperties { volume, center, inertia };
-        Ok(LoadedMesh { mesh, solid: if side < 1.0 { Ok(solid) } else { Err("it is open".into()) } })
+        let solid = if side < 1.0 { Ok(solid) } else { Err("it is open".into()) };
+        Ok(LoadedMesh { mesh, solid, flat: None, bounds: [Vec3::zero(); 2] })
     }
 }
 
@@ -443,6 +457,86 @@ fn includes_are_relative_to_the_main_file() {
     scratch.write("parts/hand.xml", "<mujoco>\n<body nam='hand'/></mujoco>");
     let message = complaint(read_mjcf(&main, &ImportOptions::default()), "body.nam");
     assert!(message.contains("hand.xml:2:7"), "{message}");
+}
+
+#[test]
+fn files_that_attach_each_other_end() {
+    let scratch = Scratch::new("attach");
+    let attach = |file: &str, inside: &str| {
+        format!(
+            "<mujoco><asset><model name='m' file='{file}'/></asset>\n<worldbody><body><joint/><geom size='1'/>\
+             {inside}</body></worldbody></mujoco>"
+        )
+    };
+    let once = "<attach model='m' prefix='a'/>";
+    let main = scratch.write("a.xml", &attach("b.xml", once));
+    scratch.write("b.xml", &attach("a.xml", once));
+    complaint(read_mjcf(&main, &ImportOptions::default()), "inside one another");
+    scratch.write("b.xml", &attach("a.xml", &once.repeat(40)));
+    complaint(read_mjcf(&main, &ImportOptions::default()), "");
+    scratch.write("b.xml", "<robot/>");
+    complaint(read_mjcf(&main, &ImportOptions::default()), "outermost element is <robot>");
+    let missing = scratch.write("c.xml", &attach("none.xml", once));
+    let message = complaint(read_mjcf(&missing, &ImportOptions::default()), "cannot be opened");
+    assert!(message.contains("c.xml:2:"), "{message}");
+    // What is not there, or must not be there, is named in the file where it stands.
+    scratch.write("b.xml", &attach("a.xml", ""));
+    for (inside, part) in [
+        ("<attach model='m' prefix='a' body='arm'/>", "no body of the attached file is called `arm`"),
+        ("<attach model='m' prefix='a' body='arm' frame='f'/>", "keep one"),
+        ("<attach model='m'/>", "needs `prefix`"),
+    ] {
+        scratch.write("a.xml", &attach("b.xml", inside));
+        complaint(read_mjcf(&main, &ImportOptions::default()), part);
+    }
+    scratch.write("a.xml", &attach("b.xml", once));
+    let welded = "<mujoco><worldbody><body name='x'/></worldbody><equality><weld body1='x' body2='world'/></equality></mujoco>";
+    scratch.write("b.xml", welded);
+    complaint(read_mjcf(&main, &ImportOptions::default()), "leave the second body out");
+}
+
+/// A body and a joint may share a name; what names the joint outside is not copied with the body inside.
+#[test]
+fn replicate_copies_what_names_the_same_kind() {
+    let m = model(
+        "<mujoco><worldbody><replicate count='2' offset='3 0 0'><body name='arm'><joint name='bend'/><geom size='1'/>\
+         </body></replicate><body name='bend'><joint name='arm'/><geom size='1'/></body></worldbody>\
+         <contact><exclude body1='bend' body2='world'/></contact>\
+         <actuator><motor name='m' joint='arm'/><motor name='n' joint='bend'/></actuator></mujoco>",
+    );
+    let names: Vec<&str> = m.actuators.iter().map(|a| a.name.as_str()).collect();
+    assert_eq!((names, m.excludes.len()), (vec!["m", "n0", "n1"], 1));
+}
+
+/// What strict XML forbids but MuJoCo and real files have; places stay right.
+#[test]
+fn lenient_xml_keeps_its_places() {
+    let text = "\n <?xml version='1.0'?><!-- é -- é -->\n<mujoco>words<worldbody>\n<geom size='1'name='a'/><!-- -- -->\
+                <geom siz='1'/></worldbody></mujoco>";
+    let message = complaint(read(text), "geom.siz");
+    assert!(message.starts_with("<text>:4:"), "{message}");
+    assert!(read(&text.replace("siz=", "size=")).is_ok());
+    complaint(read("<mujoco><!-- </mujoco>"), "not well-formed");
+}
+
+/// A flat mesh may be looked at; MuJoCo has no hull of it either.
+#[test]
+fn flat_meshes_do_not_collide() {
+    let text = "<mujoco><asset><mesh name='m' inertia='shell' vertex='0 0 0 1 0 0 1 1 0 0 1 0' face='0 1 2 0 2 3'/></asset>
+        <worldbody><body><freejoint/><geom size='0.1'/><geom type='mesh' mesh='m' contype='0' conaffinity='0'/></body>
+        </worldbody></mujoco>";
+    let options = ImportOptions { mesh_loader: Some(Arc::new(MeshFiles)), ..ImportOptions::default() };
+    let m = parse_mjcf(text, None, &options).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(m.meshes[0].triangles.len(), 2);
+    // The shell weighs 1000 kg/m² over 1 m².
+    let ball = 4.0 / 3.0 * std::f64::consts::PI;
+    assert!((m.bodies[1].mass - 1000.0 - ball).abs() < 1e-9, "{}", m.bodies[1].mass);
+    complaint(parse_mjcf(&text.replace("contype='0'", ""), None, &options), "lie in a plane");
+    let paired = text
+        .replace("<geom size='0.1'/>", "<geom size='0.1' name='a'/>")
+        .replace("contype='0'", "name='b' contype='0'");
+    let paired = paired.replace("</mujoco>", "<contact><pair geom1='a' geom2='b'/></contact></mujoco>");
+    complaint(parse_mjcf(&paired, None, &options), "pairs a flat mesh");
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! The reader against MuJoCo: every model of `models/` compiles to what `reference/mjcf_compile.py` recorded.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use pullback_articulated::{
-    ContactModel, EqualityKind, Gain, JointKind, Model, Shape, Softness, Transmission,
+    ContactModel, EqualityKind, Following, Gain, JointKind, Model, Projection, Shape, Softness, Transmission,
 };
 use pullback_math::{Quat, Vec3};
+use pullback_scene::mesh::MeshFiles;
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use serde_json::Value;
 
@@ -170,16 +172,114 @@ fn compare_geoms(m: &Model, golden: &Value) -> f64 {
             .max(close(&what("gap"), &[soft.gap], &g["gap"], 0.0))
             .max(close(&what("solmix"), &[soft.solmix], &g["solmix"], 0.0))
             .max(close(&what("solref"), &soft.softness.solref, &g["solref"], 0.0))
-            .max(close(&what("solimp"), &soft.softness.solimp, &g["solimp"], 0.0));
+            .max(close(&what("solimp"), &soft.softness.solimp, &g["solimp"], 0.0))
+            .max(close(&what("rgba"), &geom.rgba.map(f64::from), &g["rgba"], 0.0));
     }
     let sites = golden["sites"].as_array().expect("sites");
     assert_eq!(m.sites.len(), sites.len());
     for (site, g) in m.sites.iter().zip(sites) {
-        worst = worst.max(close("site pos", &xyz(site.position), &g["pos"], 1.0)).max(same_orientation(
-            "site quat",
-            site.orientation,
-            &g["quat"],
-        ));
+        let (kind, size) = shape(site.shape);
+        assert_eq!(kind, g["type"], "type of site {}", site.name);
+        let golden_size = Value::from(numbers(&g["size"])[..size.len()].to_vec());
+        worst = worst
+            .max(close("site pos", &xyz(site.position), &g["pos"], 1.0))
+            .max(same_orientation("site quat", site.orientation, &g["quat"]))
+            .max(close("site size", &size, &golden_size, 0.0))
+            .max(close("site rgba", &site.rgba.map(f64::from), &g["rgba"], 0.0));
+    }
+    worst
+}
+
+fn same_following(what: &str, ours: Following, g: &Value) {
+    let (mode, target) = match ours {
+        Following::Fixed => (0, -1),
+        Following::Track => (1, -1),
+        Following::TrackCom => (2, -1),
+        Following::TargetBody { target } => (3, target as i64),
+        Following::TargetBodyCom { target } => (4, target as i64),
+    };
+    assert_eq!(
+        (mode, target),
+        (g["mode"].as_i64().expect("mode"), g["target"].as_i64().expect("body")),
+        "{what}"
+    );
+}
+
+fn compare_looks(m: &Model, golden: &Value) -> f64 {
+    let listed = |name: &str| golden[name].as_array().expect("a list").clone();
+    let single = |values: &[f32]| values.iter().map(|x| f64::from(*x)).collect::<Vec<_>>();
+    let (cameras, lights) = (listed("cameras"), listed("lights"));
+    assert_eq!((m.cameras.len(), m.lights.len()), (cameras.len(), lights.len()));
+    let mut worst = 0.0_f64;
+    for (c, g) in m.cameras.iter().zip(&cameras) {
+        same_name(&c.name, &g["name"]);
+        let what = |field: &str| format!("camera {} {field}", c.name);
+        same_following(&what("mode"), c.following, g);
+        assert_eq!(c.body as u64, g["body"].as_u64().expect("index"));
+        let resolution = c.resolution.unwrap_or([1, 1]).map(f64::from);
+        worst = worst
+            .max(close(&what("pos"), &xyz(c.position), &g["pos"], 1.0))
+            .max(same_orientation(&what("quat"), c.orientation, &g["quat"]))
+            .max(close(&what("resolution"), &resolution, &g["resolution"], 0.0));
+        worst = worst.max(match c.projection {
+            Projection::Perspective { fovy } => close(&what("fovy"), &[fovy], &g["fovy"], 0.0),
+            Projection::Orthographic { height } => {
+                assert_eq!(g["orthographic"], true);
+                close(&what("height"), &[height], &g["fovy"], 0.0)
+            }
+            Projection::Intrinsic { focal, principal, .. } => {
+                let lens = [focal[0], focal[1], principal[0], principal[1]].map(|x| f64::from(x as f32));
+                close(&what("intrinsic"), &lens, &g["intrinsic"], 0.0)
+            }
+        });
+    }
+    for (l, g) in m.lights.iter().zip(&lights) {
+        same_name(&l.name, &g["name"]);
+        let what = |field: &str| format!("light {} {field}", l.name);
+        same_following(&what("mode"), l.following, g);
+        assert_eq!(
+            (l.body as u64, l.kind as u64),
+            (g["body"].as_u64().expect("index"), g["type"].as_u64().expect("kind"))
+        );
+        assert_eq!(
+            (l.active, l.castshadow),
+            (g["active"] == true, g["castshadow"] == true),
+            "{}",
+            what("active")
+        );
+        let strengths = [l.attenuation, l.ambient, l.diffuse, l.specular].concat();
+        worst = worst
+            .max(close(&what("pos"), &xyz(l.position), &g["pos"], 1.0))
+            .max(close(&what("dir"), &xyz(l.direction), &g["dir"], 1.0))
+            .max(close(&what("strengths"), &single(&strengths), &g["strengths"], 0.0))
+            .max(close(&what("cone"), &single(&[l.cutoff, l.exponent]), &g["cone"], 0.0));
+    }
+    // `discardvisual` makes MuJoCo drop all materials and textures; we keep them.
+    let (materials, textures) = (listed("materials"), listed("textures"));
+    if materials.is_empty() && textures.is_empty() {
+        return worst;
+    }
+    assert_eq!((m.materials.len(), m.textures.len()), (materials.len(), textures.len()));
+    for (t, g) in m.textures.iter().zip(&textures) {
+        assert_eq!(
+            (t.name.as_str(), t.kind as u64),
+            (g["name"].as_str().expect("a name"), g["type"].as_u64().expect("kind"))
+        );
+    }
+    for (a, g) in m.materials.iter().zip(&materials) {
+        same_name(&a.name, &g["name"]);
+        let what = |field: &str| format!("material {} {field}", a.name);
+        assert_eq!(
+            a.texture.map_or(-1, |t| t as i64),
+            g["texture"].as_i64().expect("index"),
+            "{}",
+            what("texture")
+        );
+        let factors = [a.emission, a.specular, a.shininess, a.reflectance, a.metallic, a.roughness];
+        worst = worst
+            .max(close(&what("rgba"), &single(&a.rgba), &g["rgba"], 0.0))
+            .max(close(&what("texrepeat"), &single(&a.texrepeat), &g["texrepeat"], 0.0))
+            .max(close(&what("factors"), &single(&factors), &g["factors"], 0.0));
     }
     worst
 }
@@ -215,8 +315,9 @@ fn compare_rest(m: &Model, golden: &Value) -> f64 {
             .max(close("key ctrl", &key.control, &g["ctrl"], 0.0))
             .max(close("key mocap", &key.mocap, &g["mocap"], 1.0));
     }
-    let excludes = m.excludes.iter().flat_map(|(a, b)| [*a.min(b) as f64, *a.max(b) as f64]);
-    assert_eq!(excludes.collect::<Vec<_>>(), numbers(&golden["excludes"]), "excludes");
+    let mut excludes: Vec<_> = m.excludes.iter().map(|(a, b)| [*a.min(b) as f64, *a.max(b) as f64]).collect();
+    excludes.sort_by(|a, b| a.partial_cmp(b).expect("finite"));
+    assert_eq!(excludes.concat(), numbers(&golden["excludes"]), "excludes");
     let (ours, o) = (&m.options, &golden["options"]);
     assert_eq!(format!("{:?}", ours.integrator), o["integrator"]);
     assert_eq!(format!("{:?}", ours.cone), o["cone"]);
@@ -313,11 +414,13 @@ fn compare_folder(name: &str, least: usize) {
         let golden = folder("golden").join(name).join(format!("{stem}.json"));
         let golden = std::fs::read_to_string(golden).expect("golden file");
         let golden: Value = serde_json::from_str(&golden).expect("JSON");
-        let model = read_mjcf(&path, &ImportOptions::default()).unwrap_or_else(|e| panic!("{e}"));
+        let options = ImportOptions { mesh_loader: Some(Arc::new(MeshFiles)), ..ImportOptions::default() };
+        let model = read_mjcf(&path, &options).unwrap_or_else(|e| panic!("{e}"));
         let worst = [
             compare_bodies(&model, &golden),
             compare_joints(&model, &golden),
             compare_geoms(&model, &golden),
+            compare_looks(&model, &golden),
             compare_actuators(&model, &golden),
             compare_constraints(&model, &golden),
             compare_rest(&model, &golden),
