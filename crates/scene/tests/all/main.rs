@@ -2,6 +2,7 @@
 //!
 //! One program, since linking takes longer than most tests.
 
+mod actuation;
 mod adaptive_contact;
 mod constraints;
 mod convex_batches;
