@@ -43,7 +43,7 @@ fn muscle_block(
     actuator: &Actuator,
     builder: &mut LayoutBuilder,
 ) -> Block<MuscleParams<f64>> {
-    let name = |what: &str| format!("{of}.{what}");
+    let name = |what: &str| format!("{of}.muscle_{what}");
     let (low, high) = actuator.length_range.unwrap_or((0.0, 0.0));
     let one = |what: &str, unit: &'static str, x: f64| Slice::new(name(what), 1, unit).default(&[x]);
     builder.param_block([
@@ -80,7 +80,7 @@ pub fn actuator_blocks(model: &Model, actuator: &Actuator, builder: &mut LayoutB
             BiasBlock::Muscle(block)
         }
         (Bias::Muscle(curves), _) => {
-            BiasBlock::Muscle(muscle_block(&name("passive"), curves, actuator, builder))
+            BiasBlock::Muscle(muscle_block(&format!("{}.passive", actuator.name), curves, actuator, builder))
         }
     };
     let mut filter = |tau: f64, exact: bool| {

@@ -39,6 +39,12 @@ fn flat(value: &Value) -> Vec<f64> {
     value.as_array().expect("rows").iter().flat_map(numbers).collect()
 }
 
+/// How near moments and what follows from them must be. MuJoCo finds where a tendon turns inside a surface to 1e-6 only; lengths
+/// are stationary there.
+fn tolerance(file: &Path) -> f64 {
+    if file.ends_with("tendons.xml") { 1e-5 } else { 1e-8 }
+}
+
 /// The models with their golden numbers.
 fn models() -> Vec<(PathBuf, Value)> {
     let folder = root().join("crates/scene/tests/golden/actuation");
@@ -70,6 +76,7 @@ fn tendons_and_actuators_are_those_of_mujoco() {
         let robot = Articulated::new(model).unwrap().with_instantaneous_activations();
         let params = robot.layout().params.defaults();
         let mut ws = VectorField::<f64>::workspace(&robot);
+        let near = tolerance(&file);
         for state in golden["states"].as_array().expect("states") {
             let get = |name: &str| numbers(&state[name]);
             let (at, control) = ([get("qpos"), get("qvel"), get("act")].concat(), get("ctrl"));
@@ -79,24 +86,24 @@ fn tendons_and_actuators_are_those_of_mujoco() {
             let (nt, nu) = (robot.model().tendons.len(), robot.model().actuators.len());
             for (what, ours, tolerance) in [
                 ("ten_length", ws.tendons.length.clone(), 1e-10),
-                ("ten_velocity", ws.tendons.velocity.clone(), 1e-6),
+                ("ten_velocity", ws.tendons.velocity.clone(), near),
                 ("actuator_length", ws.actuators.length.clone(), 1e-10),
-                ("actuator_velocity", ws.actuators.velocity.clone(), 1e-6),
-                ("actuator_force", ws.actuators.force.clone(), 1e-6),
+                ("actuator_velocity", ws.actuators.velocity.clone(), near),
+                ("actuator_force", ws.actuators.force.clone(), near),
                 ("act_dot", ws.actuators.activation_rate.clone(), 1e-10),
-                ("qfrc_passive", ws.passive.clone(), 1e-6),
-                ("qfrc_actuator", ws.actuation.clone(), 1e-6),
-                ("qacc", ws.constrained.clone(), 1e-6),
+                ("qfrc_passive", ws.passive.clone(), near),
+                ("qfrc_actuator", ws.actuation.clone(), near),
+                ("qacc", ws.constrained.clone(), near),
             ] {
                 let error = relative(&ours, &get(what));
                 assert!(error < tolerance, "{}: {what} is off by {error:e}", file.display());
             }
             let error =
                 relative(&moments(nt, &|t| robot.tendon_moment(&ws, point, t)), &flat(&state["ten_J"]));
-            assert!(error < 1e-6, "{}: ten_J is off by {error:e}", file.display());
+            assert!(error < near, "{}: ten_J is off by {error:e}", file.display());
             let ours = moments(nu, &|a| robot.actuator_moment(&ws, point, a));
             let error = relative(&ours, &flat(&state["actuator_moment"]));
-            assert!(error < 1e-6, "{}: actuator_moment is off by {error:e}", file.display());
+            assert!(error < near, "{}: actuator_moment is off by {error:e}", file.display());
         }
     }
 }
@@ -134,7 +141,7 @@ fn models_with_tendons_move_as_in_mujoco() {
                 std::mem::swap(&mut state, &mut next);
             }
             let error = relative(&state, &numbers(&motion["end"]));
-            assert!(error < 1e-6, "{} {name}: off by {error:e}", file.display());
+            assert!(error < tolerance(&file).max(1e-6), "{} {name}: off by {error:e}", file.display());
         }
     }
 }
