@@ -15,6 +15,7 @@ pub mod coordinates;
 mod coupling;
 mod dynamics;
 mod field;
+pub mod fluid;
 pub mod geom_lanes;
 mod guards;
 mod implicit;
@@ -33,6 +34,7 @@ mod quantities;
 mod reference;
 pub mod restitution;
 pub mod rnea;
+pub mod sensor;
 pub mod tendon;
 pub mod tree;
 mod workspace;
@@ -41,11 +43,12 @@ pub use field::Articulated;
 pub use implicit::ImplicitTerms;
 pub use length_range::LengthRangeOptions;
 pub use model::{
-    ActivationDynamics, Actuator, Bias, Body, CONTACT_MODELS, ComplementarityOptions, ContactMaterials,
-    ContactModel, ContactOverride, ContactPair, ContactSoftness, Equality, EqualityKind, FrictionCone,
-    FrictionDirections, Gain, Geom, Heightfield, Hull, ImpulseScheme, Joint, JointKind, Keyframe,
-    MaterialMixing, Mesh, Model, ModelIntegrator, ModelOptions, Muscle, PathItem, Shape, Site, Softness,
-    SolverOptions, Tendon, TendonPath, Transmission,
+    ActivationDynamics, Actuator, ActuatorQuantity, Bias, Body, CONTACT_MODELS, ComplementarityOptions,
+    ContactMaterials, ContactModel, ContactOverride, ContactPair, ContactSoftness, Equality, EqualityKind,
+    FluidShape, FrameObject, FrameQuantity, FrictionCone, FrictionDirections, Gain, Geom, Heightfield, Hull,
+    ImpulseScheme, Joint, JointKind, JointQuantity, Keyframe, MaterialMixing, Mesh, MeshEllipsoid, Model,
+    ModelIntegrator, ModelOptions, Muscle, PathItem, Sensor, SensorKind, Shape, Site, SiteQuantity, Softness,
+    SolverOptions, SubtreeQuantity, Tendon, TendonPath, TendonQuantity, Transmission,
 };
 pub use pairs::candidate_pairs;
 pub use pullback_collision::ContactDamping;

@@ -17,7 +17,7 @@ const OBSTACLES: [&str; 4] = ["ball", "rod", "bowl", "pipe"];
 
 fn site(model: &mut Model, body: usize, position: Vec3<f64>, orientation: Quat<f64>) -> usize {
     let name = format!("site{}", model.sites.len());
-    model.sites.push(Site { name, body, position, orientation });
+    model.sites.push(Site { name, body, position, orientation, shape: Shape::Sphere { radius: 0.01 } });
     model.sites.len() - 1
 }
 

@@ -1,19 +1,21 @@
 //! Geoms and sites: defaults, sizes, `fromto`, mass.
 //!
 //! Friction, `condim`, `margin`, `gap`, `priority`, `solmix`, `solref` and `solimp` are stored for the
-//! contact models that use them; `adhesion` and `surfacevel` are refused unless zero. Color is kept;
-//! material, fluid shape and user data do not change motion and are dropped.
+//! contact models that use them; `adhesion` and `surfacevel` are refused unless zero. Color, `fluidshape` and
+//! `fluidcoef` are kept; material and user data do not change motion and are dropped.
 
-use pullback_articulated::{ContactSoftness, Geom, Shape, Site};
+use pullback_articulated::{ContactSoftness, FluidShape, Geom, MeshEllipsoid, Shape, Site};
 use pullback_math::{Quat, Vec3};
 
 use super::ImportOptions;
 use super::assets::Assets;
 use super::inertia::{Inertial, primitive_inertia, primitive_volume};
 use super::joint::read_softness;
+use super::mesh::SolidProperties;
 use super::pose::{Pose, from_z_axis, read_orientation};
 use super::settings::Compiler;
 use super::shell::shell;
+use crate::mesh::principal_axes;
 use crate::xml::Element;
 use crate::{ImportError, Place};
 
@@ -99,6 +101,9 @@ pub(super) struct GeomSpec {
     surface_velocity: Vec<f64>,
     density: f64,
     mass: Option<f64>,
+    /// Whether it meets a medium as an ellipsoid, and how.
+    is_ellipsoid: bool,
+    fluid: FluidShape,
     group: i32,
     rgba: [f64; 4],
     mesh: Option<String>,
@@ -119,6 +124,8 @@ impl Default for GeomSpec {
             surface_velocity: Vec::new(),
             density: 1000.0,
             mass: None,
+            is_ellipsoid: false,
+            fluid: FluidShape::default(),
             group: 0,
             rgba: [0.5, 0.5, 0.5, 1.0],
             mesh: None,
@@ -168,12 +175,16 @@ impl GeomSpec {
         self.surface_velocity = e.list("surfacevel")?.unwrap_or(std::mem::take(&mut self.surface_velocity));
         e.set("density", &mut self.density)?;
         self.mass = e.number("mass")?.or(self.mass);
+        if let Some(i) = e.keyword("fluidshape", &["none", "ellipsoid"])? {
+            self.is_ellipsoid = i == 1;
+        }
+        e.overlay("fluidcoef", 1, &mut self.fluid.coefficients)?;
         self.group = e.integer("group")?.unwrap_or(self.group);
         e.overlay("rgba", 1, &mut self.rgba)?;
         self.mesh = e.text("mesh").map(str::to_string).or(self.mesh.take());
         self.hfield = e.text("hfield").map(str::to_string).or(self.hfield.take());
         self.shell = e.boolean("shellinertia")?.unwrap_or(self.shell);
-        e.finish(options, &["material", "fluidshape", "fluidcoef", "user", "fitscale"])?;
+        e.finish(options, &["material", "user", "fitscale"])?;
         e.no_children(options)
     }
 
@@ -200,11 +211,16 @@ impl GeomSpec {
             return Err(e.error("a mesh says itself how it is weighed; set `inertia` of the `<mesh>`"));
         }
         let (mut inertial, mut weightless) = (Inertial::none(pose), None);
+        let mut fluid = self.fluid;
         let shape = if kind == "mesh" {
             let name = self.mesh.as_deref().ok_or_else(|| e.error("needs the name of a `mesh`"))?;
             let (index, solid) = assets.meshes.get(name, e)?;
             match solid {
-                Ok(solid) => inertial = Inertial::of_mesh(solid, pose, self.mass_of(solid.volume)),
+                Ok(solid) => {
+                    inertial = Inertial::of_mesh(solid, pose, self.mass_of(solid.volume));
+                    let corners = &assets.meshes.meshes[index].vertices;
+                    fluid.mesh = Some(mesh_ellipsoid(&solid, corners));
+                }
                 Err(why) => weightless = Some(why),
             }
             Shape::Mesh { mesh: index }
@@ -230,6 +246,8 @@ impl GeomSpec {
             friction: self.friction,
             margin: self.margin,
             contact: self.contact,
+            extent: if kind == "plane" { [size[0], size[1]] } else { [0.0; 2] },
+            fluid: self.is_ellipsoid.then_some(fluid),
             rgba: self.rgba.map(|c| c as f32),
         };
         Ok(BuiltGeom { geom, inertial, weightless, group: self.group, place: e.place.clone() })
@@ -243,6 +261,15 @@ impl GeomSpec {
             None => self.density * volume,
         }
     }
+}
+
+/// The ellipsoid of a mesh, in the frame of the mesh: along its principal axes, as far from its center of
+/// mass as corners are.
+fn mesh_ellipsoid(solid: &SolidProperties, corners: &[Vec3<f64>]) -> MeshEllipsoid {
+    let (_, orientation) = principal_axes(solid.inertia);
+    let seen = |corner: &Vec3<f64>| orientation.inverse_rotate(*corner - solid.center).map(f64::abs);
+    let half_axes = corners.iter().map(seen).fold(Vec3::zero(), |most, c| most.zip(c, f64::max));
+    MeshEllipsoid { position: solid.center, orientation, half_axes }
 }
 
 fn check_size(e: &Element, kind: &str, count: usize, size: [f64; 3]) -> Result<(), ImportError> {
@@ -273,7 +300,7 @@ fn primitive(kind: &str, [a, b, c]: [f64; 3]) -> Shape {
     }
 }
 
-/// A site as written; also a default. Its size and color are looks.
+/// A site as written; also a default. Its color is looks.
 #[derive(Clone, Debug)]
 pub(super) struct SiteSpec {
     shape: ShapeSpec,
@@ -301,8 +328,9 @@ impl SiteSpec {
 
     /// The site in `frame` of its body.
     pub fn build(&self, e: &Element, frame: Pose) -> Result<Site, ImportError> {
-        let (pose, _) = self.shape.place(e, frame)?;
+        let (pose, size) = self.shape.place(e, frame)?;
         let name = e.text("name").unwrap_or_default().to_string();
-        Ok(Site { name, body: 0, position: pose.position, orientation: pose.orientation })
+        let shape = primitive(self.shape.kind(), size);
+        Ok(Site { name, body: 0, position: pose.position, orientation: pose.orientation, shape })
     }
 }

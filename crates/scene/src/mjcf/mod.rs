@@ -3,12 +3,12 @@
 //! Honored: `include`, nested default classes, `compiler` (angle, eulerseq, inertiafromgeom,
 //! inertiagrouprange, autolimits, balanceinertia, boundmass, boundinertia, settotalmass, fusestatic,
 //! discardvisual, alignfree, meshdir, assetdir, strippath), `option` (timestep, gravity, integrator, cone,
-//! impratio, tolerance, iterations, ls_tolerance, ls_iterations, the law of all contacts under the flag
-//! `override`, flags), bodies with gravity compensation and `mocap`, frames, `replicate`, joints with soft
+//! impratio, density, viscosity, wind, tolerance, iterations, ls_tolerance, ls_iterations, the law of all
+//! contacts under the flag `override`, flags), bodies with gravity compensation and `mocap`, frames, `replicate`, joints with soft
 //! limits, dry friction and `springdamper`, geoms (also hollow ones, meshes and heightfields), sites,
 //! `inertial`, fixed and spatial tendons, all actuators (`general`, `motor`, `position`, `velocity`, `intvelocity`,
 //! `damper`, `cylinder`, `muscle`) on joints, tendons, sites and cranks, the equalities `connect`, `weld`, `joint` and
-//! `tendon`, contact pairs, excludes, keyframes.
+//! `tendon`, contact pairs, excludes, keyframes, sensors.
 //! `reference/fuzz_mjcf.py` compares random files with MuJoCo.
 //!
 //! Constraints are soft and convex ([`ContactModel::Convex`](pullback_articulated::ContactModel)), as in
@@ -16,10 +16,10 @@
 //!
 //! Strict: what would change the motion but is not honored is an error that names the place, unless
 //! [`ImportOptions::allow_ignored`] lists it. Ignored by default, because motion does not depend on it:
-//! `visual`, `statistic`, `custom`, `size`, `sensor`, cameras, lights, textures, materials, skins, groups of
+//! `visual`, `statistic`, `custom`, `size`, cameras, lights, textures, materials, skins, groups of
 //! all but geoms, user data, which of MuJoCo's solvers is asked for (all have one optimum), flags of warm
 //! starts, islands and collision detection. Refused: flexes, actuators on bodies, delays and
-//! user-defined laws of actuators, armature of tendons, springs and dampers of higher powers, `adhesion`, `surfacevel`, fluids, `noslip_iterations`, the
+//! user-defined laws of actuators, armature of tendons, springs and dampers of higher powers, `adhesion`, `surfacevel`, `noslip_iterations`, the
 //! flags `diagexact`, `sleep` and `ipc`, and `actuatorgravcomp` where it makes a difference.
 //!
 //! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `xml`),
@@ -43,6 +43,7 @@ mod pose;
 mod replicate;
 mod resolve;
 mod sections;
+mod sensor;
 mod settings;
 mod shell;
 mod tendon;

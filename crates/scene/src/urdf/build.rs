@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use pullback_articulated::model::{
-    Actuator, Body, ContactModel, Joint as ModelJoint, JointKind, Mimic, Model, Site,
+    Actuator, Body, ContactModel, Joint as ModelJoint, JointKind, Mimic, Model, Shape, Site,
 };
 use pullback_math::{SymMat3, Vec3, symmetric_eigenvalues};
 
@@ -188,6 +188,7 @@ fn fuse(model: &mut Model, link: &Link, into: usize, body_from_link: Pose) {
         body: into,
         position: body_from_link.position,
         orientation: body_from_link.orientation,
+        shape: Shape::Sphere { radius: 0.005 },
     });
     let body = &mut model.bodies[into];
     let added = link.inertia.congruence(body_from_link.orientation.to_mat3());

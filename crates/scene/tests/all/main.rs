@@ -8,6 +8,7 @@ mod convex_batches;
 mod convex_laws;
 mod convex_piles;
 mod dynamics;
+mod fluid;
 mod from_distance;
 mod hfield;
 mod hull;
@@ -20,6 +21,7 @@ mod mjcf_golden;
 mod models;
 #[allow(dead_code)]
 mod moving;
+mod sensors;
 mod soft_mesh;
 mod soft_mesh_text;
 mod urdf;

@@ -208,7 +208,7 @@ fn mistakes_are_named() {
         ("<robot/>", "outermost element"),
         ("<mujoco><compiler coordinate='global'/></mujoco>", "local"),
         ("<mujoco><compiler eulerseq='xyw'/></mujoco>", "three letters"),
-        ("<mujoco><option density='1'/></mujoco>", "density"),
+        ("<mujoco><option density='-1'/></mujoco>", "density"),
         ("<mujoco><option timestep='0'/></mujoco>", "positive"),
         ("<mujoco><tendon><fixed/></tendon></mujoco>", "tendon"),
         ("<mujoco><default class='a'/></mujoco>", "outermost class"),
