@@ -4,7 +4,7 @@ use pullback_core::Point;
 use pullback_math::{Flat, Force, Motion, Quat, Real};
 
 use super::actuator::{ActuatorInputs, actuate};
-use super::contact::{GeomView, Resolve, Smooth, TendonView};
+use super::contact::{ContactSolver, ContactSolverWorkspace, GeomView, Resolve, Smooth, TendonView};
 use super::field::Articulated;
 use super::guards::{HeldSides, SLACK};
 use super::implicit::{Implicit, ImplicitInputs};
@@ -76,8 +76,11 @@ impl Articulated {
         for (i, body) in self.pushed.iter().enumerate() {
             pushes[*body] = Push::read(&pushing[6 * i..]);
         }
-        if !self.pairs.is_empty() {
+        if !self.pairs.is_empty() || self.is_immersed() {
             body_velocities(&self.inputs(kinematics, params, v, &[]), sweep);
+            self.fluid_push(kinematics, params, &sweep.velocities, pushes);
+        }
+        if !self.pairs.is_empty() {
             let geoms = self.acting_geoms(kinematics, params, (*acts_from_distance, held));
             contacts.find(&geoms, &self.pairs);
             self.solver.push(&geoms, contacts, &sweep.velocities, pushes);
@@ -194,6 +197,28 @@ impl Articulated {
             let turn = turn_to_quat(moment - arm.cross(force), Quat::read(&mocap[first + 3..]));
             turn.add_to(&mut mocap_bar[first + 3..]);
         }
+    }
+
+    /// Adds the forces that contacts and held frames of the last evaluation exert on each body, about the point
+    /// of its tree; nothing but under the convex model.
+    pub(super) fn external_forces<T: Real>(
+        &self,
+        ws: &ArticulatedWorkspace<T>,
+        at: Point<'_, T>,
+        forces: &mut [Force<T>],
+    ) {
+        let (ContactSolver::Convex(model), ContactSolverWorkspace::Convex(convex)) =
+            (&self.solver, &ws.resolve)
+        else {
+            return;
+        };
+        let (kinematics, sweep) = (&ws.kinematics, &ws.sweep);
+        let geoms = &self.geoms(kinematics, at.params);
+        let motion = (kinematics, &sweep.velocities[..]);
+        let state = self.split_state(at.state);
+        let acting = self.actuator_inputs(at.params, state, self.split_control(at.control).0, motion);
+        let smooth = self.smooth_motion(geoms, (&acting.tendons, &ws.tendons), sweep, &ws.mass, &ws.held);
+        model.external_forces(convex, &smooth, &ws.contacts, forces);
     }
 
     /// What a model of constraints sees.

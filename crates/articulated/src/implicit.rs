@@ -4,8 +4,9 @@
 //! | terms | Q |
 //! |---|---|
 //! | damping | −damping of the joints |
-//! | fast | also actuators and dampers of tendons, where the mass matrix has entries; and −∂bias/∂v of bodies that float alone |
-//! | full | also −∂bias/∂v of all bodies |
+//! | fast | also actuators and dampers of tendons, where the mass matrix has entries; a medium by its symmetric part |
+//! | | of bodies that float alone: −∂bias/∂v, and a medium as a whole |
+//! | full | also −∂bias/∂v of all bodies, and a medium as a whole |
 //!
 //! The matrix has the sparsity of the mass matrix. Damping keeps it symmetric; the others are factorized as
 //! U L along the tree.
@@ -93,6 +94,7 @@ impl<T: Real> ImplicitMatrix<T> {
                 (0..tree.dof_body.len()).for_each(|k| matrix.add(tree, k, k, damping(k)));
                 velocity_slopes(at, |i, j, slope| matrix.add(tree, i, j, -(h * slope)));
                 matrix.add_bias_slope(at, h, |k| robot.coriolis_is_implicit(step.terms, k));
+                matrix.subtract_fluid_slope(at, h, step.terms);
                 matrix.factorize(tree);
             }
         }
@@ -259,27 +261,33 @@ pub(crate) struct TreeLu<T> {
     upper: Vec<T>,
     /// Slope of the bias force of everything that each body carries.
     slopes: Vec<Slope<T>>,
+    /// Slope of the medium's force on everything that each body carries.
+    fluid_slopes: Vec<Slope<T>>,
     composite: Vec<SpatialInertia<T>>,
 }
 
 /// A linear map from motions to forces.
 #[derive(Clone, Copy, Debug)]
-struct Slope<T> {
+pub(crate) struct Slope<T> {
     moment: [Mat3<T>; 2],
     force: [Mat3<T>; 2],
 }
 
 impl<T: Real> Slope<T> {
-    fn zero() -> Self {
+    pub fn zero() -> Self {
         Slope { moment: [Mat3::zero(); 2], force: [Mat3::zero(); 2] }
     }
 
     /// S ↦ v ×* I S − I (v × S) + S ×* I v.
     fn of_body(inertia: SpatialInertia<T>, velocity: Motion<T>) -> Self {
         let momentum = inertia * velocity;
-        let column = |s: Motion<T>| {
+        Slope::of_columns(|s| {
             velocity.cross_force(inertia * s) - inertia * velocity.cross_motion(s) + s.cross_force(momentum)
-        };
+        })
+    }
+
+    /// The map that is known by its value at unit motions.
+    pub fn of_columns(column: impl Fn(Motion<T>) -> Force<T>) -> Self {
         let unit = |i: usize| {
             let x = |j: usize| if i == j { T::one() } else { T::zero() };
             Vec3::new(x(0), x(1), x(2))
@@ -291,7 +299,14 @@ impl<T: Real> Slope<T> {
         Slope { moment: [moments(angular), moments(linear)], force: [forces(angular), forces(linear)] }
     }
 
-    fn add(&mut self, other: Self) {
+    /// (B + Bᵀ)/2.
+    pub fn symmetric(self) -> Self {
+        let half = |a: Mat3<T>, b: Mat3<T>| (a + b.transpose()) * T::lit(0.5);
+        let [[mw, mv], [fw, fv]] = [self.moment, self.force];
+        Slope { moment: [half(mw, mw), half(mv, fw)], force: [half(fw, mv), half(fv, fv)] }
+    }
+
+    pub fn add(&mut self, other: Self) {
         for i in 0..2 {
             self.moment[i] += other.moment[i];
             self.force[i] += other.force[i];
@@ -312,6 +327,7 @@ impl<T: Real> TreeLu<T> {
             lower: vec![T::zero(); tree.packed],
             upper: vec![T::zero(); tree.packed],
             slopes: vec![Slope::zero(); tree.bodies()],
+            fluid_slopes: vec![Slope::zero(); tree.bodies()],
             composite: vec![SpatialInertia::zero(); tree.bodies()],
         }
     }
@@ -379,6 +395,26 @@ impl<T: Real> TreeLu<T> {
                         let force = self.composite[body] * change + self.slopes[body].apply(axis);
                         self.lower[tree.row[i] + place] += h * kinematics.axes[i].dot(force);
                     }
+                }
+            }
+        }
+    }
+
+    /// Subtracts h times the derivative of the medium's forces over velocity.
+    fn subtract_fluid_slope(&mut self, at: &ImplicitInputs<'_, T>, h: T, terms: ImplicitTerms) {
+        let (robot, kinematics) = (at.acting.robot, at.acting.tendons.kinematics);
+        let (tree, axes) = (&robot.tree, &kinematics.axes);
+        let motion = (kinematics, at.acting.tendons.params, &at.sweep.velocities[..]);
+        if !robot.fluid_slopes(terms, motion, &mut self.fluid_slopes) {
+            return;
+        }
+        for (j, body) in tree.dof_body.iter().enumerate() {
+            let slope = self.fluid_slopes[*body];
+            let force = slope.apply(axes[j]);
+            for (place, i) in tree.ancestors[j].iter().enumerate() {
+                self.lower[tree.row[j] + place] -= h * axes[j].dot(slope.apply(axes[*i]));
+                if place > 0 {
+                    self.upper[tree.row[j] + place] -= h * axes[*i].dot(force);
                 }
             }
         }

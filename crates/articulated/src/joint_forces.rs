@@ -24,7 +24,7 @@ fn limit_force<T: Real>(q: T, v: T, spring: LimitSpring<T>, range: JointRange<T>
 /// The rotation vector that turns `rest` into `q`, in the frame of `rest`.
 #[differentiable]
 #[inline(always)]
-fn rotation_from<T: Real>(q: Quat<T>, rest: Quat<T>) -> Vec3<T> {
+pub(super) fn rotation_from<T: Real>(q: Quat<T>, rest: Quat<T>) -> Vec3<T> {
     let turn = rest.normalize().conjugate() * q.normalize();
     turn.log()
 }
@@ -141,7 +141,7 @@ pub(super) fn has_range(model: &Model, joint: &Joint) -> bool {
 }
 
 /// Orientation, orientation at rest, and displacement of a free joint.
-fn rest_of<T: Real>(
+pub(super) fn rest_of<T: Real>(
     model: &Model,
     index: &ParamIndex,
     params: &[T],

@@ -15,6 +15,7 @@ pub mod coordinates;
 mod coupling;
 mod dynamics;
 mod field;
+pub mod fluid;
 pub mod geom_lanes;
 mod guards;
 mod implicit;
@@ -33,6 +34,7 @@ mod quantities;
 mod reference;
 pub mod restitution;
 pub mod rnea;
+pub mod sensor;
 pub mod tendon;
 pub mod tree;
 mod workspace;
@@ -41,12 +43,14 @@ pub use field::Articulated;
 pub use implicit::ImplicitTerms;
 pub use length_range::LengthRangeOptions;
 pub use model::{
-    ActivationDynamics, Actuator, Bias, Body, CONTACT_MODELS, Camera, ComplementarityOptions,
-    ContactMaterials, ContactModel, ContactOverride, ContactPair, ContactSoftness, Equality, EqualityKind,
-    Following, FrictionCone, FrictionDirections, Gain, Geom, Heightfield, Hull, ImpulseScheme, Joint,
-    JointKind, Keyframe, Light, LightKind, Material, MaterialMixing, Mesh, Model, ModelIntegrator,
-    ModelOptions, Muscle, PathItem, Projection, Shape, Site, Softness, SolverOptions, Tendon, TendonPath,
-    Texture, TextureKind, TextureMark, TexturePattern, TextureSource, Transmission,
+    ActivationDynamics, Actuator, ActuatorQuantity, Bias, Body, CONTACT_MODELS, Camera,
+    ComplementarityOptions, ContactMaterials, ContactModel, ContactOverride, ContactPair, ContactSoftness,
+    Equality, EqualityKind, FluidShape, Following, FrameObject, FrameQuantity, FrictionCone,
+    FrictionDirections, Gain, Geom, Heightfield, Hull, ImpulseScheme, Joint, JointKind, JointQuantity,
+    Keyframe, Light, LightKind, Material, MaterialMixing, Mesh, MeshEllipsoid, Model, ModelIntegrator,
+    ModelOptions, Muscle, PathItem, Projection, Sensor, SensorKind, Shape, Site, SiteQuantity, Softness,
+    SolverOptions, SubtreeQuantity, Tendon, TendonPath, TendonQuantity, Texture, TextureKind, TextureMark,
+    TexturePattern, TextureSource, Transmission,
 };
 pub use pairs::{GeomPair, candidate_pairs};
 pub use pullback_collision::ContactDamping;

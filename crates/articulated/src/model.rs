@@ -9,9 +9,11 @@
 mod actuator;
 mod check;
 mod constraint;
+mod fluid;
 mod geom;
 mod joint;
 mod options;
+mod sensor;
 mod tendon;
 mod visual;
 
@@ -21,6 +23,7 @@ use pullback_math::{Quat, Real, SymMat3, Vec3};
 
 pub use actuator::{ActivationDynamics, Actuator, Bias, Gain, Muscle, Transmission};
 pub use constraint::{ContactPair, Equality, EqualityKind, Softness};
+pub use fluid::{FluidShape, MeshEllipsoid};
 pub use geom::{ContactSoftness, Geom};
 pub use joint::{Joint, JointKind, Mimic};
 pub use options::{
@@ -28,6 +31,10 @@ pub use options::{
     FrictionDirections, ImpulseScheme, MaterialMixing, ModelIntegrator, ModelOptions, SolverOptions,
 };
 pub use pullback_collision::{ContactDamping, Heightfield, Hull, Mesh, Shape};
+pub use sensor::{
+    ActuatorQuantity, FrameObject, FrameQuantity, JointQuantity, Sensor, SensorKind, SiteQuantity,
+    SubtreeQuantity, TendonQuantity,
+};
 pub use tendon::{PathItem, Tendon, TendonPath};
 pub use visual::{
     Camera, Following, Light, LightKind, Material, Projection, Texture, TextureKind, TextureMark,
@@ -51,6 +58,8 @@ pub struct Body {
     pub com: Vec3<f64>,
     /// Inertia about the center of mass, axes of the body frame, kg m².
     pub inertia: SymMat3<f64>,
+    /// Orientation of the inertial frame, along principal axes of the inertia, in the body frame (`iquat`).
+    pub inertial_orientation: Quat<f64>,
     /// Part of its weight that a force at the center of mass carries (`gravcomp`).
     pub gravity_compensation: f64,
     /// Whether its pose is an input (`mocap`); it has no joints and hangs from the world.
@@ -68,6 +77,7 @@ impl Default for Body {
             mass: 0.0,
             com: Vec3::zero(),
             inertia: SymMat3::zero(),
+            inertial_orientation: Quat::identity(),
             gravity_compensation: 0.0,
             mocap: false,
         }
@@ -162,6 +172,8 @@ pub struct Model {
     pub excludes: Vec<(usize, usize)>,
     /// Equality constraints.
     pub equalities: Vec<Equality>,
+    /// Named outputs.
+    pub sensors: Vec<Sensor>,
     /// Named configurations.
     pub keyframes: Vec<Keyframe>,
     /// What its file says that is not used, a line each; importers fill it.

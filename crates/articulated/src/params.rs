@@ -12,6 +12,7 @@ use super::complementarity::params::ComplementarityIndex;
 use super::constraint::params::ConstraintIndex;
 use super::contact::{PENALTY_DEFAULTS, PenaltyLaw};
 use super::coupling::ties;
+use super::fluid::{self, FluidIndex};
 use super::joint_forces::has_range;
 use super::kinematic_params::KinematicIndex;
 use super::model::{
@@ -160,6 +161,8 @@ pub struct ParamIndex {
     pub law: Option<LawBlocks>,
     /// Geoms; empty where nothing can touch and no tendon wraps.
     pub geoms: Vec<Block<GeomParams<f64>>>,
+    /// The medium around bodies; none in a vacuum.
+    pub fluid: Option<FluidIndex>,
     /// Poses of bodies, axes and anchors of joints, where they were asked for.
     pub kinematics: Option<KinematicIndex>,
     /// Constraints, under the convex model.
@@ -206,6 +209,7 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
     let tendons = model.tendons.iter().map(|t| tendon_blocks(model, t, &mut builder)).collect();
     let actuators = model.actuators.iter().map(|a| actuator_blocks(model, a, &mut builder)).collect();
     let (law, geoms) = contact_blocks(model, &mut builder);
+    let fluid = fluid::add_slices(model, &mut builder);
     let index = ParamIndex {
         gravity,
         bodies,
@@ -217,6 +221,7 @@ pub fn layout(model: &Model) -> Result<(Layout, ParamIndex), ConfigError> {
         actuators,
         law,
         geoms,
+        fluid,
         kinematics: None,
         constraints: None,
         complementarity: None,

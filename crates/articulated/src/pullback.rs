@@ -11,6 +11,7 @@ use pullback_math::{Flat, Force, Real, SpatialInertia, Vec3};
 use super::actuator::{ActuatorBars, actuate_vjp};
 use super::contact::{ConstraintBars, MotionBars, Resolve};
 use super::field::Articulated;
+use super::fluid::SlopeBars;
 use super::joint_forces::passive_forces_vjp;
 use super::kinematic_params::KinematicInputs;
 use super::kinematics::Kinematics;
@@ -188,6 +189,7 @@ impl Articulated {
             change,
             scratch,
             carried,
+            fluid,
             tau_bar,
             tangent_bar,
             inertia_bars,
@@ -234,6 +236,8 @@ impl Articulated {
             axes: axis_bars,
             accelerations: body_acceleration_bars,
             compensation: compensation_bars,
+            forces: &[],
+            generalized: &mut [],
         };
         inverse_dynamics_vjp(&at, acceleration, tau_bar, sweep, &mut bars);
         for (body, part) in &self.index.compensation {
@@ -248,6 +252,10 @@ impl Articulated {
             self.solver.push_vjp(&geoms, contacts, &sweep.velocities, push_bars, &mut bars);
             contacts.find_vjp(&geoms, wrenches, params_bar);
         }
+        if self.is_immersed() {
+            let mut bars = MotionBars { velocities: velocity_bars, wrenches, params: params_bar };
+            self.fluid_push_vjp(kinematics, params, &sweep.velocities, push_bars, &mut bars);
+        }
         if !wrenches.is_empty() {
             let mut held = HeldMotions { axis_bars: constraint_axis_bars, ..HeldMotions::none() };
             if self.solver.holds_motions() {
@@ -259,6 +267,11 @@ impl Articulated {
         carried.iter_mut().enumerate().for_each(|(b, wrench)| *wrench = sweep.wrench(b));
         if let Some(step) = self.implicit_matrix() {
             let mu = if self.solver.constrains() { &*mu } else { &*lambda };
+            let inputs = (&at, params, &sweep.velocities[..]);
+            let motion = (&mu[..], &implicit_acceleration[..]);
+            let (tangent, axes) = (&mut *tangent_bar, &mut *axis_bars);
+            let bars = SlopeBars { tangent, v: v_bar, axes, carried, params: params_bar };
+            self.fluid_slopes_vjp(fluid, &step, inputs, motion, bars);
             let mut sweep_again =
                 |v: &[T], acceleration: &[T], cotangent: T, chosen: &dyn Fn(usize) -> bool| {
                     for (k, (bar, mu)) in tau_bar.iter_mut().zip(mu.iter()).enumerate() {
@@ -283,6 +296,8 @@ impl Articulated {
                         axes: axis_bars,
                         accelerations: &[],
                         compensation: &mut [],
+                        forces: &[],
+                        generalized: &mut [],
                     };
                     inverse_dynamics_vjp(&at, acceleration, tau_bar, sweep, &mut bars);
                     carried.iter_mut().enumerate().for_each(|(b, wrench)| *wrench += sweep.wrench(b));

@@ -5,6 +5,7 @@ use pullback_math::{Motion, Real, Vec3};
 
 use super::contact::ContactSolverWorkspace;
 use super::field::Articulated;
+use super::rnea::Push;
 use super::workspace::ArticulatedWorkspace;
 
 impl<T: Real> ArticulatedWorkspace<T> {
@@ -41,6 +42,18 @@ impl Articulated {
             let carried = ws.kinematics.inertias[*body] * acceleration;
             let axes = &ws.kinematics.axes;
             ws.kinematics.for_each_dof_above(&self.tree, *body, |k| force[k] -= axes[k].dot(carried));
+        }
+        force
+    }
+
+    /// The generalized force of the medium (`qfrc_fluid`), at the state last evaluated.
+    pub fn fluid_force<T: Real>(&self, ws: &ArticulatedWorkspace<T>, params: &[T]) -> Vec<T> {
+        let (mut force, kinematics) = (vec![T::zero(); self.model.nv], &ws.kinematics);
+        let mut pushes = vec![Push::default(); self.tree.bodies()];
+        self.fluid_push(kinematics, params, &ws.sweep.velocities, &mut pushes);
+        for (body, push) in pushes.into_iter().enumerate() {
+            let about = push.about(kinematics.arm(body));
+            kinematics.for_each_dof_above(&self.tree, body, |k| force[k] += kinematics.axes[k].dot(about));
         }
         force
     }

@@ -56,6 +56,11 @@ impl<T: Real> Sweep<T> {
         self.before[k]
     }
 
+    /// After `inverse_dynamics_vjp`: the virtual velocity of a body.
+    pub(crate) fn virtual_motion(&self, body: usize) -> Motion<T> {
+        self.virtuals[body]
+    }
+
     /// After `inverse_dynamics_vjp`: the wrench that a body and everything beyond it exert on a small
     /// motion of them.
     pub fn wrench(&self, body: usize) -> Force<T> {
@@ -75,7 +80,7 @@ pub struct Push<T> {
 impl<T: Real> Push<T> {
     /// The push as a spatial force about a point that sees the body's origin at `arm`.
     #[inline(always)]
-    fn about(self, arm: Vec3<T>) -> Force<T> {
+    pub(crate) fn about(self, arm: Vec3<T>) -> Force<T> {
         Force::new(self.torque + arm.cross(self.force), self.force)
     }
 }
@@ -279,6 +284,10 @@ pub(crate) struct InverseDynamicsBars<'a, T> {
     pub accelerations: &'a [Force<T>],
     /// Of the part of each body's weight that is carried; may be empty.
     pub compensation: &'a mut [T],
+    /// Of the force that each body and everything beyond it need, beforehand; may be empty.
+    pub forces: &'a [Motion<T>],
+    /// Of v̇; may be empty.
+    pub generalized: &'a mut [T],
 }
 
 /// The pullback of [`inverse_dynamics`] with cotangent `tau_bar`, right after it ran with the same inputs.
@@ -297,6 +306,9 @@ pub(crate) fn inverse_dynamics_vjp<T: Real>(
     // Outwards: w, and what each body says about its own v, a, I.
     for b in 1..tree.bodies() {
         let mut w = sweep.virtuals[tree.parent[b]];
+        if let Some(bar) = bars.forces.get(b) {
+            w += *bar;
+        }
         for k in tree.groups[b].iter().flat_map(|g| g.dofs.clone()) {
             w += kinematics.axes[k] * tau_bar[k];
         }
@@ -342,6 +354,9 @@ pub(crate) fn inverse_dynamics_vjp<T: Real>(
                 let axis = kinematics.axes[k];
                 joint_velocity += axis * v[k];
                 bars.v[k] += axis.dot(joint_velocity_bar);
+                if let Some(bar) = bars.generalized.get_mut(k) {
+                    *bar += axis.dot(a_bar);
+                }
                 let axis_bar = a_bar * acceleration[k] + joint_velocity_bar * v[k] + carried * tau_bar[k];
                 wrench += axis.cross_force(axis_bar);
                 if let Some(total) = bars.axes.get_mut(k) {

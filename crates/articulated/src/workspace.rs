@@ -7,6 +7,7 @@ use super::actuator::ActuatorState;
 use super::contact::{ContactSet, ContactSolverWorkspace, Resolve};
 use super::coupling::CoupledWorkspace;
 use super::field::Articulated;
+use super::fluid::FluidWorkspace;
 use super::guards::HeldSides;
 use super::implicit::ImplicitMatrix;
 use super::kinematics::Kinematics;
@@ -47,6 +48,7 @@ pub struct ArticulatedWorkspace<T> {
     /// Wrench that each body and everything beyond it exert on a small motion of them.
     pub(super) carried: Vec<Force<T>>,
     pub(super) implicit: ImplicitMatrix<T>,
+    pub(super) fluid: FluidWorkspace<T>,
     pub(super) tau_bar: Vec<T>,
     pub(super) tangent_bar: Vec<T>,
     pub(super) inertia_bars: Vec<SpatialInertia<T>>,
@@ -88,10 +90,11 @@ impl<T: Real> ArticulatedWorkspace<T> {
     /// Memory for a robot.
     pub(super) fn new(robot: &Articulated) -> Self {
         let zeros = || vec![T::zero(); robot.model.nv];
-        let pushed = if robot.pushed.is_empty() && robot.pairs.is_empty() { 0 } else { robot.tree.bodies() };
+        let feels = !robot.pairs.is_empty() || robot.is_immersed();
+        let pushed = if robot.pushed.is_empty() && !feels { 0 } else { robot.tree.bodies() };
         let constrained = robot.solver.constrains();
         let spans = !robot.tendons.spans.is_empty();
-        let touching = if robot.pairs.is_empty() && !constrained && !spans { 0 } else { robot.tree.bodies() };
+        let touching = if !feels && !constrained && !spans { 0 } else { robot.tree.bodies() };
         let if_constrained = |n: usize| if constrained { n } else { 0 };
         let bodies = if robot.solver.holds_motions() { robot.tree.bodies() } else { 0 };
         let impulses = robot.solver.acts_by_impulses();
@@ -118,6 +121,7 @@ impl<T: Real> ArticulatedWorkspace<T> {
             scratch: zeros(),
             carried: vec![Force::zero(); robot.tree.bodies()],
             implicit: ImplicitMatrix::new(&robot.tree, robot.implicit_matrix().map(|i| i.terms)),
+            fluid: robot.fluid_workspace(),
             tau_bar: zeros(),
             tangent_bar: zeros(),
             inertia_bars: vec![SpatialInertia::zero(); robot.tree.bodies()],
@@ -141,5 +145,18 @@ impl<T: Real> ArticulatedWorkspace<T> {
             acts_from_distance: false,
             held: HeldSides::new(&robot.guards),
         }
+    }
+
+    /// Memory for cotangents of the bodies' motion, where the robot itself needs none.
+    pub(super) fn make_room_for_bars(&mut self, bodies: usize) {
+        self.velocity_bars.resize(bodies, Force::zero());
+        self.wrenches.resize(bodies, Force::zero());
+    }
+
+    /// Adds cotangents of the bodies' velocities and wrenches on their displacements, between
+    /// `Articulated::multipliers` and `Articulated::full_pullback`.
+    pub(super) fn add_motion_bars(&mut self, velocities: &[Force<T>], wrenches: &[Force<T>]) {
+        self.velocity_bars.iter_mut().zip(velocities).for_each(|(own, bar)| *own += *bar);
+        self.wrenches.iter_mut().zip(wrenches).for_each(|(own, bar)| *own += *bar);
     }
 }

@@ -41,6 +41,19 @@ pub struct ActuatorState<T> {
     force_bar: Vec<T>,
     length_bar: Vec<T>,
     velocity_bar: Vec<T>,
+    /// Cotangents of forces, lengths, velocities and of the joints' sums that the next pullback begins with; empty
+    /// if there are none.
+    pub(crate) seeds: ActuatorSeeds<T>,
+}
+
+/// Cotangents of what actuators compute, beside those that the motion gives.
+#[derive(Clone, Debug, Default, Workspace)]
+pub(crate) struct ActuatorSeeds<T> {
+    pub force: Vec<T>,
+    pub length: Vec<T>,
+    pub velocity: Vec<T>,
+    /// Of the forces on the degrees of freedom.
+    pub joint: Vec<T>,
 }
 
 impl<T: Real> ActuatorState<T> {
@@ -61,6 +74,7 @@ impl<T: Real> ActuatorState<T> {
             force_bar: zeros(nu),
             length_bar: zeros(nu),
             velocity_bar: zeros(nu),
+            seeds: ActuatorSeeds::default(),
         }
     }
 }
@@ -221,6 +235,7 @@ pub(crate) fn actuate_vjp<T: Real>(
     bars: &mut ActuatorBars<'_, T>,
 ) {
     let (model, index, params) = (&at.robot.model, &at.robot.index, at.tendons.params);
+    tau_bar.iter_mut().zip(&ws.seeds.joint).for_each(|(bar, seed)| *bar += *seed);
     for joint in &model.joints {
         if let Some((low, high)) = joint.actuator_force_range {
             // The sum itself is not kept; at the ends of the range nothing passes.
@@ -230,7 +245,8 @@ pub(crate) fn actuate_vjp<T: Real>(
     }
     at.robot.tendons.active_forces_vjp(&at.tendons, tendons, tau_bar, bars.axes, bars.params);
     for (a, actuator) in model.actuators.iter().enumerate() {
-        let bar = transmission::add_force_vjp(at, a, ws.force[a], tendons, tau_bar, bars);
+        let seed = ws.seeds.force.get(a).copied().unwrap_or(T::zero());
+        let bar = transmission::add_force_vjp(at, a, ws.force[a], tendons, tau_bar, bars) + seed;
         let before = match actuator.transmission {
             Transmission::Tendon(t) if model.tendons[t].actuator_force_range.is_some() => {
                 ws.unlimited[a] * ws.tendon_scale[t]
@@ -245,7 +261,9 @@ pub(crate) fn actuate_vjp<T: Real>(
         let (length, velocity, drive) = (ws.length[a], ws.velocity[a], ws.drive[a]);
         let (l1, v1) = blocks.gain.value_vjp(params, length, velocity, bar * drive, bars.params);
         let (l2, v2) = blocks.bias.value_vjp(params, length, velocity, bar, bars.params);
-        (ws.length_bar[a], ws.velocity_bar[a]) = (l1 + l2, v1 + v2);
+        let seed = |seeds: &[T]| seeds.get(a).copied().unwrap_or(T::zero());
+        let (length_seed, velocity_seed) = (seed(&ws.seeds.length), seed(&ws.seeds.velocity));
+        (ws.length_bar[a], ws.velocity_bar[a]) = (l1 + l2 + length_seed, v1 + v2 + velocity_seed);
         let drive_bar = bar * ws.gain[a];
         let Some(number) = at.robot.activation_of[a] else {
             bars.control[a] += clamped_vjp(at.control[a], actuator.control_range, drive_bar);

@@ -76,6 +76,27 @@ fn relative_motion<T: Real>(
     Motion::new(motions[second].angular - motions[first].angular, of(second) - of(first))
 }
 
+/// Where the rows of a contact lie: bodies of the first and second geom, arms of its position from the points
+/// of their trees, axes.
+pub(super) struct ContactRows<T> {
+    pub bodies: (usize, usize),
+    pub arms: (Vec3<T>, Vec3<T>),
+    pub axes: [Vec3<T>; 3],
+}
+
+pub(super) fn contact_rows<T: Real>(
+    at: &Constrained<'_, T>,
+    contacts: &ContactSet<T>,
+    (pair, slot): (usize, usize),
+) -> ContactRows<T> {
+    let found = &contacts.pairs()[pair];
+    let (first, second) = found.geoms;
+    let bodies = (at.geoms.model.geoms[first].body, at.geoms.model.geoms[second].body);
+    let position = contacts.contacts()[slot].position;
+    let arms = (position - at.between.origin(bodies.0), position - at.between.origin(bodies.1));
+    ContactRows { bodies, arms, axes: contact_frame(at.geoms, contacts, found, slot) }
+}
+
 /// Slope of the friction cone in scaled coordinates: μ = friction √(R₁/R₀), R₁ = R₀/impratio.
 #[differentiable]
 #[inline]

@@ -188,6 +188,37 @@ fn push_held<T: Real>(at: &Constrained<'_, T>, number: usize, held: &Held<T>, se
     }
 }
 
+/// Rows of an equality along motions of the bodies; zero for one between coordinates.
+pub(super) fn held_rows<T: Real>(
+    at: &Constrained<'_, T>,
+    number: usize,
+    motions: &[Motion<T>],
+) -> [T; MOST_ROWS] {
+    let Some(held) = Held::new(at, number) else { return [T::zero(); MOST_ROWS] };
+    let ([p, q], (first, second)) = (held.arms(at), held.bodies);
+    let linear = motions[first].velocity_at(p) - motions[second].velocity_at(q);
+    held.rows(linear, motions[first].angular - motions[second].angular)
+}
+
+/// Adds the forces that the rows of an equality exert on bodies; none for one between coordinates.
+pub(super) fn held_wrenches<T: Real>(
+    at: &Constrained<'_, T>,
+    number: usize,
+    f: &[T],
+    forces: &mut [Force<T>],
+) {
+    let Some(held) = Held::new(at, number) else { return };
+    let ([p, q], (first, second)) = (held.arms(at), held.bodies);
+    let push = Vec3::new(f[0], f[1], f[2]);
+    let mut twist = Vec3::zero();
+    if held.welded {
+        let (turn, scale) = (Vec3::new(f[3], f[4], f[5]), held.params.torquescale);
+        twist = turning_vjp(held.q, held.frames[1], Vec3::zero(), scale, turn).2;
+    }
+    forces[first] += Force::new(p.cross(push) + twist, push);
+    forces[second] -= Force::new(q.cross(push) + twist, push);
+}
+
 /// The pullback of an equality's rows, with y = J λ and z = C y.
 pub(super) fn equality_vjp<T: Real>(
     at: &Constrained<'_, T>,

@@ -17,6 +17,7 @@ pub mod contact;
 pub mod contact_law;
 pub mod cost;
 pub mod equality;
+mod external;
 pub mod hessian;
 pub mod inverse_weight;
 pub mod islands;
@@ -61,6 +62,10 @@ pub struct ConvexWorkspace<T> {
     pub newton: Newton<T>,
     /// The acceleration of the last solve.
     acceleration: Vec<T>,
+    /// Cotangents of the rows' forces, and motions of bodies along which their forces count, for the next
+    /// pullback; empty if there are none.
+    force_bars: Vec<T>,
+    external: Vec<Motion<T>>,
     /// Motion of each body along λ and along the acceleration.
     virtuals: Vec<Motion<T>>,
     accelerations: Vec<Motion<T>>,
@@ -161,6 +166,8 @@ impl<T: Real> Resolve<T> for Convex {
             set: ConstraintSet::new(blocks, nv),
             newton: Newton::new(tree, MOST_ROWS * blocks),
             acceleration: vec![T::zero(); nv],
+            force_bars: Vec::new(),
+            external: Vec::new(),
             virtuals: vec![Motion::zero(); tree.bodies()],
             accelerations: vec![Motion::zero(); tree.bodies()],
         }
@@ -197,15 +204,21 @@ impl<T: Real> Resolve<T> for Convex {
         lambda: &mut [T],
         bars: &mut ConstraintBars<'_, T>,
     ) {
-        let ConvexWorkspace { set, newton, acceleration, virtuals, accelerations, .. } = ws;
-        let Some(index) = smooth.geoms.index.constraints.as_ref().filter(|_| !set.blocks.is_empty()) else {
+        let present = !ws.set.blocks.is_empty();
+        let Some(index) = smooth.geoms.index.constraints.as_ref().filter(|_| present) else {
+            ws.force_bars.clear();
+            ws.external.clear();
             return smooth.mass.solve(smooth.tree, lambda);
         };
+        self.add_external_bars(ws, &Constrained::new(self, index, smooth, (&[], &[])), contacts);
+        let ConvexWorkspace { set, newton, acceleration, force_bars, external, virtuals, accelerations } = ws;
+        external::subtract_force_bars(set, force_bars, lambda);
         let problem =
             Problem { tree: smooth.tree, mass: smooth.mass, options: smooth.geoms.model.options.solver };
         newton.solve_hessian(&problem, set, lambda);
         let kinematics = smooth.geoms.kinematics;
         body_motions(smooth.tree, kinematics, lambda, virtuals);
+        virtuals.iter_mut().zip(external.iter()).for_each(|(motion, w)| *motion += *w);
         body_motions(smooth.tree, kinematics, acceleration, accelerations);
         let at = Constrained::new(self, index, smooth, (lambda, acceleration));
         let mut fields = Fields { virtuals, accelerations };
@@ -215,9 +228,12 @@ impl<T: Real> Resolve<T> for Convex {
             if set.is_idle(block) {
                 continue;
             }
-            // y = J λ, z = C y
+            // y = J λ + f̄, z = C y
             let (mut y, mut z) = ([T::zero(); MOST_ROWS], [T::zero(); MOST_ROWS]);
             set.multiply(block, lambda, &mut y);
+            for (y, bar) in y.iter_mut().zip(force_bars.get(b.row..b.row + b.dim).unwrap_or_default()) {
+                *y += *bar;
+            }
             for (z, row) in z[..b.dim].iter_mut().zip(set.curvature(block).chunks(b.dim)) {
                 for (c, y) in row.iter().zip(&y) {
                     *z += *c * *y;
@@ -244,5 +260,7 @@ impl<T: Real> Resolve<T> for Convex {
         if let Some(last) = pair {
             last.end(&at, contacts, bars.params);
         }
+        force_bars.clear();
+        external.clear();
     }
 }

@@ -4,8 +4,8 @@ use pullback_core::ConfigError;
 use pullback_math::Vec3;
 
 use super::{
-    Actuator, Bias, EqualityKind, Following, Gain, Heightfield, Joint, JointKind, Model, PathItem, Shape,
-    Tendon, TendonPath, Transmission,
+    Actuator, Bias, EqualityKind, Following, FrameObject, Gain, Heightfield, Joint, JointKind, Model,
+    PathItem, SensorKind, Shape, Tendon, TendonPath, Transmission,
 };
 
 impl Model {
@@ -101,6 +101,9 @@ impl Model {
         unique("actuator", self.actuators.iter().map(|a| a.name.as_str()))?;
         unique("geom", self.geoms.iter().map(|g| g.name.as_str()))?;
         unique("site", self.sites.iter().map(|s| s.name.as_str()))?;
+        unique("sensor", self.sensors.iter().map(|s| s.name.as_str()))?;
+        self.check_sensors()?;
+        self.check_medium()?;
         let bodies = self.bodies.len();
         if self.geoms.iter().any(|g| g.body >= bodies) || self.sites.iter().any(|s| s.body >= bodies) {
             return Err(ConfigError::new("a geom or site belongs to no body"));
@@ -265,6 +268,39 @@ impl Model {
         Err(ConfigError::new(
             "a camera, light, material, geom or site refers to a body, material or texture that is not there",
         ))
+    }
+
+    fn check_sensors(&self) -> Result<(), ConfigError> {
+        let frame = |object: FrameObject| match object {
+            FrameObject::Inertial(b) | FrameObject::Body(b) => b < self.bodies.len(),
+            FrameObject::Geom(g) => g < self.geoms.len(),
+            FrameObject::Site(s) => s < self.sites.len(),
+        };
+        for sensor in &self.sensors {
+            let there = match &sensor.kind {
+                SensorKind::Joint(j, _) => *j < self.joints.len(),
+                SensorKind::Actuator(a, _) => *a < self.actuators.len(),
+                SensorKind::Tendon(t, _) => *t < self.tendons.len(),
+                SensorKind::Frame { object, reference, .. } => frame(*object) && reference.is_none_or(frame),
+                SensorKind::Site(s, _) => *s < self.sites.len(),
+                SensorKind::Subtree(b, _) => *b < self.bodies.len(),
+                _ => true,
+            };
+            if !there || !sensor.cutoff.is_finite() {
+                let why = "it measures what is not there, or its cutoff is not finite";
+                return Err(ConfigError::new(format!("sensor `{}`: {why}", sensor.name)));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_medium(&self) -> Result<(), ConfigError> {
+        let (density, viscosity) = (self.options.density, self.options.viscosity);
+        if ![density, viscosity].iter().all(|x| x.is_finite() && *x >= 0.0) {
+            let why = "must not be negative";
+            return Err(ConfigError::new(format!("density {density} and viscosity {viscosity} {why}")));
+        }
+        Ok(())
     }
 
     fn check_equalities(&self) -> Result<(), ConfigError> {

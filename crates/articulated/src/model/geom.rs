@@ -1,6 +1,7 @@
 //! Shapes on bodies: what collides, and what is seen.
 
 use super::constraint::Softness;
+use super::fluid::FluidShape;
 use pullback_collision::Shape;
 use pullback_math::{Quat, Vec3};
 
@@ -48,6 +49,10 @@ pub struct Geom {
     pub margin: f64,
     /// How soft its contacts are.
     pub contact: ContactSoftness,
+    /// Half sizes of a plane as it is seen, 0 for endless, m; rays end on it there alone.
+    pub extent: [f64; 2],
+    /// How it meets a medium, if as an ellipsoid.
+    pub fluid: Option<FluidShape>,
     /// Color and opacity; that of its material where it has none of its own.
     pub rgba: [f32; 4],
     /// Its material.
@@ -73,6 +78,8 @@ impl Geom {
             friction: [1.0, 0.005, 0.0001],
             margin: 0.0,
             contact: ContactSoftness::default(),
+            extent: [0.0; 2],
+            fluid: None,
             rgba: [0.5, 0.5, 0.5, 1.0],
             material: None,
         }

@@ -173,6 +173,14 @@ pub enum MaterialMixing {
 pub struct ModelOptions {
     /// Gravity, m/s².
     pub gravity: Vec3<f64>,
+    /// Density of the medium around bodies, kg/m³.
+    pub density: f64,
+    /// Viscosity of the medium, Pa s.
+    pub viscosity: f64,
+    /// Velocity of the medium, m/s.
+    pub wind: Vec3<f64>,
+    /// Magnetic field, which magnetometers see.
+    pub magnetic: Vec3<f64>,
     /// Time step, s.
     pub timestep: f64,
     /// How contacts and other constraints act.
@@ -218,6 +226,10 @@ impl Default for ModelOptions {
     fn default() -> Self {
         ModelOptions {
             gravity: Vec3::new(0.0, 0.0, -9.81),
+            density: 0.0,
+            viscosity: 0.0,
+            wind: Vec3::zero(),
+            magnetic: Vec3::new(0.0, -0.5, 0.0),
             timestep: 0.002,
             contact_model: ContactModel::default(),
             contact: true,

@@ -1,8 +1,11 @@
 //! `pullback inspect`: what was loaded, and the dynamics at a state.
 
+use std::collections::BTreeMap;
+
 use pullback_core::{ConfigError, Described, Point, SolverInfo, VectorField};
 use pullback_math::{Quat, Vec3};
 use pullback_physics::articulated::constraint::contact::contact_frame;
+use pullback_physics::articulated::sensor::SensorReading;
 use pullback_physics::articulated::{Articulated, ContactModel, JointKind, Keyframe};
 use pullback_tasks::files::{FileOptions, find_keyframe, read_model_with};
 use serde::Serialize;
@@ -92,8 +95,10 @@ struct Summary {
     #[serde(rename = "qM")]
     mass_matrix: Vec<Vec<f64>>,
     qfrc_bias: Vec<f64>,
-    /// Springs, dampers, and weight that is carried.
+    /// Springs, dampers, weight that is carried, and the medium.
     qfrc_passive: Vec<f64>,
+    /// Force of the medium.
+    qfrc_fluid: Vec<f64>,
     qfrc_actuator: Vec<f64>,
     /// Force of each actuator before its gear.
     actuator_force: Vec<f64>,
@@ -114,6 +119,14 @@ struct Summary {
     qacc: Vec<f64>,
     qacc_without_contact: Vec<f64>,
     contacts: Vec<ContactReport>,
+    /// Readings of all sensors; left out where one is not supported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sensordata: Option<Vec<f64>>,
+    /// Readings by name.
+    sensors: BTreeMap<String, Vec<f64>>,
+    /// Sensors that are not read, and why.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    unsupported_sensors: BTreeMap<String, String>,
     potential_energy: f64,
     kinetic_energy: f64,
 }
@@ -174,7 +187,9 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
             });
         }
     }
-    let carried = robot.gravity_compensation(&ws, &params);
+    let fluid = robot.fluid_force(&ws, &params);
+    // Forces that the sweeps count as part of the bias.
+    let carried = sum(&robot.gravity_compensation(&ws, &params), &fluid);
     let solver = constrained.then(|| SolverReport::new(VectorField::<f64>::solver_info(&robot, &ws)));
     let untouched = Articulated::new(isolated)?;
     let mut without = VectorField::<f64>::workspace(&untouched);
@@ -187,6 +202,7 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         &mut untouched_rate,
     );
 
+    let (sensordata, sensors, unsupported_sensors) = read_sensors(&robot, at)?;
     let body_name = |b: usize| model.bodies[b].name.clone();
     let poses = &ws.kinematics.world_from_body;
     let bodies = (1..model.bodies.len()).map(|b| {
@@ -235,6 +251,7 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         mass_matrix: dense.chunks(nv.max(1)).map(<[f64]>::to_vec).collect(),
         qfrc_bias: untouched.generalized_force(&untouched_params, &sum(&without.bias, &carried)),
         qfrc_passive: robot.generalized_force(&params, &sum(&ws.passive, &carried)),
+        qfrc_fluid: robot.generalized_force(&params, &fluid),
         qfrc_actuator: robot.generalized_force(&params, &ws.actuation),
         actuator_force: ws.actuators.force.clone(),
         actuator_length: ws.actuators.length.clone(),
@@ -253,6 +270,9 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
             untouched_rate[nv..2 * nv].to_vec()
         },
         contacts,
+        sensordata,
+        sensors,
+        unsupported_sensors,
         potential_energy: ws.kinematics.potential_energy(model.options.gravity),
         kinetic_energy: ws.kinematics.kinetic_energy(&ws.sweep.velocities),
         qpos,
@@ -266,6 +286,22 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     print_notes(&summary.notes);
     output.print(&summary, || text(&summary))?;
     Ok(true)
+}
+
+/// Readings of all sensors, by name, and what is not read.
+type Readings = (Option<Vec<f64>>, BTreeMap<String, Vec<f64>>, BTreeMap<String, String>);
+
+fn read_sensors(robot: &Articulated, at: Point<'_, f64>) -> Result<Readings, ConfigError> {
+    if robot.model().sensors.is_empty() {
+        return Ok((Some(Vec::new()), BTreeMap::new(), BTreeMap::new()));
+    }
+    let sensing = robot.sensing()?;
+    let mut data = vec![0.0; sensing.len()];
+    sensing.sensors(&mut sensing.workspace(), at, 0.0, &mut data);
+    let of = |r: &SensorReading| (r.name.clone(), data[r.range.clone()].to_vec());
+    let named = sensing.readings().iter().map(of).collect();
+    let unsupported = sensing.unsupported().iter().cloned().collect();
+    Ok((sensing.unsupported().is_empty().then_some(data), named, unsupported))
 }
 
 fn sum(a: &[f64], b: &[f64]) -> Vec<f64> {
@@ -317,6 +353,13 @@ fn text(s: &Summary) -> String {
     }
     for c in &s.contacts {
         text += &format!("\ncontact: {} and {}, {:.6} m deep", c.geoms.0, c.geoms.1, -c.distance);
+    }
+    for (name, reading) in &s.sensors {
+        let numbers: Vec<String> = reading.iter().map(|x| format!("{x:.4}")).collect();
+        text += &format!("\nsensor {name}: {}", numbers.join(" "));
+    }
+    for (name, why) in &s.unsupported_sensors {
+        text += &format!("\nsensor {name} is not read: {why}");
     }
     text + &format!("\nenergy: {:.6} J potential, {:.6} J kinetic\n", s.potential_energy, s.kinetic_energy)
 }

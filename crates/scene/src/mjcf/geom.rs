@@ -1,10 +1,10 @@
 //! Geoms and sites: defaults, sizes, `fromto`, mass, shapes fitted to meshes.
 //!
 //! Friction, `condim`, `margin`, `gap`, `priority`, `solmix`, `solref` and `solimp` are stored for the
-//! contact models that use them; `adhesion` and `surfacevel` are refused unless zero. Color and material are
-//! kept; fluid shape and user data do not change motion and are dropped.
+//! contact models that use them; `adhesion` and `surfacevel` are refused unless zero. Color, material,
+//! `fluidshape` and `fluidcoef` are kept; user data do not change motion and are dropped.
 
-use pullback_articulated::{ContactSoftness, Geom, Shape, Site};
+use pullback_articulated::{ContactSoftness, FluidShape, Geom, MeshEllipsoid, Shape, Site};
 use pullback_math::{Quat, Vec3};
 
 use super::ImportOptions;
@@ -13,11 +13,12 @@ use super::body::refuse_by_name;
 use super::fit::{BoxFit, fit};
 use super::inertia::{Inertial, primitive_inertia, primitive_volume};
 use super::joint::read_softness;
-use super::mesh::Entry;
+use super::mesh::{Entry, SolidProperties};
 use super::pose::{Pose, from_z_axis, read_orientation};
 use super::settings::Compiler;
 use super::shell::shell;
 use super::visual::GRAY;
+use crate::mesh::principal_axes;
 use crate::xml::Element;
 use crate::{ImportError, Place};
 
@@ -109,6 +110,9 @@ pub(super) struct GeomSpec {
     surface_velocity: Vec<f64>,
     density: f64,
     mass: Option<f64>,
+    /// Whether it meets a medium as an ellipsoid, and how.
+    is_ellipsoid: bool,
+    fluid: FluidShape,
     group: i32,
     rgba: [f64; 4],
     material: Option<String>,
@@ -131,6 +135,8 @@ impl Default for GeomSpec {
             surface_velocity: Vec::new(),
             density: 1000.0,
             mass: None,
+            is_ellipsoid: false,
+            fluid: FluidShape::default(),
             group: 0,
             rgba: GRAY,
             material: None,
@@ -182,6 +188,10 @@ impl GeomSpec {
         self.surface_velocity = e.list("surfacevel")?.unwrap_or(std::mem::take(&mut self.surface_velocity));
         e.set("density", &mut self.density)?;
         self.mass = e.number("mass")?.or(self.mass);
+        if let Some(i) = e.keyword("fluidshape", &["none", "ellipsoid"])? {
+            self.is_ellipsoid = i == 1;
+        }
+        e.overlay("fluidcoef", 1, &mut self.fluid.coefficients)?;
         self.group = e.integer("group")?.unwrap_or(self.group);
         e.overlay("rgba", 1, &mut self.rgba)?;
         self.material = e.text("material").map(str::to_string).or(self.material.take());
@@ -189,7 +199,7 @@ impl GeomSpec {
         e.set("fitscale", &mut self.fit_scale)?;
         self.hfield = e.text("hfield").map(str::to_string).or(self.hfield.take());
         self.shell = e.boolean("shellinertia")?.unwrap_or(self.shell);
-        e.finish(options, &["fluidshape", "fluidcoef", "user"])?;
+        e.finish(options, &["user"])?;
         e.children.iter().try_for_each(|child| refuse_by_name(child, options))
     }
 
@@ -224,6 +234,7 @@ impl GeomSpec {
             return Err(e.error("a mesh says itself how it is weighed; set `inertia` of the `<mesh>`"));
         }
         let (mut inertial, mut weightless) = (Inertial::none(pose), None);
+        let mut fluid = self.fluid;
         let shape = if kind == "mesh" {
             let mesh = mesh.as_ref().ok_or_else(|| e.error("needs the name of a `mesh`"))?;
             if let (Some(why), true) = (&mesh.flat, self.collision_bits != 0 || self.collides_with != 0) {
@@ -231,7 +242,10 @@ impl GeomSpec {
                 return Err(e.error_in("mesh", why));
             }
             match &mesh.solid {
-                Ok(solid) => inertial = Inertial::of_mesh(*solid, pose, self.mass_of(solid.volume)),
+                Ok(solid) => {
+                    inertial = Inertial::of_mesh(*solid, pose, self.mass_of(solid.volume));
+                    fluid.mesh = Some(mesh_ellipsoid(solid, &assets.meshes.meshes[mesh.index].vertices));
+                }
                 Err(why) => weightless = Some(why.clone()),
             }
             Shape::Mesh { mesh: mesh.index }
@@ -259,6 +273,8 @@ impl GeomSpec {
             friction: self.friction,
             margin: self.margin,
             contact: self.contact,
+            extent: if kind == "plane" { [size[0], size[1]] } else { [0.0; 2] },
+            fluid: self.is_ellipsoid.then_some(fluid),
             rgba,
             material,
         };
@@ -297,6 +313,15 @@ impl GeomSpec {
             None => self.density * volume,
         }
     }
+}
+
+/// The ellipsoid of a mesh, in the frame of the mesh: along its principal axes, as far from its center of
+/// mass as corners are.
+fn mesh_ellipsoid(solid: &SolidProperties, corners: &[Vec3<f64>]) -> MeshEllipsoid {
+    let (_, orientation) = principal_axes(solid.inertia);
+    let seen = |corner: &Vec3<f64>| orientation.inverse_rotate(*corner - solid.center).map(f64::abs);
+    let half_axes = corners.iter().map(seen).fold(Vec3::zero(), |most, c| most.zip(c, f64::max));
+    MeshEllipsoid { position: solid.center, orientation, half_axes }
 }
 
 fn check_size(e: &Element, kind: &str, count: usize, size: [f64; 3]) -> Result<(), ImportError> {

@@ -4,13 +4,13 @@
 //! default classes, `compiler` (angle, eulerseq, inertiafromgeom, inertiagrouprange, autolimits,
 //! balanceinertia, boundmass, boundinertia, settotalmass, fusestatic, discardvisual, alignfree, fitaabb,
 //! meshdir, texturedir, assetdir, strippath, lengthrange), `option` (timestep, gravity, integrator, cone,
-//! impratio, tolerance, iterations, ls_tolerance, ls_iterations, the law of all contacts under the flag
+//! impratio, density, viscosity, wind, tolerance, iterations, ls_tolerance, ls_iterations, the law of all contacts under the flag
 //! `override`, flags), bodies with gravity compensation and `mocap`, frames, `replicate`, joints with soft
 //! limits, dry friction and `springdamper`, geoms (also hollow ones, meshes, shapes fitted to meshes, and
 //! terrain from numbers, pictures or files), sites with their shapes, `inertial`, fixed and spatial tendons, the
 //! actuators `general`, `motor`, `position`, `velocity`, `intvelocity`, `damper`, `cylinder` and `muscle` on joints,
 //! tendons, sites and cranks, the equalities `connect`, `weld`, `joint` and `tendon`, contact pairs, excludes,
-//! keyframes. Cameras, lights, materials and textures are kept for rendering; pixels are not read.
+//! keyframes, sensors. Cameras, lights, materials and textures are kept for rendering; pixels are not read.
 //! `reference/fuzz_mjcf.py` compares random files with MuJoCo.
 //!
 //! Constraints are soft and convex ([`ContactModel::Convex`](pullback_articulated::ContactModel)), as in
@@ -18,11 +18,11 @@
 //!
 //! Strict: what would change the motion but is not honored is an error that names the place, unless
 //! [`ImportOptions::allow_ignored`] lists it. Ignored by default, because motion does not depend on it:
-//! `visual`, `statistic`, `custom`, `size`, `sensor`, declarations of `extension`, skins, groups of all but
+//! `visual`, `statistic`, `custom`, `size`, declarations of `extension`, skins, groups of all but
 //! geoms, user data, text between elements, which of MuJoCo's solvers is asked for (all have one optimum),
 //! flags of warm starts, islands and collision detection. `maxhullvert` is ignored too: hulls keep all
 //! corners. As in MuJoCo an empty attribute is absent. Refused: actuators on bodies, delays and user-defined laws
-//! of actuators, armature of tendons, springs and dampers of higher powers, fluids, `adhesion` and `surfacevel` of
+//! of actuators, armature of tendons, springs and dampers of higher powers, `adhesion` and `surfacevel` of
 //! geoms, `noslip_iterations` (friction after the solver), the flags `diagexact`, `sleep` and `ipc`, frames with
 //! `scale`, `actuatorgravcomp` where it makes a difference, and, with what to do instead, flexes, composites,
 //! plugins, signed distance fields and built-in meshes.
@@ -51,6 +51,7 @@ mod references;
 mod replicate;
 mod resolve;
 mod sections;
+mod sensor;
 mod settings;
 mod shell;
 mod tendon;

@@ -22,6 +22,7 @@ use super::joint::BuiltJoint;
 use super::names::Names;
 use super::replicate::expand;
 use super::resolve::{SpringDamper, resolve_ratios};
+use super::sensor::read_sensors;
 use super::settings::{Compiler, Compilers, Flags, LengthRangeMode, apply_option};
 use super::tendon::TendonReader;
 use super::visual::{Seen, aim};
@@ -31,7 +32,7 @@ use crate::{ImportError, Place};
 /// Most numbers in all keyframes together.
 const MAX_KEY_NUMBERS: usize = 1 << 23;
 /// Sections that do not change the motion; plugins that `extension` declares are refused where they are used.
-const LOOKS: [&str; 6] = ["visual", "statistic", "custom", "size", "sensor", "extension"];
+const LOOKS: [&str; 5] = ["visual", "statistic", "custom", "size", "extension"];
 
 /// Attributes that name what an actuator acts along.
 const TARGETS: [&str; 8] =
@@ -159,6 +160,10 @@ pub(super) fn read_expanded(
     sections("equality").try_for_each(|e| reader.read(e, &mut names, &mut equalities))?;
     names.fill("equality", equalities.iter_mut().map(|e| &mut e.name));
     model.equalities = equalities;
+    let mut sensors = Vec::new();
+    sections("sensor").try_for_each(|e| read_sensors(e, &model, &mut names, &mut sensors, options))?;
+    names.fill("sensor", sensors.iter_mut().map(|s| &mut s.name));
+    model.sensors = sensors;
 
     // Coordinates are numbered by the compiler of the model; ratios and keyframes need them.
     let complaint = |e: pullback_core::ConfigError| root.error(e.0);
@@ -245,6 +250,7 @@ fn check_sections(root: &Element, options: &ImportOptions) -> Result<(), ImportE
         "actuator",
         "contact",
         "equality",
+        "sensor",
         "keyframe",
     ];
     for section in &root.children {
@@ -395,6 +401,7 @@ fn assemble(
                 mass: node.inertial.mass,
                 com: node.inertial.center,
                 inertia: node.inertial.matrix(),
+                inertial_orientation: node.inertial.frame().orientation,
                 gravity_compensation: node.gravity_compensation,
                 mocap: node.mocap,
             });
@@ -448,6 +455,9 @@ fn apply_flags(model: &mut Model, flags: Flags) {
     }
     model.options.contact_override = flags.overrides.then_some(flags.contact);
     // MuJoCo leaves out all passive forces once there are neither springs nor dampers.
+    if !(flags.springs || flags.dampers) {
+        (model.options.density, model.options.viscosity) = (0.0, 0.0);
+    }
     if !flags.gravity || !(flags.springs || flags.dampers) {
         model.bodies.iter_mut().for_each(|b| b.gravity_compensation = 0.0);
     }

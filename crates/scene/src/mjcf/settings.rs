@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use pullback_articulated::{
     ContactOverride, FrictionCone, LengthRangeOptions, ModelIntegrator, ModelOptions, Softness,
 };
-use pullback_math::Vec3;
 
 use super::ImportOptions;
 use super::joint::read_softness;
@@ -296,18 +295,24 @@ pub(super) fn apply_option(
         into.cone = [FrictionCone::Pyramidal, FrictionCone::Elliptic][i];
     }
     e.set("impratio", &mut into.impedance_ratio)?;
-    // The medium must be a vacuum.
-    e.refuse_unless("wind", e.vec3("wind")?.is_none_or(|w| w == Vec3::zero()), options)?;
-    for name in ["density", "viscosity"] {
-        e.refuse_unless(name, e.number(name)?.is_none_or(|x| x == 0.0), options)?;
+    if let Some(wind) = e.vec3("wind")? {
+        into.wind = wind;
+    }
+    for (name, into) in [("density", &mut into.density), ("viscosity", &mut into.viscosity)] {
+        e.set(name, into)?;
+        if *into < 0.0 {
+            return Err(e.error_in(name, "must not be negative"));
+        }
     }
     apply_solver(e, into, options)?;
     e.set("o_margin", &mut flags.contact.margin)?;
     read_softness(e, "o_solref", "o_solimp", &mut flags.contact.softness)?;
     e.overlay("o_friction", 1, &mut flags.contact.friction)?;
-    // The magnetic field serves sensors; the rest tunes algorithms that are not ours.
+    if let Some(magnetic) = e.vec3("magnetic")? {
+        into.magnetic = magnetic;
+    }
+    // They tune algorithms that are not ours.
     let ignorable = [
-        "magnetic",
         "noslip_tolerance",
         "ccd_tolerance",
         "sleep_tolerance",

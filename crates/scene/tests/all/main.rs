@@ -10,6 +10,7 @@ mod convex_laws;
 mod convex_piles;
 mod dae;
 mod dynamics;
+mod fluid;
 mod from_distance;
 mod hfield;
 mod hull;
@@ -22,6 +23,7 @@ mod mjcf_golden;
 mod models;
 #[allow(dead_code)]
 mod moving;
+mod sensors;
 mod soft_mesh;
 mod soft_mesh_text;
 mod urdf;

@@ -221,7 +221,7 @@ fn mistakes_are_named() {
         ("<mujoco><asset><texture name='t'/></asset></mujoco>", "needs a `file`"),
         ("<mujoco><default class=''/></mujoco>", "outermost class"),
         ("<mujoco><compiler eulerseq='xyw'/></mujoco>", "three letters"),
-        ("<mujoco><option density='1'/></mujoco>", "density"),
+        ("<mujoco><option density='-1'/></mujoco>", "density"),
         ("<mujoco><option timestep='0'/></mujoco>", "positive"),
         ("<mujoco><tendon><fixed/></tendon></mujoco>", "tendon"),
         ("<mujoco><default class='a'/></mujoco>", "outermost class"),
