@@ -123,7 +123,9 @@ class Maker:
             a["boundinertia"] = self.positive(0.001, 0.05)
         if self.chance(0.15):
             a["settotalmass"] = self.positive(1.0, 10.0)
-        for flag in ["fusestatic", "discardvisual", "alignfree", "fitaabb"]:
+        # MuJoCo 3.17 fuses bodies of a part by the angles and sequence of the main file.
+        fuse = [] if self.part is not None else ["fusestatic"]
+        for flag in [*fuse, "discardvisual", "alignfree", "fitaabb"]:
             if self.chance(0.05 if flag == "alignfree" else 0.12):
                 a[flag] = "true"
         return Node("compiler", **a)

@@ -36,6 +36,10 @@ pub(super) struct Node {
     pub place: Place,
     /// Whether `fusestatic` leaves it alone.
     pub kept: bool,
+    /// Whether its inertia is that of its geoms.
+    pub inferred: bool,
+    /// Whether bounds or the triangle inequality changed its inertia.
+    pub repaired: bool,
     /// The file whose settings it is read under.
     scope: usize,
     /// Part of its weight that is carried.
@@ -68,6 +72,8 @@ impl Node {
             lights: Vec::new(),
             place: e.place.clone(),
             kept: false,
+            inferred: false,
+            repaired: false,
             gravity_compensation: 0.0,
             mocap: false,
             fused: false,
@@ -291,11 +297,15 @@ impl BodyReader<'_> {
             }
             if let Some(sum) = Inertial::sum(&parts) {
                 node.inertial = sum;
+                node.inferred = true;
             }
         }
+        let before = node.inertial;
         if let Err(why) = node.inertial.repair(compiler) {
             return Err(node.error(why));
         }
+        let after = node.inertial;
+        node.repaired = (before.mass, before.principal) != (after.mass, after.principal);
         Ok(())
     }
 }

@@ -8,7 +8,8 @@ use super::settings::InertiaSource;
 
 /// Melts every body without joints that is not in `kept` into its parent. Nodes stand parents first.
 /// Mocap bodies stay, and so does what has another gravity compensation than its parent. With
-/// `inertiafromgeom="true"` bodies melt into the world alone, as in MuJoCo.
+/// `inertiafromgeom="true"` MuJoCo weighs the geoms of both once more: what has no geoms loses its mass, and
+/// bodies whose inertia was repaired stay.
 pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<usize>, source: InertiaSource) {
     for i in 1..nodes.len() {
         let node = &nodes[i];
@@ -16,8 +17,10 @@ pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<usize>, source: Ine
             continue;
         }
         let (parent, pose) = (node.parent, node.pose);
+        let by_geoms = source == InertiaSource::Geoms;
         let carried = nodes[parent].gravity_compensation != nodes[i].gravity_compensation;
-        if parent != 0 && (carried || source == InertiaSource::Geoms) {
+        let repaired = nodes[parent].repaired || nodes[i].repaired;
+        if parent != 0 && (carried || (by_geoms && repaired)) {
             continue;
         }
         let node = &mut nodes[i];
@@ -25,6 +28,7 @@ pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<usize>, source: Ine
         node.carry(pose);
         let (geoms, sites) = (std::mem::take(&mut node.geoms), std::mem::take(&mut node.sites));
         let (cameras, lights) = (std::mem::take(&mut node.cameras), std::mem::take(&mut node.lights));
+        let inferred = node.inferred;
         node.fused = true;
         // The children stay listed here, so that they take this body's place among its siblings.
         let children = std::mem::take(&mut node.children);
@@ -36,8 +40,11 @@ pub(super) fn fuse_static(nodes: &mut [Node], kept: &HashSet<usize>, source: Ine
         let into = &mut nodes[parent];
         if parent != 0 {
             // What has no mass adds nothing, even if `boundinertia` gave it inertia.
+            let counts = |inferred: bool, p: &Inertial| p.mass > 0.0 && (inferred || !by_geoms);
+            let parts = [(into.inferred, into.inertial), (inferred, inertial)];
             let parts: Vec<Inertial> =
-                [into.inertial, inertial].into_iter().filter(|p| p.mass > 0.0).collect();
+                parts.into_iter().filter(|(i, p)| counts(*i, p)).map(|(_, p)| p).collect();
+            into.inferred |= inferred;
             into.inertial = Inertial::sum(&parts).unwrap_or(into.inertial);
         }
         into.geoms.extend(geoms);
