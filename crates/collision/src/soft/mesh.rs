@@ -65,7 +65,7 @@ pub(super) fn deepest(
         let mut peak = peak_of_first(world, softness);
         peak.value += 0.5 * pull.dot(world - center);
         peak.slope += pull;
-        peak.hessian = peak.hessian + Mat3::identity() * attraction_rate(setup, kind, size_a);
+        peak.hessian += Mat3::identity() * attraction_rate(setup, kind, size_a);
         let Peak { value, highest, slope, hessian } = peak.in_frame(b.rotation.transpose());
         Trial {
             variable: m,

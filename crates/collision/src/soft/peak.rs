@@ -31,7 +31,7 @@ impl Peak {
                 let weight = exponent.exp();
                 total += weight;
                 sum += slope * weight;
-                square = square + Mat3::outer(slope, slope) * weight;
+                square += Mat3::outer(slope, slope) * weight;
             }
         }
         let slope = sum * (1.0 / total);
@@ -52,7 +52,7 @@ impl Peak {
         for ((kind, size, pose), walls) in solids.into_iter().zip(&each) {
             let exponent = (walls.height[0] - peak.value) / softness;
             if exponent > FAINT {
-                peak.hessian = peak.hessian + bend(kind, size, pose, x, softness) * exponent.exp();
+                peak.hessian += bend(kind, size, pose, x, softness) * exponent.exp();
             }
         }
         peak

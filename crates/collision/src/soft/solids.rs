@@ -36,7 +36,7 @@ pub(super) fn balance(
             let pull = attraction(setup, kind, size, pose, x);
             at.value += 0.5 * pull.dot(x - pose.translation);
             at.residual += pull;
-            at.hessian = at.hessian + Mat3::identity() * attraction_rate(setup, kind, size);
+            at.hessian += Mat3::identity() * attraction_rate(setup, kind, size);
         }
         at
     };

@@ -90,9 +90,11 @@ fn text(summary: &Summary) -> String {
 fn report(file: &str, verdict: &Verdict) -> Report {
     let best = &verdict.judged[verdict.recommended];
     let tone = if best.agreeing >= 0.95 { Tone::Good } else { Tone::Bad };
+    // A card holds a few words: the rest of the name is its note.
+    let (use_this, with) = best.setting.name.split_once(", ").unwrap_or((&best.setting.name, ""));
     let glance = Section::new("In a word")
         .stats(vec![
-            Stat { tone, ..Stat::new("use", best.setting.name.clone(), "") },
+            Stat { tone, ..Stat::new("use", use_this, with) },
             Stat::new("agrees with differences", percent(best.agreeing), "of the starts"),
             Stat::new("goes down", percent(best.downhill), "of the starts"),
             Stat::new("a gradient takes", format!("{:.2e} s", best.seconds), "median"),
