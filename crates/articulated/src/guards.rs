@@ -17,7 +17,6 @@ use super::model::Model;
 use super::pairs::GeomPair;
 use super::params::ParamIndex;
 use super::workspace::ArticulatedWorkspace;
-use pullback_collision::max_soft_contacts;
 
 /// Distance from which a guard is constant, m.
 const NEAR: f64 = 0.01;
@@ -46,7 +45,7 @@ impl Guards {
         for &(a, b) in pairs {
             for pair in GeomPair::all(model, (a.min(b), a.max(b))) {
                 guards.pairs.push((pair, guards.count));
-                guards.count += max_soft_contacts(kind(a), kind(b), model.options.collision_softness);
+                guards.count += model.contact_slots(kind(a), kind(b));
             }
         }
         guards.pairs.sort_unstable();

@@ -17,7 +17,7 @@ mod sensor;
 mod tendon;
 mod visual;
 
-use pullback_collision::Collider;
+use pullback_collision::{Collider, Kind, is_iterated, max_soft_contacts};
 use pullback_core::ConfigError;
 use pullback_math::{Quat, Real, SymMat3, Vec3};
 
@@ -262,6 +262,13 @@ impl Model {
     /// Joints of a body, in order.
     pub fn joints_of(&self, body: usize) -> impl Iterator<Item = &Joint> {
         self.joints.iter().filter(move |j| j.body == body)
+    }
+
+    /// The most contacts that shapes of two kinds can have.
+    pub(crate) fn contact_slots(&self, a: Kind, b: Kind) -> usize {
+        let softness = self.options.collision_softness;
+        let one = !self.options.several_contacts && softness == 0.0 && is_iterated(a, b);
+        if one { 1 } else { max_soft_contacts(a, b, softness) }
     }
 
     /// The shape of a geom as the narrow phase sees it, with its sizes as described.

@@ -58,8 +58,17 @@ pub fn max_contacts(a: Kind, b: Kind) -> usize {
     }
 }
 
+/// Whether the contacts of a pair of kinds come from GJK and EPA, in either order.
+pub fn is_iterated(a: Kind, b: Kind) -> bool {
+    let closed_form = matches!(
+        (a.min(b), a.max(b)),
+        (Kind::Capsule, Kind::Capsule | Kind::Box) | (Kind::Box, Kind::Box) | (_, Kind::Torus)
+    );
+    a.min(b) >= Kind::Capsule && !closed_form
+}
+
 /// Fills the first slots of `out` with the contacts of a pair, normals from `a` to `b`; returns how many
-/// slots.
+/// slots. Where `out` has one slot, pairs that are iterated ([`is_iterated`]) have one contact.
 ///
 /// ```
 /// use pullback_math::{Mat3, Transform, Vec3};
@@ -78,7 +87,7 @@ pub fn collide<T: Real>(
     pose_b: Transform<T>,
     out: &mut [Contact<T>],
 ) -> usize {
-    let slots = max_contacts(a.kind, b.kind);
+    let slots = max_contacts(a.kind, b.kind).min(out.len());
     in_order((a, pose_a), (b, pose_b), &mut out[..slots], |(a, p), (b, q), out| sorted(a, p, b, q, out));
     slots
 }
@@ -93,7 +102,7 @@ pub fn collide_vjp<T: Real>(
     a_bar: &mut ShapeBar<T>,
     b_bar: &mut ShapeBar<T>,
 ) {
-    let out_bar = &out_bar[..max_contacts(a.kind, b.kind)];
+    let out_bar = &out_bar[..max_contacts(a.kind, b.kind).min(out_bar.len())];
     in_order_vjp((a, pose_a), (b, pose_b), out_bar, (a_bar, b_bar), |(a, p), (b, q), bar, (a_bar, b_bar)| {
         sorted_vjp(a, p, b, q, bar, a_bar, b_bar);
     });

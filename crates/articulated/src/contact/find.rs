@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use pullback_collision::{
     BroadPhase, Collider, Contact, Kind, SOFT_REACH, ShapeBar, collide_soft, collide_soft_vjp,
-    max_soft_contacts,
 };
 use pullback_core::Workspace;
 use pullback_math::{Force, Real, Transform, Vec3};
@@ -74,9 +73,8 @@ impl<T: Real> ContactSet<T> {
     pub fn new(model: &Model, pairs: &[(usize, usize)], many: usize) -> Self {
         let geoms = if pairs.is_empty() { 0 } else { model.geoms.len() };
         let kind = |geom: usize| model.collider::<f64>(&model.geoms[geom]).kind;
-        let softness = model.options.collision_softness;
         let all = || pairs.iter().flat_map(|pair| GeomPair::all(model, *pair));
-        let slots = |pair: GeomPair| max_soft_contacts(kind(pair.geoms.0), kind(pair.geoms.1), softness);
+        let slots = |pair: GeomPair| model.contact_slots(kind(pair.geoms.0), kind(pair.geoms.1));
         let contacts = all().map(slots).sum();
         let mut explicit: Vec<_> = all().filter(|pair| pair.explicit.is_some()).collect();
         explicit.sort_unstable();
@@ -163,7 +161,7 @@ impl<T: Real> ContactSet<T> {
             // The earlier kind comes first, so that normals point from it.
             let (a, b, first, second) =
                 if first.kind <= second.kind { (a, b, first, second) } else { (b, a, second, first) };
-            let (start, count) = (contacts.len(), max_soft_contacts(first.kind, second.kind, softness));
+            let (start, count) = (contacts.len(), geoms.model.contact_slots(first.kind, second.kind));
             if boxes_apart((&first, poses[a]), (&second, poses[b]), searched(reach)) {
                 continue;
             }

@@ -187,6 +187,9 @@ pub struct ModelOptions {
     pub contact_model: ContactModel,
     /// Whether contacts act.
     pub contact: bool,
+    /// Whether shapes that rest on each other by faces or edges have several contacts, where these come from GJK
+    /// and EPA (`multiccd`).
+    pub several_contacts: bool,
     /// Whether joint limits act.
     pub limits: bool,
     /// Whether dry friction of joints acts.
@@ -233,6 +236,7 @@ impl Default for ModelOptions {
             timestep: 0.002,
             contact_model: ContactModel::default(),
             contact: true,
+            several_contacts: true,
             limits: true,
             frictionloss: true,
             equality: true,

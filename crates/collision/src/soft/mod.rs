@@ -140,7 +140,7 @@ pub fn collide_soft<T: Real>(
     softness: f64,
     out: &mut [Contact<T>],
 ) -> usize {
-    let slots = max_soft_contacts(a.kind, b.kind, softness);
+    let slots = max_soft_contacts(a.kind, b.kind, softness).min(out.len());
     in_order((a, pose_a), (b, pose_b), &mut out[..slots], |a, b, out| sorted(a, b, softness, out));
     slots
 }
@@ -157,7 +157,7 @@ pub fn collide_soft_vjp<T: Real>(
     a_bar: &mut ShapeBar<T>,
     b_bar: &mut ShapeBar<T>,
 ) {
-    let out_bar = &out_bar[..max_soft_contacts(a.kind, b.kind, softness)];
+    let out_bar = &out_bar[..max_soft_contacts(a.kind, b.kind, softness).min(out_bar.len())];
     in_order_vjp((a, pose_a), (b, pose_b), out_bar, (a_bar, b_bar), |a, b, bar, bars| {
         sorted_vjp(a, b, softness, bar, bars);
     });

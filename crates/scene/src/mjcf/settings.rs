@@ -372,6 +372,7 @@ fn apply_flags(
     set("eulerdamp", &mut into.implicit_damping)?;
     set("filterparent", &mut into.filter_parent)?;
     set("refsafe", &mut into.reference_safety)?;
+    set("multiccd", &mut into.several_contacts)?;
     set("gravity", &mut flags.gravity)?;
     set("spring", &mut flags.springs)?;
     set("damper", &mut flags.dampers)?;
@@ -395,7 +396,6 @@ fn apply_flags(
         "energy",
         "fwdinv",
         "invdiscrete",
-        "multiccd",
         "sensornoise",
     ];
     e.finish(options, &ignorable)?;

@@ -272,3 +272,25 @@ fn contact_forces_are_what_a_body_feels() {
         assert!(total.x < 0.0 && total.y > 0.0 && total.z > 0.0, "{model:?}: {total:?}");
     }
 }
+
+#[test]
+fn without_multiccd_iterated_pairs_have_one_contact() {
+    for (flag, cylinder) in [("enable", 4), ("disable", 1)] {
+        // A cylinder on a box, and a box on a plane, which is no matter of the flag.
+        let text = format!(
+            "<mujoco><option><flag multiccd=\"{flag}\"/></option><worldbody>
+             <geom type=\"plane\" size=\"0 0 1\"/>
+             <body pos=\"0 0 0.099\"><freejoint/><geom type=\"box\" size=\"0.3 0.3 0.1\"/></body>
+             <body pos=\"0.01 0.02 0.297\"><freejoint/><geom type=\"cylinder\" size=\"0.1 0.1\"/></body>
+             </worldbody></mujoco>"
+        );
+        let mut moving = Moving::new(&text);
+        assert!(moving.evaluate().converged);
+        let found = moving.found();
+        let count =
+            |pair: (usize, usize)| found.iter().filter(|(a, b, _)| (*a.min(b), *a.max(b)) == pair).count();
+        assert_eq!((count((0, 1)), count((1, 2))), (4, cylinder), "{flag}: {found:?}");
+        // The pullback reads as many slots.
+        assert!(moving.step_vjp().iter().all(|bar| bar.is_finite()), "{flag}");
+    }
+}
