@@ -8,6 +8,7 @@
 
 pub mod aba;
 pub mod actuator;
+pub mod chain;
 pub mod complementarity;
 pub mod constraint;
 pub mod contact;
@@ -24,6 +25,7 @@ mod joint_forces;
 pub mod kinematic_params;
 pub mod kinematics;
 mod length_range;
+pub mod losses;
 pub mod mass_matrix;
 pub mod model;
 mod motion;
@@ -39,6 +41,7 @@ pub mod tendon;
 pub mod tree;
 mod workspace;
 
+pub use chain::Chain;
 pub use field::Articulated;
 pub use implicit::ImplicitTerms;
 pub use length_range::LengthRangeOptions;

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use pullback_control::PLANNERS;
+use pullback_control::planner::BuildPlanner;
+use pullback_control::spline::{INTERPOLATIONS, Interpolation};
 use pullback_core::integrator::{Adjoint, Integrator, METHODS, Method, PidController, StepControl};
 use pullback_core::registry::Entry;
 use pullback_optim::methods::{self, BuildMethod};
@@ -10,6 +13,7 @@ use pullback_physics::articulated::{CONTACT_MODELS, ContactModel};
 use pullback_tasks::bo_leap::{self, Claim};
 use pullback_tasks::files::{FileOptions, Package};
 use pullback_tasks::objectives::TASKS;
+use pullback_tasks::planning::CONTROL_TASKS;
 use pullback_tasks::scenes::SCENES;
 
 use crate::bench::{BENCHMARKS, Benchmark};
@@ -52,6 +56,8 @@ pub enum Command {
     Doctor(DoctorOptions),
     /// Search for the lowest loss of a task; goes on where an interrupted run stopped
     Optimize(OptimizeOptions),
+    /// Control by looking ahead: plan, apply, plan again; goes on where an interrupted run stopped
+    Mpc(MpcOptions),
     /// A paper's result beside ours
     Reproduce(ReproduceOptions),
     /// Machine-readable figures of speed and memory
@@ -253,6 +259,63 @@ pub struct OptimizeOptions {
 }
 
 #[derive(Debug, Args)]
+pub struct MpcOptions {
+    /// Name of a control task, or path of a model file
+    #[arg(value_parser = NameOrPath(CONTROL_TASKS))]
+    pub task: String,
+    /// How to plan
+    #[arg(long, default_value = "hybrid", value_parser = OneOf(PLANNERS))]
+    pub planner: &'static Entry<BuildPlanner>,
+    /// Settings of the planner other than its defaults, as a JSON object
+    #[arg(long, value_name = "JSON")]
+    pub settings: Option<String>,
+    /// Controls that are planned ahead [default: the task's]
+    #[arg(long)]
+    pub horizon: Option<usize>,
+    /// Controls that are applied of each plan [default: the task's]
+    #[arg(long)]
+    pub apply: Option<usize>,
+    /// Controls between knots of the plan; 1 for every control [default: the task's]
+    #[arg(long)]
+    pub spacing: Option<usize>,
+    /// What happens between knots [default: the task's]
+    #[arg(long, value_parser = OneOf(INTERPOLATIONS))]
+    pub interpolation: Option<&'static Entry<Interpolation>>,
+    /// Seconds of the episode [default: the task's, or 2]
+    #[arg(long)]
+    pub time: Option<f64>,
+    /// Threads; the result does not depend on them [default: 0, all]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    pub threads: usize,
+    /// A state, site or body and where it should be, such as `hinge.q=0` or `tip=0,0,1`; may be repeated (model files)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = named_numbers)]
+    pub target: Vec<(String, Vec<f64>)>,
+    /// Start from this keyframe, by name or number [default: the first, or the pose in the file] (model files)
+    #[arg(long, value_name = "NAME|INDEX")]
+    pub keyframe: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
+    /// Contact model [default: convex] (model files)
+    #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
+    pub contact: Option<&'static Entry<ContactModel>>,
+    /// Let contacts act on the way back from this distance on, m (model files)
+    #[arg(long, value_name = "DISTANCE")]
+    pub from_distance: Option<f64>,
+    /// Bounds, plus and minus, of controls that have none (model files)
+    #[arg(long, value_name = "LIMIT")]
+    pub bound: Option<f64>,
+    /// Seconds that a control is held [default: 0.02] (model files)
+    #[arg(long, value_name = "SECONDS")]
+    pub control_step: Option<f64>,
+    /// Weight of a control at the end of its range [default: 0.001] (model files)
+    #[arg(long)]
+    pub effort: Option<f64>,
+    /// Every target is to be met to within this [default: 0.05] (model files)
+    #[arg(long)]
+    pub within: Option<f64>,
+}
+
+#[derive(Debug, Args)]
 pub struct ReproduceOptions {
     /// Which result
     #[arg(value_parser = OneOf(EXPERIMENTS))]
@@ -286,6 +349,16 @@ pub struct BenchOptions {
     /// Steps of the checkpoint benchmark
     #[arg(long, default_value_t = 100_000)]
     pub steps: usize,
+}
+
+/// A name and numbers, as in `tip=0,0,1`.
+fn named_numbers(text: &str) -> Result<(String, Vec<f64>), String> {
+    let (name, values) = text.split_once('=').ok_or("write it as NAME=NUMBER or NAME=X,Y,Z")?;
+    let number = |value: &str| match value.trim().parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        _ => Err(format!("`{value}` is not a finite number")),
+    };
+    Ok((name.trim().to_owned(), values.split(',').map(number).collect::<Result<_, _>>()?))
 }
 
 /// A name and a number, as in `hip=0.3`.

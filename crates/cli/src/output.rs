@@ -28,6 +28,8 @@ pub enum CliError {
     #[error(transparent)]
     Search(#[from] pullback_optim::search::SearchError),
     #[error(transparent)]
+    Plan(#[from] pullback_control::PlanError),
+    #[error(transparent)]
     Compare(#[from] pullback_tasks::bo_leap::CompareError),
     #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: io::Error },

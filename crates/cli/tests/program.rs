@@ -65,6 +65,29 @@ fn list_names_the_layout_of_a_scene() {
     assert!(text.contains("    state        "), "{text}");
 }
 
+/// A run leaves its folder and, asked for again, goes on from it.
+#[test]
+fn an_episode_by_looking_ahead_goes_on() {
+    let folder = Folder::new("mpc");
+    let settings = r#"{"samples": 16}"#;
+    let run = |time: &str| {
+        json(
+            &folder,
+            &["mpc", "cartpole-swing-up", "--planner", "sampling", "--settings", settings, "--time", time],
+        )
+    };
+    let (first, code) = run("0.2");
+    assert_eq!((code, first["plans"].as_u64(), first["resumed"].as_u64()), (0, Some(3), Some(0)));
+    let (longer, _) = run("0.4");
+    assert_eq!((longer["plans"].as_u64(), longer["resumed"].as_u64()), (Some(6), Some(3)));
+    for file in
+        ["config.json", "costs.csv", "plans.csv", "plan.csv", "trajectory.csv", "replay.html", "progress.png"]
+    {
+        assert!(folder.0.join(file).metadata().unwrap().len() > 20, "{file}");
+    }
+    assert_eq!(std::fs::read_to_string(folder.0.join("costs.csv")).unwrap().lines().count(), 1 + 24 + 1);
+}
+
 /// `docs/catalog.md` is `pullback list` as tables; `UPDATE_CATALOG=1 cargo test -p pullback-cli catalog`
 /// rewrites it.
 #[test]
@@ -79,6 +102,9 @@ fn the_catalog_lists_what_the_program_does() {
         "scenes",
         "tasks",
         "methods",
+        "control_tasks",
+        "planners",
+        "interpolations",
         "integrators",
         "contact_models",
         "reproductions",
@@ -323,7 +349,7 @@ fn robots_of_other_simulators_load_and_say_what_is_not_used() {
 #[test]
 fn bad_input_gets_one_clear_line_and_exit_code_2() {
     let quadruped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/laikago.xml");
-    let cases: [(&[&str], &str); 32] = [
+    let cases: [(&[&str], &str); 39] = [
         (&["simulate", "triple-pendulum"], "no scene is called `triple-pendulum`"),
         (&["simulate", "pendulum", "--dt", "-1"], "the time step must be positive"),
         (&["simulate", "pendulum", "--dt", "NaN"], "the time step must be positive"),
@@ -352,6 +378,13 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
         (&["reproduce", "diffmjy"], "no experiment is called `diffmjy` (did you mean `diffmjx`?)"),
         (&["reproduce", "diffmjx", "--quick", "--data", "no.csv"], "no.csv"),
         (&["doctor", "../../models/ant.xml"], "say what the motion is for"),
+        (&["mpc", "pushr"], "no control task is called `pushr` (did you mean `pusher`?)"),
+        (&["mpc", "pusher", "--planner", "mppy"], "no planner is called `mppy` (did you mean `mppi`?)"),
+        (&["mpc", "pusher", "--target", "tip=0,0,1"], "--target belongs to model files"),
+        (&["mpc", "pusher", "--horizon", "4", "--apply", "5"], "more than the horizon of 4"),
+        (&["mpc", "pusher", "--planner", "shooting", "--horizon", "4"], "one plan spans the episode"),
+        (&["mpc", "pusher", "--settings", r#"{"sampels": 3}"#], "unknown field `sampels`"),
+        (&["mpc", "../../models/ant.xml"], "say what the motion is for"),
         (&["doctor", "flip", "--time", "2"], "belong to a model file"),
         (&["reproduce", "diffmjx-toy", "--data", "no.csv"], "--data belongs to diffmjx"),
         (&["gradcheck", "pendulum", "--collision-softness", "0.1"], "choices for model files"),

@@ -15,7 +15,7 @@ use crate::system::System;
 /// What differs between environments, environment after environment.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchInputs<'a> {
-    /// Initial states, one per environment.
+    /// Initial states: one for all environments, or one per environment.
     pub states: &'a [f64],
     /// Controls of all steps: one set for all environments, or one per environment.
     pub controls: &'a [f64],
@@ -50,6 +50,7 @@ struct Pack<T, W> {
     workspace: RolloutWorkspace<T, W>,
     inputs: Inputs<T>,
     end: Vec<T>,
+    loss: T,
 }
 
 impl<S: System<T>, T: Real> Batch<S, T> {
@@ -73,6 +74,7 @@ impl<S: System<T>, T: Real> Batch<S, T> {
                 params: zeros(layout.params.len()),
             },
             end: zeros(layout.state.len()),
+            loss: T::zero(),
         };
         let packs = (0..envs.div_ceil(T::LANES)).map(pack).collect();
         Ok(Batch { rollout, envs, packs, pool })
@@ -91,11 +93,47 @@ impl<S: System<T>, T: Real> Batch<S, T> {
                 }
             })
         })?;
-        let mut states = vec![0.0; inputs.states.len()];
+        let mut states = vec![0.0; envs * self.rollout.system.layout().state.len()];
         for pack in &self.packs {
             unpack(&pack.end, pack.first, envs, &mut states);
         }
         Ok(states)
+    }
+
+    /// Losses of all environments, without gradients; that of an environment whose simulation fails is
+    /// infinite. `loss` makes the loss of the pack whose first environment it is given.
+    pub fn values<L: Loss<T>>(
+        &mut self,
+        inputs: BatchInputs<'_>,
+        loss: impl Fn(usize) -> L + Sync,
+        out: &mut Vec<f64>,
+    ) -> Result<(), StepError> {
+        self.check(&inputs)?;
+        let envs = self.envs;
+        self.for_each_pack(|rollout, pack| {
+            pack.load(&inputs, envs);
+            let loss = loss(pack.first);
+            let Pack { workspace, inputs: packed, loss: found, .. } = pack;
+            if let Ok(value) = rollout.value(workspace, packed, &loss) {
+                *found = value;
+                return Ok(());
+            }
+            // Some lane failed: each environment alone, in all lanes.
+            let last = (pack.first + T::LANES).min(envs) - 1;
+            pack.loss = T::from_lanes(|lane| {
+                pack.load_one(&inputs, (pack.first + lane).min(last));
+                let value = rollout.value(&mut pack.workspace, &pack.inputs, &loss);
+                value.map_or(f64::INFINITY, |value| value.lane(0))
+            });
+            Ok(())
+        })?;
+        out.resize(envs, 0.0);
+        for pack in &self.packs {
+            unpack(&[pack.loss], pack.first, envs, out);
+        }
+        // Losses that overflow on the way are failures too.
+        out.iter_mut().filter(|x| !x.is_finite()).for_each(|x| *x = f64::INFINITY);
+        Ok(())
     }
 
     /// Losses and gradients of all environments into `out`. `loss` makes the loss of the pack whose first
@@ -139,14 +177,13 @@ impl<S: System<T>, T: Real> Batch<S, T> {
         results.into_iter().collect()
     }
 
-    /// Checks the lengths: one state per environment; controls and parameters for all environments or one set
-    /// each.
+    /// Checks the lengths: states, controls and parameters for all environments or one set each.
     fn check(&self, inputs: &BatchInputs<'_>) -> Result<(), StepError> {
         let layout = self.rollout.system.layout();
         let shared = |name, found: usize, one: usize| {
             if found == one { Ok(()) } else { check_len(name, found, one * self.envs) }
         };
-        check_len("states of a batch", inputs.states.len(), layout.state.len() * self.envs)?;
+        shared("states of a batch", inputs.states.len(), layout.state.len())?;
         let controls = self.rollout.steps * layout.control.len();
         shared("controls of a batch", inputs.controls.len(), controls)?;
         shared("params of a batch", inputs.params.len(), layout.params.len())
@@ -158,6 +195,13 @@ impl<T: Real, W> Pack<T, W> {
         pack(inputs.states, self.first, envs, &mut self.inputs.state);
         pack(inputs.controls, self.first, envs, &mut self.inputs.controls);
         pack(inputs.params, self.first, envs, &mut self.inputs.params);
+    }
+
+    /// One environment in all lanes.
+    fn load_one(&mut self, inputs: &BatchInputs<'_>, env: usize) {
+        pack(inputs.states, env, env + 1, &mut self.inputs.state);
+        pack(inputs.controls, env, env + 1, &mut self.inputs.controls);
+        pack(inputs.params, env, env + 1, &mut self.inputs.params);
     }
 }
 

@@ -22,6 +22,8 @@ mod inputs;
 pub mod integrator;
 pub mod layout;
 mod loss;
+pub mod losses;
+pub mod manifold;
 pub mod point;
 pub mod random;
 pub mod registry;
@@ -38,6 +40,7 @@ pub use error::{ConfigError, StepError};
 pub use field::{FieldShape, VectorField};
 pub use integrator::{Integrated, Integrator};
 pub use layout::{Layout, Slice};
+pub use manifold::Manifold;
 pub use point::{Bars, Point};
 pub use pullback_macros::Workspace;
 #[doc(hidden)]

@@ -75,6 +75,15 @@ pub const NOCEDAL_WRIGHT: Source =
 pub const IPOP_CMA_ES: Source = Source::new("ipop-cma-es", "IPOP-CMA-ES", "Auger and Hansen, CEC 2005");
 /// CMA-ES with a diagonal covariance.
 pub const SEP_CMA_ES: Source = Source::new("sep-cma-es", "separable CMA-ES", "Ros and Hansen, PPSN 2008");
+/// Differential dynamic programming with control limits.
+pub const BOX_DDP: Source = Source::new("box-ddp", "box-DDP", "Tassa et al., ICRA 2014");
+/// The best of many noisy plans.
+pub const PREDICTIVE_SAMPLING: Source =
+    Source::new("predictive-sampling", "predictive sampling", "Howell et al., 2022");
+/// Model-predictive path integral control.
+pub const MPPI: Source = Source::new("mppi", "MPPI", "Williams et al., ICRA 2017");
+/// The cross-entropy method.
+pub const CEM: Source = Source::new("cem", "cross-entropy method", "Rubinstein and Kroese, 2004");
 /// The classical Runge-Kutta method.
 pub const KUTTA: Source = Source::new("rk4", "Kutta", "Kutta, 1901");
 /// The Runge-Kutta pair of orders 5 and 4.
@@ -94,6 +103,10 @@ pub const SOURCES: &[Source] = &[
     NOCEDAL_WRIGHT,
     IPOP_CMA_ES,
     SEP_CMA_ES,
+    BOX_DDP,
+    PREDICTIVE_SAMPLING,
+    MPPI,
+    CEM,
     KUTTA,
     TSITOURAS,
     DORMAND_PRINCE,

@@ -1,4 +1,4 @@
-//! Systems and rollouts as maps that [`gradcheck`] can check.
+//! Systems, losses and rollouts as maps that [`gradcheck`] can check.
 
 use std::cell::RefCell;
 
@@ -9,7 +9,7 @@ use crate::gradcheck::{Differentiable, Options, Report, gradcheck};
 use crate::layout::Layout;
 use crate::point::{Bars, Point};
 use crate::random::Random;
-use crate::rollout::{Inputs, Loss, Rollout, RolloutWorkspace};
+use crate::rollout::{Inputs, Loss, Rollout, RolloutWorkspace, Sample};
 use crate::system::System;
 
 /// Splits one vector of state, controls and parameters.
@@ -149,6 +149,58 @@ where
     let layout = rollout.system.layout();
     let directions = random_directions(layout, rollout.steps, &x, &mut Random::new(options.seed));
     gradcheck_along(&map, &x, &directions, options)
+}
+
+/// Checks the pullback of a loss at one sample, along the way or at the end, where there is no control; `layout` names
+/// the entries.
+pub fn check_loss<L>(loss: &L, layout: &Layout, at: Point<'_, f64>, last: bool, options: &Options) -> Report
+where
+    L: Loss<f64> + Loss<Dual<f64>>,
+{
+    let control = if last { &[] } else { at.control };
+    let map = LossMap { loss, layout, last };
+    gradcheck(&map, &[at.state, control].concat(), options)
+}
+
+struct LossMap<'a, L> {
+    loss: &'a L,
+    layout: &'a Layout,
+    last: bool,
+}
+
+impl<L> LossMap<'_, L> {
+    fn sample<'x, T>(&self, x: &'x [T]) -> Sample<'x, T> {
+        let (state, control) = x.split_at(self.layout.state.len());
+        Sample { step: usize::from(self.last), steps: 1, state, control }
+    }
+}
+
+impl<L: Loss<f64> + Loss<Dual<f64>>> Differentiable for LossMap<'_, L> {
+    fn input_names(&self) -> Vec<String> {
+        let mut names = input_names(self.layout, None);
+        let controls = if self.last { 0 } else { self.layout.control.len() };
+        names.truncate(self.layout.state.len() + controls);
+        names
+    }
+    fn outputs(&self) -> usize {
+        1
+    }
+    fn eval(&self, x: &[f64], y: &mut [f64]) -> Result<(), String> {
+        y[0] = self.loss.value(self.sample(x));
+        Ok(())
+    }
+    fn jvp(&self, x: &[f64], x_dot: &[f64], y: &mut [f64], y_dot: &mut [f64]) -> Result<(), String> {
+        let value: Dual<f64> = self.loss.value(self.sample(&dual(x, x_dot)));
+        (y[0], y_dot[0]) = (value.value, value.tangent);
+        Ok(())
+    }
+    fn vjp(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) -> Result<(), String> {
+        let mut bar = vec![0.0; x.len()];
+        let (state_bar, control_bar) = bar.split_at_mut(self.layout.state.len());
+        self.loss.vjp(self.sample(x), state_bar, control_bar);
+        x_bar.iter_mut().zip(bar).for_each(|(x_bar, bar)| *x_bar += y_bar[0] * bar);
+        Ok(())
+    }
 }
 
 /// State, controls and parameters as one vector.

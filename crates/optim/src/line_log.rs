@@ -40,6 +40,8 @@ pub enum LogError {
 pub struct LineLog {
     path: PathBuf,
     file: File,
+    /// Where each line ends.
+    ends: Vec<u64>,
 }
 
 impl LineLog {
@@ -60,7 +62,7 @@ impl LineLog {
             .open(path)
             .map_err(failed)?;
         let mut reader = BufReader::new(&mut file);
-        let (mut kept, mut whole, mut line, mut text) = (Vec::new(), 0, 0, String::new());
+        let (mut kept, mut ends, mut text) = (Vec::new(), Vec::new(), String::new());
         loop {
             text.clear();
             let read = reader.read_line(&mut text).map_err(failed)?;
@@ -68,7 +70,7 @@ impl LineLog {
             if read == 0 || !text.ends_with('\n') {
                 break;
             }
-            line += 1;
+            let line = ends.len() + 1;
             if line == 1 {
                 let found: A = serde_json::from_str(&text).map_err(|e| wrong(1, e.to_string()))?;
                 if found != *about {
@@ -77,12 +79,11 @@ impl LineLog {
             } else {
                 kept.push(serde_json::from_str(&text).map_err(|e| wrong(line, e.to_string()))?);
             }
-            whole += read as u64;
+            ends.push(ends.last().copied().unwrap_or(0) + read as u64);
         }
-        file.set_len(whole).map_err(failed)?;
-        file.seek(SeekFrom::End(0)).map_err(failed)?;
-        let mut log = LineLog { path: path.to_owned(), file };
-        if line == 0 {
+        let mut log = LineLog { path: path.to_owned(), file, ends };
+        log.cut()?;
+        if log.ends.is_empty() {
             log.add(about)?;
         }
         Ok((log, kept))
@@ -98,6 +99,22 @@ impl LineLog {
         let failed = |source| LogError::File { path: self.path.clone(), source };
         let mut line = serde_json::to_vec(what).map_err(|e| failed(e.into()))?;
         line.push(b'\n');
-        self.file.write_all(&line).map_err(failed)
+        self.file.write_all(&line).map_err(failed)?;
+        self.ends.push(self.ends.last().copied().unwrap_or(0) + line.len() as u64);
+        Ok(())
+    }
+
+    /// Drops all lines after the first one but `count`.
+    pub fn keep(&mut self, count: usize) -> Result<(), LogError> {
+        self.ends.truncate(count + 1);
+        self.cut()
+    }
+
+    /// Ends the file after the last whole line.
+    fn cut(&mut self) -> Result<(), LogError> {
+        let failed = |source| LogError::File { path: self.path.clone(), source };
+        self.file.set_len(self.ends.last().copied().unwrap_or(0)).map_err(failed)?;
+        self.file.seek(SeekFrom::End(0)).map_err(failed)?;
+        Ok(())
     }
 }

@@ -3,8 +3,9 @@
 //! # The layers
 //!
 //! [`math`]: scalars, lanes, dual numbers, small algebra · [`core`]: systems, integrators, rollouts, the
-//! validator · [`physics`]: what moves · [`optim`]: objectives and the way down.
+//! validator · [`physics`]: what moves · [`optim`]: objectives and the way down · [`control`]: planners.
 
+pub use pullback_control as control;
 pub use pullback_core as core;
 pub use pullback_math as math;
 pub use pullback_optim as optim;

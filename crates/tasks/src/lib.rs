@@ -8,6 +8,7 @@ pub mod files;
 pub mod mpm;
 pub mod objectives;
 pub mod part_log;
+pub mod planning;
 pub mod recording;
 pub mod results;
 pub mod scene;

@@ -8,6 +8,7 @@ mod convex;
 mod coupling;
 mod dynamics;
 mod kinematic_params;
+mod losses;
 mod robots;
 mod soft_collision;
 mod tendons;

@@ -1,6 +1,8 @@
 //! `pullback list`: everything that has a name, from the tables alone; `pullback list SCENE` builds the scene
 //! and names its states, controls and parameters.
 
+use pullback_control::PLANNERS;
+use pullback_control::spline::INTERPOLATIONS;
 use pullback_core::ConfigError;
 use pullback_core::integrator;
 use pullback_core::layout::{Section, Slice};
@@ -9,6 +11,7 @@ use pullback_core::sources::{Citation, SOURCES};
 use pullback_optim::methods;
 use pullback_physics::articulated::CONTACT_MODELS;
 use pullback_tasks::objectives::TASKS;
+use pullback_tasks::planning::CONTROL_TASKS;
 use pullback_tasks::scenes::{SCENES, SceneEntry, SceneOptions, build};
 use serde::{Serialize, Serializer};
 
@@ -90,6 +93,9 @@ fn everything(all_scenes: Vec<Named>) -> Listing {
         scenes(all_scenes),
         kind("tasks", "landscape, doctor, optimize", TASKS),
         kind("methods", "optimize --method", methods::METHODS),
+        kind("control_tasks", "mpc", CONTROL_TASKS),
+        kind("planners", "mpc --planner", PLANNERS),
+        kind("interpolations", "mpc --interpolation", INTERPOLATIONS),
         kind("integrators", "simulate --method", integrator::METHODS),
         kind("contact_models", "simulate, inspect, gradcheck --contact", CONTACT_MODELS),
         kind("reproductions", "reproduce", EXPERIMENTS),

@@ -6,6 +6,7 @@ pub mod gradcheck;
 pub mod inspect;
 pub mod landscape;
 pub mod list;
+pub mod mpc;
 pub mod optimize;
 pub mod reproduce;
 pub mod simulate;

@@ -4,6 +4,7 @@
 
 mod common;
 mod integrators;
+mod losses;
 mod macros;
 mod manifold;
 mod math;

@@ -1,8 +1,9 @@
-//! Scenes in batches, in single precision, and as recordings.
+//! Scenes in batches, in single precision, and as recordings; tasks of planners.
 //!
 //! One program, since linking takes longer than most tests.
 
 mod batch;
 mod mpm_precision;
 mod mpm_scenes;
+mod planning;
 mod soft_scenes;

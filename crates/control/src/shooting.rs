@@ -1,0 +1,92 @@
+//! Shooting over a whole episode (trajectory optimization): a search method of `optim` over the knots of one plan.
+//!
+//! Every simulation is logged; a search that was interrupted goes on by its log.
+
+use pullback_core::rollout::Inputs;
+use pullback_core::{ConfigError, Schedule};
+use pullback_optim::search::search;
+use pullback_optim::{RolloutObjective, build_method};
+use pullback_optim::{Run, RunLog, optimize};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::PlanError;
+use crate::planner::{Moment, Outcome, Planner, check_positive};
+use crate::problem::{PlanLoss, PlanSystem, Problem};
+use crate::spline::{Plan, Spline, SplineMap};
+
+/// Settings of [`Shooting`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ShootingConfig {
+    /// A search method, by its name in `pullback list` (adam).
+    pub method: String,
+    /// Its settings.
+    pub settings: Value,
+    /// Simulations (300).
+    pub budget: usize,
+}
+
+impl Default for ShootingConfig {
+    fn default() -> Self {
+        ShootingConfig { method: "adam".into(), settings: Value::Null, budget: 300 }
+    }
+}
+
+/// The planner.
+pub struct Shooting<'a, S, L> {
+    problem: Problem<'a, S, L>,
+    config: ShootingConfig,
+    spline: Spline,
+}
+
+impl<'a, S: PlanSystem, L: PlanLoss> Shooting<'a, S, L> {
+    /// A planner for a problem.
+    pub fn new(
+        problem: Problem<'a, S, L>,
+        spline: Spline,
+        config: ShootingConfig,
+    ) -> Result<Self, ConfigError> {
+        problem.check_bounded("shooting")?;
+        check_positive("shooting", &[("budget", config.budget as f64)])?;
+        build_method(&config.method, &config.settings)?;
+        Ok(Shooting { problem, config, spline })
+    }
+}
+
+impl<S: PlanSystem, L: PlanLoss> Planner for Shooting<'_, S, L> {
+    fn spline(&self) -> &Spline {
+        &self.spline
+    }
+
+    fn plan(&mut self, from: &[f64], plan: &mut Plan, moment: &mut Moment<'_>) -> Result<Outcome, PlanError> {
+        let Problem { system, loss, params, .. } = self.problem;
+        let rollout = self.problem.rollout(Schedule::Every(self.problem.substeps))?;
+        let mut base = Inputs::<f64>::defaults(system, self.problem.horizon);
+        base.state.copy_from_slice(from);
+        base.params.copy_from_slice(params);
+        let map = SplineMap::new(&self.spline, plan);
+        let objective: RolloutObjective<&S, &L, SplineMap, f64> =
+            RolloutObjective::new(rollout, loss, map).with_base(base);
+        let method = build_method(&self.config.method, &self.config.settings)?;
+        let (budget, seed) = (self.config.budget, moment.seed);
+        let (losses, best) = match moment.log {
+            Some(log) => {
+                let named = ("shooting", method.as_ref());
+                let found = search(&objective, named, (budget, seed), log, &mut *moment.watch)?;
+                (found.losses, found.best)
+            }
+            None => {
+                let run = Run::new(&objective, budget, RunLog::none())?;
+                let mut run = run.with_callback(&mut *moment.watch);
+                optimize(method.as_ref(), &mut run, seed)?;
+                (run.losses().to_vec(), run.best().cloned())
+            }
+        };
+        let best = best.filter(|best| best.loss.is_finite());
+        let best = best.ok_or(PlanError::NoPlan { step: moment.step })?;
+        plan.knots = best.x;
+        let before = losses.first().copied().unwrap_or(f64::INFINITY);
+        Ok(Outcome { before, after: best.loss, rollouts: 0, gradients: losses.len() })
+    }
+}

@@ -1,0 +1,8 @@
+//! Planners on small problems whose answers are known.
+
+mod common;
+mod determinism;
+mod ilqr;
+mod pendulum;
+mod resume;
+mod spline;
