@@ -115,12 +115,12 @@ pub(super) fn read_expanded(
     let body_index = index(model.bodies.iter().map(|b| b.name.as_str()));
     let reader = TendonReader {
         defaults: &defaults,
-        compiler: &compiler,
+        compilers,
         options,
         joints: joint_index.clone(),
         sites: site_index.clone(),
         geoms: geom_index.clone(),
-        shapes: model.geoms.iter().map(|g| g.shape.clone()).collect(),
+        shapes: model.geoms.iter().map(|g| g.shape).collect(),
     };
     let (mut tendons, mut tendon_ranges) = (Vec::new(), Vec::new());
     sections("tendon").try_for_each(|e| reader.read(e, &mut names, &mut tendons, &mut tendon_ranges))?;
@@ -167,13 +167,11 @@ pub(super) fn read_expanded(
 
     // Coordinates are numbered by the compiler of the model; ratios and keyframes need them.
     let complaint = |e: pullback_core::ConfigError| root.error(e.0);
-    let wanted = wants_length_range(&model, &compiler);
-    let placeholder = wanted.iter().filter(|a| model.actuators[**a].length_range.is_none());
-    placeholder
-        .copied()
-        .collect::<Vec<_>>()
-        .into_iter()
-        .for_each(|a| model.actuators[a].length_range = Some((0.0, 1.0)));
+    let wanted = wants_length_range(&model, compiler);
+    // Until they are found, any range will do.
+    for a in &wanted {
+        model.actuators[*a].length_range.get_or_insert((0.0, 1.0));
+    }
     let mut model = model.compile().map_err(complaint)?;
     resolve_ratios(&mut model, &pending.springs).map_err(complaint)?;
     let mut model = model.with_length_ranges(&wanted, &compiler.length_range.options).map_err(complaint)?;

@@ -8,7 +8,7 @@ use super::ImportOptions;
 use super::defaults::Defaults;
 use super::joint::{is_limited, read_softness};
 use super::names::Names;
-use super::settings::Compiler;
+use super::settings::{Compiler, Compilers};
 use crate::ImportError;
 use crate::xml::Element;
 
@@ -40,7 +40,7 @@ impl Default for TendonSpec {
 /// What tendons find by name.
 pub(super) struct TendonReader<'a> {
     pub defaults: &'a Defaults,
-    pub compiler: &'a Compiler,
+    pub compilers: &'a Compilers,
     pub options: &'a ImportOptions,
     pub joints: HashMap<String, usize>,
     pub sites: HashMap<String, usize>,
@@ -135,7 +135,7 @@ impl TendonReader<'_> {
             let mut spec = self.defaults.of(e, 0)?.tendon.clone();
             names.register("tendon", e)?;
             spec.apply(e, self.options)?;
-            into.push(spec.build(e, path, self.compiler)?);
+            into.push(spec.build(e, path, self.compilers.of(e))?);
             ranges.push((spec.range[0], spec.range[1]));
         }
         Ok(())
