@@ -146,8 +146,12 @@ impl ActuatorSpec {
             return Err(e.error("has both a range and `inheritrange`; keep one"));
         }
         self.set_kind(&e.tag);
+        // Only these keep a range that a class inherits.
+        if !["position", "intvelocity", "general"].contains(&e.tag.as_str()) {
+            self.inherit_range = 0.0;
+        }
         match e.tag.as_str() {
-            "motor" => (self.laws, self.inherit_range) = (Laws::default(), 0.0),
+            "motor" => self.laws = Laws::default(),
             "position" | "intvelocity" => self.apply_position(e)?,
             "velocity" => {
                 let mut kv = self.laws.gainprm[0];

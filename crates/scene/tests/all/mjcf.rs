@@ -129,9 +129,9 @@ fn what_is_not_honored_is_an_error_with_its_place() {
     assert!(message.starts_with("<text>:3:18: "), "{message}");
     let allowed = ImportOptions { allow_ignored: vec!["joint.damping".into()], ..ImportOptions::default() };
     assert!(parse_mjcf(text, None, &allowed).is_ok());
-    let equality = "<mujoco><equality><tendon tendon1='a'/></equality></mujoco>";
-    complaint(read(equality), "allow `tendon`");
-    let allowed = ImportOptions { allow_ignored: vec!["tendon".into()], ..ImportOptions::default() };
+    let equality = "<mujoco><equality><flex flex='a'/></equality></mujoco>";
+    complaint(read(equality), "allow `flex`");
+    let allowed = ImportOptions { allow_ignored: vec!["flex".into()], ..ImportOptions::default() };
     assert!(parse_mjcf(equality, None, &allowed).is_ok());
 }
 
@@ -223,13 +223,22 @@ fn mistakes_are_named() {
         ("<mujoco><compiler eulerseq='xyw'/></mujoco>", "three letters"),
         ("<mujoco><option density='-1'/></mujoco>", "density"),
         ("<mujoco><option timestep='0'/></mujoco>", "positive"),
-        ("<mujoco><tendon><fixed/></tendon></mujoco>", "tendon"),
+        ("<mujoco><tendon><fixed/></tendon></mujoco>", "needs a <joint>"),
+        ("<mujoco><tendon><spatial/></tendon></mujoco>", "a path needs two sites"),
+        ("<mujoco><tendon><spatial><site site='a'/></spatial></tendon></mujoco>", "no site is called"),
+        ("<mujoco><equality><tendon tendon1='a'/></equality></mujoco>", "no tendon is called"),
         ("<mujoco><default class='a'/></mujoco>", "outermost class"),
         ("<mujoco><default><default/></default></mujoco>", "needs `class`"),
         ("<mujoco><default><geom/><geom/></default></mujoco>", "one of each kind"),
         ("<mujoco><actuator><motor joint='a'/></actuator></mujoco>", "no joint is called"),
-        ("<mujoco><actuator><motor site='a'/></actuator></mujoco>", "motor.site"),
-        ("<mujoco><actuator><muscle joint='a'/></actuator></mujoco>", "muscle"),
+        ("<mujoco><actuator><motor site='a'/></actuator></mujoco>", "no site is called"),
+        ("<mujoco><actuator><motor/></actuator></mujoco>", "needs one of `joint`"),
+        (
+            "<mujoco><actuator><adhesion body='world' ctrlrange='0 1'/></actuator></mujoco>",
+            "contacts of a body",
+        ),
+        ("<mujoco><actuator><general joint='a' dyntype='user'/></actuator></mujoco>", "general.dyntype"),
+        ("<mujoco><actuator><muscle joint='a'/></actuator></mujoco>", "no joint is called"),
         ("<mujoco><contact><exclude body1='a' body2='world'/></contact></mujoco>", "no body is called"),
         ("<mujoco><keyframe><key qpos='1'/></keyframe></mujoco>", "holds 1 numbers"),
         ("<mujoco><keyframe><key mpos='1 2 3'/></keyframe></mujoco>", "each of 0 mocap bodies"),
