@@ -142,13 +142,25 @@ impl<T: Real> Sensed<'_, T> {
         }
     }
 
+    /// Whether nothing moves a body; as in MuJoCo it then reads no acceleration, not even that against free fall.
+    fn stands(&self, mut body: usize) -> bool {
+        let tree = &self.robot.tree;
+        while body != 0 && tree.groups[body].is_empty() {
+            body = tree.parent[body];
+        }
+        body == 0
+    }
+
     pub(super) fn frame(&self, object: FrameObject) -> FrameState<T> {
         let body = self.body_of(object);
         let (position, orientation) = self.local(object);
         FrameState {
             pose: self.kinematics.about_point(body) * Transform::from_quat(orientation.normalize(), position),
             velocity: self.velocities[body],
-            acceleration: self.accelerations.get(body).copied().unwrap_or(Motion::zero()),
+            acceleration: match self.accelerations.get(body) {
+                Some(acceleration) if !self.stands(body) => *acceleration,
+                _ => Motion::zero(),
+            },
             force: self.forces.get(body).copied().unwrap_or(Force::zero()),
         }
     }
@@ -159,7 +171,9 @@ impl<T: Real> Sensed<'_, T> {
         let as_force = |m: Motion<T>| Force::new(m.angular, m.linear);
         bars.velocities[body] += as_force(bar.velocity);
         if self.accelerates {
-            bars.accelerations[body] += as_force(bar.acceleration);
+            if !self.stands(body) {
+                bars.accelerations[body] += as_force(bar.acceleration);
+            }
             bars.forces[body] += Motion::new(bar.force.moment, bar.force.force);
         }
         let (position, orientation) = self.local(object);
