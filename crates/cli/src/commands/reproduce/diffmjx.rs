@@ -279,7 +279,7 @@ fn cube_section(page: &mut Page, found: &identify::Identified) -> Result<(), Cli
             "With contacts from distance all starts end at one side.",
         ),
     )?;
-    let section = section.table(identify::fit_table(&found.fit)).table(identify::parts_table(&found.parts));
+    let section = section.table(identify::fit_table(found)).table(identify::parts_table(&found.parts));
     page.report.sections.push(section);
     Ok(())
 }
@@ -295,7 +295,8 @@ fn stats(tosses: &Tosses, games: &[Game], found: &identify::Identified) -> Vec<S
     let (_, most) = shares(|shape| &shape.fixed);
     let solved = games.iter().find_map(|game| game.steps_to_solve());
     let side = found.fit.estimates[0];
-    let error = side.error.map_or(String::new(), |e| format!(" ± {:.1}", 1e3 * e));
+    let error = identify::spread(&found.parts, cube::Quantity::Side);
+    let error = error.map_or(String::new(), |e| format!(" ± {:.1}", 1e3 * e));
     vec![
         Stat {
             tone: tone(least >= 0.99),

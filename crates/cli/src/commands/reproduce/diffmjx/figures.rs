@@ -98,6 +98,7 @@ pub fn hover(hover: &Hover) -> Figure {
         ],
         ..LinePanel::default()
     }))
+    .sized(9.0, 4.5)
 }
 
 fn way_name(way: Gradients) -> &'static str {
