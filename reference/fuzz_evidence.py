@@ -17,7 +17,8 @@ A difference counts as explained only by evidence from MuJoCo itself, taken at t
                   1e-13: round-off decides which of two equally near features touch, or the problem loses the digits
     unconverged   MuJoCo's own gradient is not small, so its acceleration is no optimum
     inner stage   a step of RK4 differs because one of its inner stages does, by one of the reasons above
-    unstable      all single steps agree; MuJoCo's own motion from a start nudged by 1e-13 ends at least half as far off
+    unstable      all single steps agree; MuJoCo's own motion from a start nudged by 1e-13 ends at least half as far off, or
+                  off by half of its own size
 
 Whatever has no such evidence is a defect until explained, and its name is in capitals.
 """
@@ -402,7 +403,7 @@ def end(model, state, steps):
 
 
 def unstable(model, state, steps, drift):
-    """Whether MuJoCo's own motion drifts at least half as far from a start that is nudged by round-off."""
+    """Whether MuJoCo's own motion drifts half as far, or by half its size, from a start that is nudged by round-off."""
     base = end(model, state, steps)
     nudges = (snapshot(nudged(model, placed(model, state), ROUND_OFF, seed)) for seed in range(NUDGES))
-    return any(not end_difference(end(model, start, steps), base) < 0.5 * drift for start in nudges)
+    return any(not end_difference(end(model, start, steps), base) < 0.5 * min(drift, 1.0) for start in nudges)
