@@ -1,7 +1,7 @@
 //! Iterative LQR with control limits (box-DDP; Tassa et al. 2014).
 //!
 //! An iteration linearizes every step about the present motion ([`expansion`]), goes backward through quadratic
-//! problems in the box of the controls ([`backward`]), and forward with eight step lengths at once on lanes.
+//! problems in the box of the controls ([`mod@backward`]), and forward with eight step lengths at once on lanes.
 //! The control z ← z + α k + K (x ⊖ x̄) has a feedback gain K, which keeps the motion together where it is unstable.
 //! x ⊖ x̄ is E(x̄)⁺ (x − x̄), so that orientations are seen in their tangent space.
 //!

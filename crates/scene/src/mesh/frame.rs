@@ -6,7 +6,7 @@
 //! difference remains: our threshold is relative to the inertia, so that small meshes are diagonalized too.
 //!
 //! The axes along which MuJoCo stores the vertices of a mesh lack the last rotation, of up to 10⁻⁶ rad
-//! ([`stored_axes`]). Vertices are rounded along them.
+//! (`stored_axes`). Vertices are rounded along them.
 
 use pullback_math::{Quat, SymMat3, Vec3};
 
