@@ -1,9 +1,10 @@
 //! Tendons: scalar lengths of a configuration, with springs, dampers and the forces of actuators along them.
 //!
-//! A fixed tendon is a sum of joint coordinates; a spatial one is a path through sites and around geoms ([`span`],
-//! [`wrap`]). A force f along a tendon pushes the joints by J f with J = ∂length/∂q. Limits, dry friction and
+//! A fixed tendon is a sum of joint coordinates; a spatial one is a path through sites and around geoms (`path.rs`,
+//! [`wrap`]), one kind of [`span`]. A force f along a tendon pushes the joints by J f with J = ∂length/∂q. Limits, dry friction and
 //! equalities are rows of the constraint model (`constraint/tendon.rs`).
 
+mod path;
 pub mod rows;
 pub mod span;
 pub mod wrap;

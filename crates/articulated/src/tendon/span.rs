@@ -12,44 +12,21 @@
 use std::ops::Range;
 
 use pullback_core::{Block, Workspace};
-use pullback_math::{
-    Flat, Force, Mask, Mat3, Motion, MulVjp, Quat, Real, Transform, Vec3, differentiable, select,
-};
+use pullback_math::{Flat, Force, Mat3, Motion, MulVjp, Quat, Real, Transform, Vec3, differentiable, select};
 
-use super::wrap::{Surface, Wrapped, decide, wrap, wrap_vjp};
+use super::path::{Leg, Obstacle};
+use super::wrap::Surface;
 use crate::contact::pose_wrench;
 use crate::kinematics::Kinematics;
 use crate::model::{Model, PathItem, Shape};
 use crate::params::{ParamIndex, SiteParams};
 
-/// Length below which the direction of a straight piece does not turn with its ends, m.
-const SHORTEST: f64 = 1e-12;
-
 /// A site, and the pull on its body.
 #[derive(Clone, Copy, Debug)]
 pub struct Anchor {
-    site: usize,
-    body: usize,
-    slot: usize,
-}
-
-/// A geom that a path may wrap around.
-#[derive(Clone, Copy, Debug)]
-struct Obstacle {
-    geom: usize,
-    body: usize,
-    slot: usize,
-    surface: Surface,
-    sidesite: Option<usize>,
-}
-
-/// A part of a path between two sites.
-#[derive(Clone, Copy, Debug)]
-struct Leg {
-    from: Anchor,
-    to: Anchor,
-    obstacle: Option<Obstacle>,
-    divisor: f64,
+    pub(super) site: usize,
+    pub(super) body: usize,
+    pub(super) slot: usize,
 }
 
 /// What a span is.
@@ -226,7 +203,7 @@ impl SpanBuilder {
 }
 
 impl<T: Real> SpanInputs<'_, T> {
-    fn site(&self, site: usize) -> SiteParams<T> {
+    pub(super) fn site(&self, site: usize) -> SiteParams<T> {
         match self.index.sites[site] {
             Some(block) => block.read(self.params),
             None => SiteParams::of(&self.model.sites[site]),
@@ -234,7 +211,7 @@ impl<T: Real> SpanInputs<'_, T> {
     }
 
     /// Position of a site in the world.
-    fn point(&self, at: Anchor) -> Vec3<T> {
+    pub(super) fn point(&self, at: Anchor) -> Vec3<T> {
         self.kinematics.world_from_body[at.body].point(self.site(at.site).position)
     }
 
@@ -244,12 +221,18 @@ impl<T: Real> SpanInputs<'_, T> {
     }
 
     /// The vector to a point of a body from the point of its tree.
-    fn arm(&self, body: usize, point: Vec3<T>) -> Vec3<T> {
+    pub(super) fn arm(&self, body: usize, point: Vec3<T>) -> Vec3<T> {
         point - self.kinematics.origins[body]
     }
 
     /// The pullback of [`SpanInputs::point`].
-    fn point_vjp(&self, at: Anchor, point: Vec3<T>, bar: Vec3<T>, bars: &mut SpanOutputBars<'_, T>) {
+    pub(super) fn point_vjp(
+        &self,
+        at: Anchor,
+        point: Vec3<T>,
+        bar: Vec3<T>,
+        bars: &mut SpanOutputBars<'_, T>,
+    ) {
         bars.wrenches[at.body] += Force::at_point(bar, self.arm(at.body, point));
         if let Some(block) = self.index.sites[at.site] {
             let position = self.kinematics.world_from_body[at.body].inverse_direction(bar);
@@ -266,30 +249,6 @@ impl<T: Real> SpanInputs<'_, T> {
             block.add(site.body_from_site_vjp(local_bar), bars.params);
         }
     }
-
-    /// The frame and the radius of an obstacle, and the ends and sidesite of a path seen in it.
-    fn obstacle(&self, o: &Obstacle, ends: (Vec3<T>, Vec3<T>)) -> Around<T> {
-        let params = self.index.geoms[o.geom].read(self.params);
-        let body_from_geom = Transform::from_quat(params.orientation.normalize(), params.position);
-        let frame = self.kinematics.world_from_body[o.body] * body_from_geom;
-        let ends = (frame.inverse_point(ends.0), frame.inverse_point(ends.1));
-        let side = o.sidesite.map(|site| {
-            let body = self.model.sites[site].body;
-            frame.inverse_point(self.kinematics.world_from_body[body].point(self.site(site).position))
-        });
-        let radius = params.size.x;
-        let how = decide(o.surface, ends, radius, side);
-        Around { frame, body_from_geom, ends, radius, how }
-    }
-}
-
-/// A path around an obstacle.
-struct Around<T: Real> {
-    frame: Transform<T>,
-    body_from_geom: Transform<T>,
-    ends: (Vec3<T>, Vec3<T>),
-    radius: T,
-    how: super::wrap::Decision<T>,
 }
 
 /// Length of a rod's end from the slider, along the slider.
@@ -330,7 +289,7 @@ fn relative_length<T: Real>(
 
 /// Adds a pull: force f at a point.
 #[inline(always)]
-fn add_pull<T: Real>(pulls: &mut [Force<T>], slot: usize, f: Vec3<T>, arm: Vec3<T>) {
+pub(super) fn add_pull<T: Real>(pulls: &mut [Force<T>], slot: usize, f: Vec3<T>, arm: Vec3<T>) {
     pulls[slot] += Force::at_point(f, arm);
 }
 
@@ -520,144 +479,4 @@ impl Spans {
 fn read_gear<T: Real>(params: &[T], gear: &Range<usize>) -> (Vec3<T>, Vec3<T>) {
     let gear = &params[gear.clone()];
     (Vec3::read(gear), Vec3::read(&gear[3..]))
-}
-
-/// A straight piece: adds the pulls on the two ends, `share` of them, and returns that share of its length.
-#[inline(always)]
-fn straight<T: Real>(
-    at: &SpanInputs<'_, T>,
-    (slot0, body0, x0): (usize, usize, Vec3<T>),
-    (slot1, body1, x1): (usize, usize, Vec3<T>),
-    share: T,
-    pulls: &mut [Force<T>],
-) -> T {
-    let d = x1 - x0;
-    let n = d.normalize() * share;
-    add_pull(pulls, slot0, -n, at.arm(body0, x0));
-    add_pull(pulls, slot1, n, at.arm(body1, x1));
-    d.norm() * share
-}
-
-/// The pullback of [`straight`]: cotangents of the two ends.
-#[inline(always)]
-fn straight_vjp<T: Real>(
-    at: &SpanInputs<'_, T>,
-    (slot0, body0, x0): (usize, usize, Vec3<T>),
-    (slot1, body1, x1): (usize, usize, Vec3<T>),
-    share: T,
-    (length_bar, motions): (T, &[Motion<T>]),
-) -> (Vec3<T>, Vec3<T>) {
-    let d = x1 - x0;
-    let length = d.norm();
-    let n = d.normalize();
-    // φ = L̄ |d| + n·(u₁(x₁) − u₀(x₀))
-    let (u0, u1) = (motions[slot0], motions[slot1]);
-    let change = u1.velocity_at(at.arm(body1, x1)) - u0.velocity_at(at.arm(body0, x0));
-    let extended = length.gt(T::lit(SHORTEST));
-    let inverse = select(extended, select(extended, length, T::one()).recip(), T::zero());
-    let bar = n * length_bar + (change - n * n.dot(change)) * inverse;
-    ((-(bar + n.cross(u0.angular))) * share, (bar + n.cross(u1.angular)) * share)
-}
-
-impl Leg {
-    /// Adds its pulls and returns its length.
-    #[inline]
-    fn update<T: Real>(&self, at: &SpanInputs<'_, T>, pulls: &mut [Force<T>]) -> T {
-        let (x0, x1) = (at.point(self.from), at.point(self.to));
-        let (from, to) = ((self.from.slot, self.from.body, x0), (self.to.slot, self.to.body, x1));
-        let all = T::lit(self.divisor.recip());
-        let Some(obstacle) = &self.obstacle else {
-            return straight(at, from, to, all, pulls);
-        };
-        let Around { frame, ends, radius, how, .. } = at.obstacle(obstacle, (x0, x1));
-        let mut length = T::zero();
-        if how.wraps.any() {
-            let path = wrap(obstacle.surface, ends, radius, how);
-            let share = select(how.wraps, all, T::zero());
-            let on = |point: Vec3<T>| (obstacle.slot, obstacle.body, frame.point(point));
-            length += straight(at, from, on(path.first), share, pulls);
-            length += path.arc * share;
-            length += straight(at, on(path.last), to, share, pulls);
-        }
-        if !how.wraps.all() {
-            length += straight(at, from, to, select(how.wraps, T::zero(), all), pulls);
-        }
-        length
-    }
-
-    /// The pullback of [`Leg::update`].
-    #[inline]
-    fn update_vjp<T: Real>(
-        &self,
-        at: &SpanInputs<'_, T>,
-        length_bar: T,
-        motions: &[Motion<T>],
-        bars: &mut SpanOutputBars<'_, T>,
-    ) {
-        let (x0, x1) = (at.point(self.from), at.point(self.to));
-        let (from, to) = ((self.from.slot, self.from.body, x0), (self.to.slot, self.to.body, x1));
-        let all = T::lit(self.divisor.recip());
-        let given = (length_bar, motions);
-        let Some(obstacle) = &self.obstacle else {
-            let (bar0, bar1) = straight_vjp(at, from, to, all, given);
-            at.point_vjp(self.from, x0, bar0, bars);
-            at.point_vjp(self.to, x1, bar1, bars);
-            return;
-        };
-        let around = at.obstacle(obstacle, (x0, x1));
-        let Around { frame, ends, radius, how, .. } = around;
-        let (mut bar0, mut bar1) = (Vec3::zero(), Vec3::zero());
-        if how.wraps.any() {
-            let path = wrap(obstacle.surface, ends, radius, how);
-            let share = select(how.wraps, all, T::zero());
-            let on = |point: Vec3<T>| (obstacle.slot, obstacle.body, frame.point(point));
-            let (x0_bar, first_bar) = straight_vjp(at, from, on(path.first), share, given);
-            let (last_bar, x1_bar) = straight_vjp(at, on(path.last), to, share, given);
-            bar0 += x0_bar;
-            bar1 += x1_bar;
-            // Points of the surface, in its frame.
-            let (mut frame_bar, first) = frame.point_vjp(path.first, first_bar);
-            let (by_last, last) = frame.point_vjp(path.last, last_bar);
-            frame_bar += by_last;
-            let bar = Wrapped { first, last, arc: length_bar * share };
-            let (p0_bar, p1_bar, radius_bar) = wrap_vjp(obstacle.surface, ends, radius, how, bar);
-            for (x, bar, total) in [(x0, p0_bar, &mut bar0), (x1, p1_bar, &mut bar1)] {
-                let (by_frame, x_bar) = frame.inverse_point_vjp(x, bar);
-                frame_bar += by_frame;
-                *total += x_bar;
-            }
-            at.obstacle_vjp(obstacle, around.body_from_geom, frame_bar, radius_bar, bars);
-        }
-        if !how.wraps.all() {
-            let (b0, b1) = straight_vjp(at, from, to, select(how.wraps, T::zero(), all), given);
-            bar0 += b0;
-            bar1 += b1;
-        }
-        at.point_vjp(self.from, x0, bar0, bars);
-        at.point_vjp(self.to, x1, bar1, bars);
-    }
-}
-
-impl<T: Real> SpanInputs<'_, T> {
-    /// The pullback of the frame and radius of an obstacle.
-    fn obstacle_vjp(
-        &self,
-        o: &Obstacle,
-        body_from_geom: Transform<T>,
-        frame_bar: Transform<T>,
-        radius_bar: T,
-        bars: &mut SpanOutputBars<'_, T>,
-    ) {
-        let pose = self.kinematics.world_from_body[o.body];
-        let (body_bar, local_bar) = pose.mul_vjp(body_from_geom, frame_bar);
-        bars.wrenches[o.body] += pose_wrench(pose, body_bar, self.kinematics.origins[o.body]);
-        let block = self.index.geoms[o.geom];
-        let given = block.read(self.params).orientation;
-        let (unit_bar, position) =
-            Transform::from_quat_vjp(given.normalize(), block.read(self.params).position, local_bar);
-        let size = Vec3::new(radius_bar, T::zero(), T::zero());
-        let orientation = given.normalize_vjp(unit_bar);
-        let bar = crate::params::GeomParams { size, position, orientation, friction: T::zero() };
-        block.add(bar, bars.params);
-    }
 }

@@ -201,8 +201,8 @@ pub fn fit_table(Identified { fit, parts, .. }: &Identified) -> Table {
     Table {
         caption: format!(
             "All quantities by Gauss-Newton, from {} tosses. Standard errors are given twice. By clusters: from the \
-             residuals as they are, correlated within a toss, and their derivatives; a segment in which a corner \
-             grazes the floor has so large a derivative by the side that this one is far too small for it. By parts: \
+             residuals as they are, correlated within a toss, and their derivatives; for the side this one is far \
+             smaller than the fits to parts differ, perhaps by large derivatives where a corner grazes the floor. By parts: \
              from how much fits to {} parts of the tosses differ, with no such assumption. Neither holds what is \
              wrong with the model itself, a rigid cube with soft contacts of one law.",
             fit.tosses,
