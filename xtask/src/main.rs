@@ -1,6 +1,7 @@
 //! `cargo xtask COMMAND`: everything the project does to itself, on a machine that has only rustup's stable
 //! toolchain, gcc and, for golden files, python3.
 
+mod assets;
 mod test;
 
 use std::env;
@@ -17,6 +18,8 @@ usage: cargo xtask COMMAND
   test --quick  formatting; lints and tests of the crates that changed since the last commit, or in it if nothing
                 changed since; other crates that use them, and documentation, are left to `test`
   reference     make a Python environment and regenerate the golden files of the tests
+  assets        fetch the muscle models of MyoSuite (Apache 2.0) into out/assets/myosuite, for `pullback reproduce
+                diffmjx-mpc` and `pullback bench muscle`
   bench         build the program with the profile release-lto and run all its benchmarks; results go to out/bench/";
 
 fn main() -> ExitCode {
@@ -25,6 +28,7 @@ fn main() -> ExitCode {
         ["test"] => test::all(),
         ["test", "--quick"] => test::quick(),
         ["reference"] => reference(),
+        ["assets"] => assets::fetch(),
         ["bench"] => bench(),
         _ => {
             eprintln!("{USAGE}");
