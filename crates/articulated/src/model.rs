@@ -135,6 +135,17 @@ pub struct Keyframe {
     pub mocap: Vec<f64>,
 }
 
+impl Keyframe {
+    /// Coordinates, velocities and activations: the state of a robot.
+    pub fn state(&self) -> Vec<f64> {
+        [&self.q[..], &self.v, &self.activation].concat()
+    }
+    /// Controls of actuators and poses of mocap bodies: the control of a robot.
+    pub fn controls(&self) -> Vec<f64> {
+        [&self.control[..], &self.mocap].concat()
+    }
+}
+
 /// A compiled model; immutable once made.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Model {

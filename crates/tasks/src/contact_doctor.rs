@@ -68,14 +68,15 @@ impl Case {
         let layout = robot.layout();
         let (mut start, mut control) = (layout.state.defaults(), layout.control.defaults());
         if let Some(key) = model.keyframes.first() {
-            (start, control) = ([key.q.clone(), key.v.clone()].concat(), key.control.clone());
+            (start, control) = (key.state(), key.controls());
         }
         let entries = |list: &[(String, f64)]| -> Result<Vec<(usize, f64)>, ConfigError> {
             list.iter().map(|(name, x)| Ok((layout.state.index_of(name)?, *x))).collect()
         };
         let (targets, mut varied) = (entries(targets)?, entries(varied)?);
         if varied.is_empty() {
-            varied = (robot.coordinates().nq..start.len()).map(|i| (i, by)).collect();
+            let (nq, nv) = (robot.coordinates().nq, robot.coordinates().nv);
+            varied = (nq..nq + nv).map(|i| (i, by)).collect();
         }
         Ok(Case { model, time, targets, varied, start, control })
     }

@@ -198,7 +198,7 @@ pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
     // Not from the pose in the file itself: a robot that just touches the ground at rest stands on a kink.
     let (rollout_from, settle) = if robot.model().options.contact_model != ContactModel::Penalty {
         let start = match robot.model().keyframes.first() {
-            Some(key) => [&key.q[..], &key.v].concat(),
+            Some(key) => key.state(),
             None => robot.layout().state.defaults(),
         };
         (("the ground".to_owned(), start), (SETTLING / dt) as usize)
@@ -253,6 +253,8 @@ pub fn random_state(robot: &Articulated, seed: u64) -> Vec<f64> {
             rate[v] = target - state[q];
         }
     }
+    // Activations well inside the range of a muscle.
+    rate.extend((0..robot.coordinates().activations()).map(|_| random.uniform(0.2, 0.8)));
     let mut moved = state.clone();
     VectorField::<f64>::advance(robot, &state, &rate, 1.0, &mut moved);
     moved

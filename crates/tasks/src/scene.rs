@@ -104,20 +104,39 @@ pub struct BuiltIn<S> {
 }
 
 impl<S> BuiltIn<S> {
-    /// Inputs at `state` with controls and parameters moved off their defaults by up to a tenth.
-    fn perturbed(&self, state: &[f64], steps: usize, random: &mut Random) -> Inputs<f64>
+    /// Inputs over `steps` steps that hold the controls of the first keyframe, or the defaults.
+    fn held(&self, steps: usize) -> Inputs<f64>
     where
         S: Described,
     {
         let mut inputs = Inputs::<f64>::defaults(&self.system, steps);
+        if let Some(key) = self.keyframes.first() {
+            inputs.controls = key.controls().repeat(steps);
+        }
+        inputs
+    }
+
+    /// Inputs at `state` with controls and parameters moved off those that are held by up to a tenth.
+    fn perturbed(&self, state: &[f64], steps: usize, random: &mut Random) -> Inputs<f64>
+    where
+        S: Described,
+    {
+        let mut inputs = self.held(steps);
         inputs.state.copy_from_slice(state);
         for u in &mut inputs.controls {
             *u += random.uniform(-0.5, 0.5);
         }
         let layout = &self.system.layout().params;
-        for (i, p) in inputs.params.iter_mut().enumerate() {
-            let (lower, upper) = layout.bounds(i);
-            *p = (*p * random.uniform(0.9, 1.1)).clamp(lower, upper);
+        let mut first = 0;
+        for slice in layout.slices() {
+            // The ends of a range are moved alike: they may be closer to each other than a tenth.
+            let together = slice.name.ends_with("range").then(|| random.uniform(0.9, 1.1));
+            for i in first..first + slice.len() {
+                let (lower, upper) = layout.bounds(i);
+                let factor = together.unwrap_or_else(|| random.uniform(0.9, 1.1));
+                inputs.params[i] = (inputs.params[i] * factor).clamp(lower, upper);
+            }
+            first += slice.len();
         }
         inputs
     }
@@ -236,7 +255,7 @@ impl<S: System<f64> + System<Dual<f64>>> BuiltIn<S> {
 
     /// Where the rollout starts.
     fn settled(&self) -> Result<Vec<f64>, ConfigError> {
-        let mut inputs = Inputs::<f64>::defaults(&self.system, self.settle);
+        let mut inputs = self.held(self.settle);
         inputs.state.clone_from(&self.rollout_from.1);
         let mut state = inputs.state.clone();
         if self.settle > 0 {

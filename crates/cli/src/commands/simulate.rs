@@ -165,8 +165,8 @@ fn inputs(scene: &dyn Scene, steps: usize, options: &SimulateOptions) -> Result<
     let mut params = layout.params.defaults();
     if let Some(wanted) = &options.keyframe {
         let key = find_keyframe(scene.keyframes(), wanted)?;
-        state = [&key.q[..], &key.v].concat();
-        control = Some([&key.control[..], &key.mocap].concat());
+        state = key.state();
+        control = Some(key.controls());
     }
     for setting in &options.set {
         let (name, value) = setting.split_once('=').ok_or_else(|| {

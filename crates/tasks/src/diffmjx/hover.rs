@@ -36,7 +36,7 @@ pub fn run() -> Result<Hover, ExperimentError> {
     let robot = Articulated::new(model)?.with_implicit(ImplicitTerms::Damping, dt);
     let (mut state, mut control) = (robot.layout().state.defaults(), robot.layout().control.defaults());
     if let Some(key) = key {
-        (state, control) = ([key.q, key.v].concat(), key.control);
+        (state, control) = (key.state(), key.controls());
     }
     let steps = (SPAN / dt).round() as usize;
     let inputs = Inputs { state, controls: control.repeat(steps), params: robot.layout().params.defaults() };
