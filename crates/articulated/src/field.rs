@@ -214,7 +214,7 @@ impl Articulated {
 
     /// Lets contacts act from distance, on the way back alone unless told otherwise.
     pub fn with_contacts_from_distance(mut self, distant: ContactsFromDistance) -> Result<Self, ConfigError> {
-        distant.check(self.model.geoms.len())?;
+        let distant = distant.prepared(&self.model.geoms, &self.pairs)?;
         if self.solver.acts_by_impulses() {
             return Err(ConfigError::new("contacts from distance: the complementarity model has none"));
         }

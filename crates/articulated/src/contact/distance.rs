@@ -16,6 +16,7 @@ use pullback_core::ConfigError;
 use pullback_math::{Real, differentiable, select};
 
 use crate::constraint::softness::{rise, rise_vjp};
+use crate::model::Geom;
 
 /// How contacts act from distance.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,12 +51,17 @@ impl ContactsFromDistance {
 
     /// The distance from which the contacts of a pair act, m; 0 for pairs that were left out.
     pub(crate) fn width_of(&self, (a, b): (usize, usize)) -> f64 {
-        let listed = |pairs: &Vec<(usize, usize)>| pairs.iter().any(|p| *p == (a, b) || *p == (b, a));
+        let listed = |pairs: &Vec<(usize, usize)>| pairs.binary_search(&(a.min(b), a.max(b))).is_ok();
         if self.pairs.as_ref().is_none_or(listed) { self.width() } else { 0.0 }
     }
 
-    /// Whether the numbers make sense.
-    pub(crate) fn check(&self, geoms: usize) -> Result<(), ConfigError> {
+    /// With its pairs sorted for [`width_of`](Self::width_of). Refuses numbers that make no sense, and pairs that
+    /// are not among the sorted `colliding` ones.
+    pub(crate) fn prepared(
+        mut self,
+        geoms: &[Geom],
+        colliding: &[(usize, usize)],
+    ) -> Result<Self, ConfigError> {
         let [far, near, width, middle, power] = self.solimp;
         let part = |x: f64| (0.0..=1.0).contains(&x);
         if !(width > 0.0 && width.is_finite()) {
@@ -69,10 +75,23 @@ impl ContactsFromDistance {
                 "contacts from distance: impedances and midpoint must be in 0..1, and the power 1 or more",
             ));
         }
-        if self.pairs.iter().flatten().any(|(a, b)| *a.max(b) >= geoms) {
-            return Err(ConfigError::new("contacts from distance: a pair names a geom that is not there"));
+        for pair in self.pairs.iter_mut().flatten() {
+            *pair = (pair.0.min(pair.1), pair.0.max(pair.1));
+            if pair.1 >= geoms.len() {
+                return Err(ConfigError::new(
+                    "contacts from distance: a pair names a geom that is not there",
+                ));
+            }
+            if colliding.binary_search(pair).is_err() {
+                let (a, b) = (&geoms[pair.0].name, &geoms[pair.1].name);
+                let remedy = "give them collision bits that match, or leave the pair out";
+                return Err(ConfigError::new(format!(
+                    "contacts from distance: geoms `{a}` and `{b}` never collide; {remedy}"
+                )));
+            }
         }
-        Ok(())
+        self.pairs.iter_mut().for_each(|pairs| pairs.sort_unstable());
+        Ok(self)
     }
 
     pub(crate) fn spline<T: Real>(&self) -> DistantSpline<T> {
