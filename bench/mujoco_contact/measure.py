@@ -2,7 +2,7 @@
 
 usage: python measure.py CASE.json
 
-The case has the model's text, a start state (qpos, then qvel) and the controls of every step. Every repetition is the same
+The case has the model's text or file, a start state (qpos, qvel, act) and the controls of every step. Every repetition is the same
 motion: the batched rollout of one environment from the start state, with and without warm start. mjd_transitionFD, one-sided,
 is taken at states along that motion.
 """
@@ -32,9 +32,16 @@ def microseconds(run, units: int, repetitions: int = REPETITIONS) -> list[float]
     return times
 
 
+def read(case) -> mujoco.MjModel:
+    if case["file"]:
+        return mujoco.MjModel.from_xml_path(case["file"])
+    return mujoco.MjModel.from_xml_string(case["model"])
+
+
 def started(model, case) -> mujoco.MjData:
     data = mujoco.MjData(model)
-    data.qpos[:], data.qvel[:] = np.split(np.array(case["state"]), [model.nq])
+    state = np.array(case["state"])
+    data.qpos[:], data.qvel[:], data.act[:] = np.split(state, [model.nq, model.nq + model.nv])
     return data
 
 
@@ -53,11 +60,11 @@ def rollouts(model, case, control) -> list[float]:
 def main() -> None:
     with open(sys.argv[1]) as file:
         case = json.load(file)
-    model = mujoco.MjModel.from_xml_string(case["model"])
+    model = read(case)
     control = np.array(case["controls"]).reshape(case["steps"], model.nu)
     found = {"version": f"MuJoCo {mujoco.__version__}", "rollout": rollouts(model, case, control)}
 
-    cold = mujoco.MjModel.from_xml_string(case["model"])
+    cold = read(case)
     cold.opt.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_WARMSTART)
     found["cold"] = rollouts(cold, case, control)
 
@@ -75,7 +82,7 @@ def main() -> None:
         iterations.append(max(data.solver_niter))
         rows.append(data.nefc)
         contacts.append(data.ncon)
-    found["end"] = np.concatenate([data.qpos, data.qvel]).tolist()
+    found["end"] = np.concatenate([data.qpos, data.qvel, data.act]).tolist()
     for name, values in {"iterations": iterations, "rows": rows, "contacts": contacts}.items():
         found[name] = float(np.mean(values))
 

@@ -1,4 +1,4 @@
-"""Times MuJoCo on a case exported by `pullback bench contact`.
+"""Times MuJoCo on a case exported by `pullback bench contact` or `bench muscle`.
 
 usage: python3 run.py CASE.json BUILD_FOLDER
 

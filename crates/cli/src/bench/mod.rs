@@ -2,12 +2,14 @@
 
 mod ant;
 mod articulated;
+mod beside_mujoco;
 mod bo;
 mod checkpoint;
 mod contact;
 mod core;
 mod fem;
 mod mpm;
+mod muscle;
 pub mod peer;
 mod search;
 mod standing;
@@ -57,6 +59,12 @@ const TABLE: &[Entry<Benchmark>] = &[
         "contact",
         "steps of robots, a stack and a hand in contact, with and without gradients, beside MuJoCo's and MJX's",
         |_, seed, output| contact::run(seed, output),
+    ),
+    Entry::cited(
+        "muscle",
+        "steps of hands and an arm of muscles, with and without gradients, beside MuJoCo's",
+        DIFFMJX.at("section 6"),
+        |_, seed, output| muscle::run(seed, output),
     ),
     Entry::cited("toss", "loss and gradient of a toss on a hard floor", DIFFMJX.at("Fig. S6"), |_, _, _| {
         toss::run()
