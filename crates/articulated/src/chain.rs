@@ -89,9 +89,14 @@ impl Chain {
         Ok(Chain { links, point })
     }
 
+    /// Pose of the body in the world.
+    pub fn world_from_body<T: Real>(&self, state: &[T]) -> Transform<T> {
+        self.walk(state, |_| ())
+    }
+
     /// World position of the point, m.
     pub fn position<T: Real>(&self, state: &[T]) -> Vec3<T> {
-        self.walk(state, |_| ()).point(self.point.map(T::lit))
+        self.world_from_body(state).point(self.point.map(T::lit))
     }
 
     /// The pullback of [`Chain::position`]: *adds* to the cotangent of the state.

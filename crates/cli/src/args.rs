@@ -298,7 +298,11 @@ pub struct MpcOptions {
     /// Contact model [default: convex] (model files)
     #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
     pub contact: Option<&'static Entry<ContactModel>>,
-    /// Let contacts act on the way back from this distance on, m (model files)
+    /// A model file in place of a task's own, such as MyoSuite's hand (`cargo xtask assets`) for in-hand-swap
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<String>,
+    /// Let contacts act on the way back from this distance on, m; 0 for not at all [default: the task's] (model files,
+    /// and tasks about touching)
     #[arg(long, value_name = "DISTANCE")]
     pub from_distance: Option<f64>,
     /// Bounds, plus and minus, of controls that have none (model files)

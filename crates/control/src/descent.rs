@@ -92,8 +92,9 @@ impl<'a, S: PlanSystem + System<T>, L: PlanLoss + Loss<T>, T: Real> Descent<'a, 
             if iteration == 0 {
                 found.first = self.gradients.loss[0];
             }
+            // Of equal costs the later one: before contact only contacts from distance tell them apart.
             if let Some(i) = lowest(&self.gradients.loss)
-                && found.best.as_ref().is_none_or(|(cost, _)| self.gradients.loss[i] < *cost)
+                && found.best.as_ref().is_none_or(|(cost, _)| self.gradients.loss[i] <= *cost)
             {
                 found.best = Some((self.gradients.loss[i], plans[i].clone()));
             }

@@ -18,7 +18,7 @@ use crate::spline::{Interpolation, Spline};
 /// A number that a state has.
 pub type Measure = Box<dyn Fn(&[f64]) -> f64 + Send + Sync>;
 
-/// What counts as success: a measure of the state that stays within a limit to the end.
+/// What counts as success: a measure of the state that is within a limit, to the end or once.
 pub struct Success {
     /// What is measured, such as `distance of the tip`.
     pub what: String,
@@ -28,7 +28,7 @@ pub struct Success {
     pub measure: Measure,
     /// The limit.
     pub limit: f64,
-    /// Control steps, at the end of the episode, for which it must hold; at least one.
+    /// Control steps, at the end of the episode, for which it must hold; 0 where once, at any time, suffices.
     pub hold: usize,
 }
 
@@ -49,7 +49,7 @@ pub struct Judgment {
     pub limit: f64,
     /// Whether it held.
     pub solved: bool,
-    /// The control step from which on it held to the end.
+    /// The control step from which on it held to the end, or the first at which it did where once suffices.
     pub solved_from: Option<usize>,
 }
 
@@ -58,16 +58,18 @@ impl Success {
     pub fn judge(&self, states: &[Vec<f64>]) -> Judgment {
         let measured: Vec<f64> = states.iter().map(|state| (self.measure)(state)).collect();
         let held = measured.iter().rev().take_while(|x| **x <= self.limit).count();
+        let lowest = measured.iter().copied().fold(f64::INFINITY, f64::min);
+        let once = measured.iter().position(|x| *x <= self.limit).filter(|_| self.hold == 0);
         let tail = &measured[measured.len().saturating_sub(self.hold.max(1))..];
         Judgment {
             what: self.what.clone(),
             unit: self.unit,
             last: measured.last().copied().unwrap_or(f64::NAN),
             worst_held: tail.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            lowest: measured.iter().copied().fold(f64::INFINITY, f64::min),
+            lowest,
             limit: self.limit,
-            solved: held >= self.hold.max(1),
-            solved_from: (held > 0).then(|| measured.len() - held),
+            solved: once.is_some() || held >= self.hold.max(1),
+            solved_from: once.or_else(|| (held > 0).then(|| measured.len() - held)),
         }
     }
 }

@@ -10,7 +10,7 @@ use pullback_core::ConfigError;
 use pullback_plot::{Figure, LinePanel, Panel, Series, compact};
 use pullback_tasks::files::{FileOptions, is_file_name};
 use pullback_tasks::planning::file::FileTask;
-use pullback_tasks::planning::{CONTROL_TASKS, ControlTask, RobotTask};
+use pullback_tasks::planning::{CONTROL_TASKS, ControlTask, RobotTask, TaskOptions};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -132,6 +132,9 @@ pub fn run(options: &MpcOptions, seed: u64, output: &Output) -> Result<bool, Cli
 fn task(options: &MpcOptions) -> Result<RobotTask, ConfigError> {
     let file = &options.task;
     if is_file_name(file) {
+        if options.model.is_some() {
+            return Err(ConfigError::new(format!("{file} is a model; --model belongs to tasks by name")));
+        }
         let defaults = FileTask::default();
         let asked = FileTask {
             targets: options.target.clone(),
@@ -153,13 +156,13 @@ fn task(options: &MpcOptions) -> Result<RobotTask, ConfigError> {
         task.0.name = format!("{file}, {asked:?}");
         return Ok(task);
     }
-    let task = (CONTROL_TASKS.find(file)?.value)()?;
+    let told = TaskOptions { model: options.model.clone(), from_distance: options.from_distance };
+    let task = (CONTROL_TASKS.find(file)?.value)(&told)?;
     let only_files = [
         ("--target", !options.target.is_empty()),
         ("--keyframe", options.keyframe.is_some()),
         ("--contact", options.contact.is_some()),
         ("how a file is read", options.reading.given()),
-        ("--from-distance", options.from_distance.is_some()),
         ("--bound", options.bound.is_some()),
         ("--control-step", options.control_step.is_some()),
         ("--effort", options.effort.is_some()),

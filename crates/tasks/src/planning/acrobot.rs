@@ -5,13 +5,15 @@ use pullback_control::task::{Planning, Success};
 use pullback_core::losses::{Norm, Weights};
 use pullback_physics::articulated::losses::PointTarget;
 
-use super::{BuiltTask, RobotTask, distance, home, place, robot};
+use super::{BuiltTask, RobotTask, TaskOptions, distance, home, place, robot};
 
 const MODEL: &str = include_str!("../../../../models/acrobot.xml");
 /// Where the tip is to be, m.
 const TOP: [f64; 3] = [0.0, 0.0, 2.0];
 
-pub fn task() -> BuiltTask {
+pub fn task(options: &TaskOptions) -> BuiltTask {
+    options.own_model("acrobot")?;
+    options.no_distance("acrobot")?;
     let robot = robot(MODEL, None)?;
     let (key, tip) = (home(&robot)?, place(&robot, "tip")?);
     let success = Success {

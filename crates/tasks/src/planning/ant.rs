@@ -5,7 +5,7 @@ use pullback_control::task::{Planning, Success};
 use pullback_core::losses::{Norm, Weights};
 use pullback_physics::articulated::losses::PointTarget;
 
-use super::{BuiltTask, RobotTask, home, place, robot};
+use super::{BuiltTask, RobotTask, TaskOptions, home, place, robot};
 
 const MODEL: &str = include_str!("../../../../models/ant.xml");
 /// Where the torso is to be, m.
@@ -13,7 +13,9 @@ const GOAL: [f64; 3] = [1.0, 0.0, 0.55];
 /// Distance from which feet feel the ground on the way back, m.
 const FROM: f64 = 0.1;
 
-pub fn task() -> BuiltTask {
+pub fn task(options: &TaskOptions) -> BuiltTask {
+    options.own_model("ant-goal")?;
+    options.no_distance("ant-goal")?;
     let robot = robot(MODEL, Some(FROM))?;
     let (key, torso) = (home(&robot)?, place(&robot, "torso")?);
     let success = Success {

@@ -4,11 +4,13 @@ use pullback_control::Interpolation;
 use pullback_control::task::{Planning, Success};
 use pullback_core::losses::{Norm, Weights};
 
-use super::{BuiltTask, RobotTask, home, robot};
+use super::{BuiltTask, RobotTask, TaskOptions, home, robot};
 
 const MODEL: &str = include_str!("../../../../models/cartpole.xml");
 
-pub fn task() -> BuiltTask {
+pub fn task(options: &TaskOptions) -> BuiltTask {
+    options.own_model("cartpole-swing-up")?;
+    options.no_distance("cartpole-swing-up")?;
     let robot = robot(MODEL, None)?;
     let (layout, key) = (pullback_core::Described::layout(&robot), home(&robot)?);
     let angle = layout.state.index_of("hinge.q")?;

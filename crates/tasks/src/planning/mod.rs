@@ -10,6 +10,8 @@ pub mod file;
 mod pusher;
 mod quadruped;
 mod reacher;
+pub mod swap;
+pub mod tennis;
 
 use pullback_control::mpc::{Episode, Progress};
 use pullback_control::task::{Judgment, Planning, Success};
@@ -17,6 +19,7 @@ use pullback_control::{PlanError, PlannerConfig, RunOptions, Task};
 use pullback_core::layout::Layout;
 use pullback_core::losses::{Effort, Norm, StateTarget, Weights};
 use pullback_core::registry::{Entry, Registry};
+use pullback_core::sources::DIFFMJX;
 use pullback_core::{ConfigError, Described, Inputs, Integrated};
 use pullback_physics::articulated::contact::ContactsFromDistance;
 use pullback_physics::articulated::losses::PointTarget;
@@ -59,16 +62,66 @@ pub trait ControlTask: Sync {
 /// What a builder of a task returns.
 pub type BuiltTask = Result<RobotTask, ConfigError>;
 
+/// How a task is made of what it was told.
+pub type BuildTask = fn(&TaskOptions) -> BuiltTask;
+
+/// What a task may be told.
+#[derive(Clone, Debug, Default)]
+pub struct TaskOptions {
+    /// A model file in place of our own.
+    pub model: Option<String>,
+    /// Distance from which contacts act on the way back, m, 0 for not at all; the task's if none.
+    pub from_distance: Option<f64>,
+}
+
+impl TaskOptions {
+    /// What was told, to tell runs apart; nothing if nothing was.
+    fn label(&self) -> String {
+        let model = self.model.as_ref().map_or(String::new(), |file| format!(", {file}"));
+        self.from_distance.map_or(model.clone(), |width| format!("{model}, from {width} m"))
+    }
+
+    /// Refuses a model of the user's for a task that knows its own by heart.
+    fn own_model(&self, task: &str) -> Result<(), ConfigError> {
+        match &self.model {
+            None => Ok(()),
+            Some(file) => Err(ConfigError::new(format!(
+                "{task} has a model of its own; give `{file}` as the task, with --target"
+            ))),
+        }
+    }
+
+    /// Refuses distances for a task in which nothing is to be touched.
+    fn no_distance(&self, task: &str) -> Result<(), ConfigError> {
+        match self.from_distance {
+            None => Ok(()),
+            Some(_) => Err(ConfigError::new(format!("{task}: contacts do not act from distance here"))),
+        }
+    }
+}
+
 /// Every task by name.
-pub const CONTROL_TASKS: Registry<fn() -> BuiltTask> =
+pub const CONTROL_TASKS: Registry<BuildTask> =
     Registry::new("control task", &[TABLE]).or("the path of an .xml (MJCF) or .urdf file, with --target");
 
-const TABLE: &[Entry<fn() -> BuiltTask>] = &[
+const TABLE: &[Entry<BuildTask>] = &[
     Entry::new("cartpole-swing-up", "swing a pole on a cart up and hold it", cartpole::task),
     Entry::new("acrobot", "swing up two links with a motor between them alone", acrobot::task),
     Entry::new("reacher", "bring the grip of an arm of 7 hinges to a point, by torques", reacher::task),
     Entry::new("pusher", "push a puck to a place, with contacts from distance", pusher::task),
     Entry::new("quadruped-rise", "rise from a crouch to a level stand, by servos", quadruped::task),
+    Entry::cited(
+        "in-hand-swap",
+        "swap two balls in a hand of 39 muscles; --model for MyoSuite's hand",
+        DIFFMJX.at("Fig. 10"),
+        swap::task,
+    ),
+    Entry::cited(
+        "bionic-tennis",
+        "hit a ball that would fly past to a place, by muscles; --model for MyoSuite's arm, which catches it",
+        DIFFMJX.at("Figs. 1, 10"),
+        tennis::task,
+    ),
     Entry::new("ant-goal", "carry the torso of an ant 1 m ahead, by torques", ant::task),
 ];
 
@@ -89,9 +142,7 @@ impl RobotTask {
         let layout = robot.layout();
         let (mut start, mut nominal) = (layout.state.defaults(), layout.control.defaults());
         if let Some(key) = keyframe {
-            let key_state = key.q.iter().chain(&key.v).chain(&key.activation);
-            start.iter_mut().zip(key_state).for_each(|(x, key)| *x = *key);
-            nominal.iter_mut().zip(key.control.iter().chain(&key.mocap)).for_each(|(u, key)| *u = *key);
+            (start, nominal) = (key.state(), key.controls());
         }
         RobotTask(Task {
             name: name.into(),
@@ -179,6 +230,25 @@ fn robot(mjcf: &str, distance: Option<f64>) -> Result<Robot, ConfigError> {
     let model =
         parse_mjcf(mjcf, None, &ImportOptions::default()).map_err(|e| ConfigError::new(e.to_string()))?;
     moving(model, distance)
+}
+
+/// The model that was told, or our own.
+fn model_of(options: &TaskOptions, own: &str) -> Result<Model, ConfigError> {
+    match &options.model {
+        Some(file) => files::read_model(file),
+        None => parse_mjcf(own, None, &ImportOptions::default()).map_err(|e| ConfigError::new(e.to_string())),
+    }
+}
+
+/// Sets the angle or place of a hinge or slide.
+fn set_joint(robot: &Robot, state: &mut [f64], name: &str, value: f64) -> Result<(), ConfigError> {
+    let field = robot.field();
+    let joint = field.model().joints.iter().position(|joint| joint.name == name);
+    let (q, _) = joint.and_then(|joint| field.coordinates().joints[joint]).ok_or_else(|| {
+        ConfigError::new(format!("the model `{}` has no joint `{name}`", field.model().name))
+    })?;
+    state[q] = value;
+    Ok(())
 }
 
 /// A model in motion.

@@ -8,7 +8,7 @@ use pullback_math::Vec3;
 use pullback_physics::articulated::Chain;
 use pullback_physics::articulated::losses::PointTarget;
 
-use super::{BuiltTask, RobotTask, distance, place, robot};
+use super::{BuiltTask, RobotTask, TaskOptions, distance, place, robot};
 
 const MODEL: &str = include_str!("../../../../models/laikago.xml");
 /// Angles of hips and knees in the crouch, rad, and the height of the trunk there, m.
@@ -19,7 +19,9 @@ const STAND: [f64; 3] = [0.0, 0.0, 0.46];
 /// A point this far above the trunk stays above it, m.
 const ABOVE: f64 = 0.3;
 
-pub fn task() -> BuiltTask {
+pub fn task(options: &TaskOptions) -> BuiltTask {
+    options.own_model("quadruped-rise")?;
+    options.no_distance("quadruped-rise")?;
     let robot = robot(MODEL, None)?;
     let trunk = place(&robot, "chassis")?;
     let success = Success {

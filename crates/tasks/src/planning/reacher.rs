@@ -5,13 +5,15 @@ use pullback_control::task::{Planning, Success};
 use pullback_core::losses::{Norm, Weights};
 use pullback_physics::articulated::losses::PointTarget;
 
-use super::{BuiltTask, RobotTask, distance, home, place, robot};
+use super::{BuiltTask, RobotTask, TaskOptions, distance, home, place, robot};
 
 const MODEL: &str = include_str!("../../../../models/arm9.xml");
 /// Where the grip is to be, m.
 const TARGET: [f64; 3] = [0.35, 0.35, 0.5];
 
-pub fn task() -> BuiltTask {
+pub fn task(options: &TaskOptions) -> BuiltTask {
+    options.own_model("reacher")?;
+    options.no_distance("reacher")?;
     let robot = robot(MODEL, None)?;
     let (key, grip) = (home(&robot)?, place(&robot, "grip")?);
     let success = Success {

@@ -10,11 +10,11 @@ use pullback_core::{Described, Manifold, Point, System};
 use pullback_math::Dual;
 use pullback_tasks::files::random_state;
 use pullback_tasks::planning::file::FileTask;
-use pullback_tasks::planning::{CONTROL_TASKS, ControlTask, RobotTask};
+use pullback_tasks::planning::{CONTROL_TASKS, ControlTask, RobotTask, TaskOptions};
 use serde_json::json;
 
 fn task(name: &str) -> RobotTask {
-    (CONTROL_TASKS.find(name).unwrap().value)().unwrap()
+    (CONTROL_TASKS.find(name).unwrap().value)(&TaskOptions::default()).unwrap()
 }
 
 #[test]
