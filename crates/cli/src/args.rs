@@ -328,13 +328,17 @@ pub struct ReproduceOptions {
     #[arg(long, default_value_t = 2000)]
     pub points: usize,
     /// Fewer tasks, seeds, steps and simulations: less than a quarter of an hour (bo-leap), three minutes (diffmjx,
-    /// articulated-adjoint)
+    /// diffmjx-mpc, articulated-adjoint)
     #[arg(long)]
     pub quick: bool,
     /// Recorded tosses of a cube, a CSV file [default: simulated ones] (diffmjx)
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
-    /// Runs of each method on each task [default: 10, or 3 if quick] (bo-leap)
+    /// Folder of MyoSuite's models [default: that of `cargo xtask assets`; our own models without it or if quick]
+    /// (diffmjx-mpc)
+    #[arg(long, value_name = "DIR")]
+    pub models: Option<PathBuf>,
+    /// Runs of each method on each task [default: 10, or 3 if quick (bo-leap); 2, or 1 if quick (diffmjx-mpc)]
     #[arg(long)]
     pub seeds: Option<u64>,
     /// Simulations per run [default: 1000, or 100 if quick] (bo-leap)

@@ -3,6 +3,7 @@
 mod articulated_adjoint;
 mod bo_leap;
 mod diffmjx;
+mod diffmjx_mpc;
 
 use std::path::PathBuf;
 
@@ -45,6 +46,12 @@ const TABLE: &[Entry<Experiment>] = &[
         diffmjx::run,
     ),
     Entry::cited(
+        "diffmjx-mpc",
+        "two balls swapped in a hand of muscles, and a ball hit and caught: gradients, samples and both",
+        DIFFMJX.at("Figs. 1, 10"),
+        diffmjx_mpc::run,
+    ),
+    Entry::cited(
         "bo-leap",
         "lowest loss of six methods on every task, mean and 95 % interval over seeds",
         BO_LEAP.at("Figs. 2 to 7"),
@@ -61,6 +68,11 @@ const TABLE: &[Entry<Experiment>] = &[
 pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
     if options.data.is_some() && options.what.name != "diffmjx" {
         return Err(ConfigError::new(format!("{}: --data belongs to diffmjx", options.what.name)).into());
+    }
+    if options.models.is_some() && options.what.name != "diffmjx-mpc" {
+        return Err(
+            ConfigError::new(format!("{}: --models belongs to diffmjx-mpc", options.what.name)).into()
+        );
     }
     (options.what.value)(options, output)
 }

@@ -6,11 +6,13 @@
 //! | [`toy`] | 4: a point that bounces under six contact models |
 //! | [`cube`] | 9: the side of a cube, and more, from recorded tosses |
 //! | [`hover`] | 7: a quadruped on contacts from distance |
+//! | [`mpc`] | 1, 10: balls swapped in a hand of muscles, and hit and caught, by looking ahead |
 //! | [`toss`] | 5, S5: five shapes thrown on a floor; S6: error against run time of integrators |
 
 pub mod billiard;
 pub mod cube;
 pub mod hover;
+pub mod mpc;
 #[cfg(test)]
 mod tests;
 pub mod toss;

@@ -18,7 +18,7 @@ use pullback_core::losses::{Norm, Weights};
 use pullback_core::{ConfigError, Described};
 use pullback_math::{Quat, Vec3};
 use pullback_physics::articulated::losses::PointTarget;
-use pullback_physics::articulated::{Articulated, Chain, Geom, Model, Shape, Softness};
+use pullback_physics::articulated::{Articulated, Chain, Geom, Model, Shape, Softness, candidate_pairs};
 use pullback_scene::mesh::MeshFiles;
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 
@@ -121,11 +121,11 @@ fn own() -> Result<Scene, ConfigError> {
         model: model_of(&TaskOptions::default(), OWN)?,
         pose: &[],
         ball: ([0.75, 0.08, 1.15], [-1.2, 0.0, 1.6]),
-        goal: [0.75, 0.0, 1.25],
+        goal: [0.5, -0.05, 1.38],
         tone: 0.05,
         touched: |_, geom| geom.name == "paddle",
-        within: (0.05, 0),
-        steps: 320,
+        within: (0.08, 0),
+        steps: 400,
     })
 }
 
@@ -147,10 +147,9 @@ pub fn task(options: &TaskOptions) -> BuiltTask {
         model.geoms.push(racket);
     }
     let ball = model.geoms.iter().position(|geom| geom.name == "ball").unwrap_or(0);
-    let pairs = (0..model.geoms.len())
-        .filter(|g| (scene.touched)(&model, &model.geoms[*g]))
-        .map(|g| (ball, g))
-        .collect();
+    let meant = |geom: usize| (scene.touched)(&model, &model.geoms[geom]);
+    let with_ball = |(a, b): &(usize, usize)| (*a == ball && meant(*b)) || (*b == ball && meant(*a));
+    let pairs = candidate_pairs(&model).into_iter().filter(with_ball).collect();
     let mut robot = Articulated::new(model)?;
     if width > 0.0 {
         robot = robot.with_contacts_from_distance(from_distance(width, pairs))?;
