@@ -168,8 +168,6 @@ pub struct RunProgress<'a> {
 
 /// What is compared, where runs are kept, and on how many threads they are made.
 pub struct Comparison<'a> {
-    /// Tasks by name; all if empty.
-    pub tasks: &'a [String],
     /// How much.
     pub size: &'a Size,
     /// Folder of MyoSuite's models; our own models if none.
@@ -181,17 +179,10 @@ pub struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// The tasks asked for.
-    pub fn tasks(&self) -> Vec<&'static MuscleTask> {
-        let asked =
-            |task: &&MuscleTask| self.tasks.is_empty() || self.tasks.iter().any(|name| name == task.name);
-        MUSCLE_TASKS.iter().filter(asked).collect()
-    }
-
     /// Controls of all runs.
     pub fn controls(&self) -> Result<usize, ConfigError> {
         let mut controls = 0;
-        for task in self.tasks() {
+        for task in &MUSCLE_TASKS {
             let steps = self.planning((task.build)(&self.options(task, false))?.planning()).steps;
             controls += steps * self.size.contenders().len() * self.size.seeds as usize;
         }
@@ -205,7 +196,7 @@ impl Comparison<'_> {
         let mut jobs = Vec::new();
         for seed in 0..self.size.seeds {
             for contender in &contenders {
-                jobs.extend(self.tasks().into_iter().map(|task| (task, contender, seed)));
+                jobs.extend(MUSCLE_TASKS.iter().map(|task| (task, contender, seed)));
             }
         }
         let (next, ended) = (AtomicUsize::new(0), Mutex::new(Vec::new()));

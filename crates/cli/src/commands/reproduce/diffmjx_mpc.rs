@@ -28,7 +28,6 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     let models = models(options)?;
     let folder = output.folder("reproduce-diffmjx-mpc")?;
     let comparison = Comparison {
-        tasks: &[],
         size: &size,
         models: models.as_deref(),
         folder: &folder,
@@ -60,7 +59,7 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
         "DiffMJX (Paulus, Geist et al. 2025), Figs. 1 and 10, on our own simulator",
     );
     report.sections.push(Section::new("At a glance").stats(stats(&runs)));
-    for task in MUSCLE_TASKS.iter().filter(|task| runs.iter().any(|run| run.task == task.name)) {
+    for task in &MUSCLE_TASKS {
         let of_task: Vec<&MuscleRun> = runs.iter().filter(|run| run.task == task.name).collect();
         report.sections.push(section(task, &of_task, &folder, &mut files)?);
     }
