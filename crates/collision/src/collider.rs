@@ -57,6 +57,9 @@ pub struct Collider<'m, T> {
     pub faces: Option<&'m Hull>,
     /// Distance up to which contacts are asked for, m; those of a pair add up.
     pub reach: f64,
+    /// Distance beyond which a pair may be left without contact, m; the smaller of a pair counts. Infinite
+    /// unless set.
+    pub cutoff: f64,
     /// Elevations of its terrain; empty for other kinds.
     pub grid: HeightGrid<'m>,
 }
@@ -65,7 +68,7 @@ impl<'m, T: Real> Collider<'m, T> {
     /// A shape that is neither a mesh nor terrain.
     pub fn new(kind: Kind, size: Vec3<T>) -> Self {
         let (vertices, hull, grid): (_, _, HeightGrid) = (&[], &[], HeightGrid::default());
-        Collider { kind, size, vertices, hull, faces: None, reach: 0.0, grid }
+        Collider { kind, size, vertices, hull, faces: None, reach: 0.0, cutoff: f64::INFINITY, grid }
     }
     /// The shape of one environment.
     pub(super) fn lane(&self, lane: usize) -> Collider<'m, f64> {
@@ -132,8 +135,8 @@ impl<'m, T: Real> Collider<'m, T> {
     }
     /// The same shape with sizes of another scalar.
     pub fn with_size<U: Real>(&self, size: Vec3<U>) -> Collider<'m, U> {
-        let Collider { kind, vertices, hull, faces, reach, grid, .. } = *self;
-        Collider { kind, size, vertices, hull, faces, reach, grid }
+        let Collider { kind, vertices, hull, faces, reach, cutoff, grid, .. } = *self;
+        Collider { kind, size, vertices, hull, faces, reach, cutoff, grid }
     }
     /// Radius of a ball around its origin that holds it, m; infinite for a plane.
     pub fn bounding_radius(&self) -> f64 {
@@ -146,7 +149,27 @@ impl<'m, T: Real> Collider<'m, T> {
             Kind::Ellipsoid => s.x.max(s.y).max(s.z),
             Kind::Box => s.norm(),
             Kind::Heightfield => Vec3::new(s.x, s.y, s.z.max(self.grid.base)).norm(),
-            Kind::Mesh => self.hull.iter().map(|&i| self.vertices[i].norm()).fold(0.0, f64::max),
+            Kind::Mesh => match self.faces {
+                Some(hull) => hull.radius,
+                None => self.hull.iter().map(|&i| self.vertices[i].norm()).fold(0.0, f64::max),
+            },
         }
+    }
+    /// Middle and half edges of a box along its axes that holds it, m; `None` for a plane or terrain.
+    pub fn bounding_box(&self) -> Option<(Vec3<T>, Vec3<T>)> {
+        let s = self.size;
+        let half = match self.kind {
+            Kind::Plane | Kind::Heightfield => return None,
+            Kind::Sphere => Vec3::new(s.x, s.x, s.x),
+            Kind::Capsule => Vec3::new(s.x, s.x, s.x + s.y),
+            Kind::Cylinder => Vec3::new(s.x, s.x, s.y),
+            Kind::Torus => Vec3::new(s.x + s.y, s.x + s.y, s.y),
+            Kind::Ellipsoid | Kind::Box => s,
+            Kind::Mesh => {
+                let (middle, half) = self.faces?.bounds;
+                return Some((middle.map(T::lit), half.map(T::lit)));
+            }
+        };
+        Some((Vec3::zero(), half))
     }
 }

@@ -17,10 +17,10 @@
 //! they are unique. Where a face meets a face or an edge they are not: the point of the second body (of the
 //! first, if the face is on the second) is held. Features are found in `f64`, one lane at a time.
 
-use pullback_math::{Real, Transform, Vec3, differentiable, select};
+use pullback_math::{Mask, Real, Transform, Vec3, differentiable, select};
 
 use super::collider::{Collider, Kind};
-use super::contact::{Contact, between, between_vjp, tangent_frame};
+use super::contact::{Contact, INACTIVE, between, between_vjp, tangent_frame};
 use super::gjk::witness;
 use super::lanes::{lane_of, of_all_lanes, pack};
 use super::support::{Core, Witness, extents};
@@ -46,6 +46,15 @@ pub(crate) struct ConvexFeatures<T> {
     pub(super) edge_b: Vec3<T>,
     /// The normal moves by −(n₁ n₁ᵀ + n₂ n₂ᵀ) ∇f, the two scaled so that this is the inverse Hessian.
     pub(super) newton: [Vec3<T>; 2],
+    /// Added to the distance, m: zero, or [`INACTIVE`] beyond the cutoff of the pair.
+    pub(super) off: T,
+}
+
+impl<T: Real> ConvexFeatures<T> {
+    /// Whether every lane is beyond the cutoff.
+    pub(super) fn all_apart(&self) -> bool {
+        self.off.gt(T::zero()).all()
+    }
 }
 
 impl ConvexFeatures<f64> {
@@ -60,7 +69,12 @@ impl ConvexFeatures<f64> {
             edge_a: o,
             edge_b: o,
             newton: [o; 2],
+            off: 0.0,
         }
+    }
+    /// Of shapes beyond their cutoff.
+    pub(super) fn apart() -> Self {
+        ConvexFeatures { world: Vec3::new(0.0, 0.0, 1.0), off: INACTIVE, ..Self::empty() }
     }
 }
 
@@ -151,7 +165,7 @@ fn refine(a: &Core, b: &Core, witness: &Witness, edge: Vec3<f64>) -> Option<(Vec
 
 /// The features of one environment.
 pub(super) fn features_of_lane(a: &Core, b: &Core) -> ConvexFeatures<f64> {
-    features_at(a, b, witness(a, b))
+    witness(a, b).map_or(ConvexFeatures::apart(), |found| features_at(a, b, found))
 }
 
 /// The features of one environment whose nearest points are known.
@@ -246,6 +260,7 @@ pub(super) fn packed<T: Real>(lanes: impl Fn(usize) -> ConvexFeatures<f64>) -> C
         edge_a: pack(|i| lanes(i).edge_a),
         edge_b: pack(|i| lanes(i).edge_b),
         newton: [pack(|i| lanes(i).newton[0]), pack(|i| lanes(i).newton[1])],
+        off: T::from_lanes(|i| lanes(i).off),
     }
 }
 
@@ -334,7 +349,8 @@ pub(crate) fn convex_at<T: Real>(
     // And on faces, below the point of the other shape.
     let r = x_b - x_a;
     let across = r - n * n.dot(r);
-    between(x_a + across * f.in_a.norm_squared(), x_b - across * f.in_b.norm_squared(), n)
+    let c = between(x_a + across * f.in_a.norm_squared(), x_b - across * f.in_b.norm_squared(), n);
+    Contact { position: c.position, normal: c.normal, distance: c.distance + f.off }
 }
 
 /// Convex against convex.
@@ -345,6 +361,9 @@ pub fn convex_convex<T: Real>(
     pose_b: Transform<T>,
 ) -> Contact<T> {
     let features = convex_features(a, pose_a, b, pose_b);
+    if features.all_apart() {
+        return Contact::inactive();
+    }
     convex_at(a.kind, a.size, pose_a, b.kind, b.size, pose_b, features)
 }
 

@@ -2,8 +2,8 @@
 //! simplex that see the origin searched one by one (Ericson, *Real-Time Collision Detection*, §9.5).
 //!
 //! Runs in `f64` on one environment, without allocation. Stops when the support plane proves the distance to
-//! [`TOLERANCE`] or brings no new vertex; when the origin is inside, the simplex goes on to
-//! [`epa`](super::epa).
+//! [`TOLERANCE`] or brings no new vertex, and as soon as it proves that the shapes are farther apart than
+//! their cutoff; when the origin is inside, the simplex goes on to [`epa`](super::epa).
 
 use pullback_math::Vec3;
 
@@ -126,9 +126,11 @@ fn keep_triangle(simplex: &mut Simplex, face: [usize; 3]) {
     simplex.keep(&chosen[..count], &kept[..count]);
 }
 
-/// Where the cores are nearest, or deepest if they overlap.
-pub(super) fn witness(a: &Core, b: &Core) -> Witness {
+/// Where the cores are nearest, or deepest if they overlap; `None` if the shapes are beyond their cutoff.
+pub(super) fn witness(a: &Core, b: &Core) -> Option<Witness> {
     let scale = a.collider.bounding_radius() + b.collider.bounding_radius();
+    // Distance of the cores beyond which the shapes are beyond their cutoff.
+    let cutoff = a.collider.cutoff.min(b.collider.cutoff) + a.rounding() + b.rounding() + ROUND_OFF * scale;
     let start = b.pose.translation - a.pose.translation;
     let start = if start.norm_squared() > 0.0 { start } else { Vec3::new(0.0, 0.0, 1.0) };
     let mut simplex =
@@ -137,9 +139,13 @@ pub(super) fn witness(a: &Core, b: &Core) -> Witness {
         let v = simplex.point();
         let squared = v.norm_squared();
         if squared <= (TOUCHING * scale).powi(2) {
-            return penetration(a, b, &simplex);
+            return Some(penetration(a, b, &simplex));
         }
         let next = difference(a, b, -v);
+        // All of A − B is beyond the plane through w that is square to v.
+        if v.dot(next.w) > cutoff * squared.sqrt() {
+            return None;
+        }
         let known = simplex.vertices[..simplex.count].iter().any(|x| x.w == next.w);
         if known || squared - v.dot(next.w) <= TOLERANCE * squared + ROUND_OFF * scale * squared.sqrt() {
             break;
@@ -149,13 +155,20 @@ pub(super) fn witness(a: &Core, b: &Core) -> Witness {
         simplex.count += 1;
         let before = simplex;
         if reduce(&mut simplex) {
-            return penetration(a, b, &before);
+            return Some(penetration(a, b, &before));
         }
         if simplex.point().norm_squared() >= squared {
             simplex = previous;
             break;
         }
     }
-    let normal = -simplex.point().normalize();
-    Witness::new(normal, &simplex.vertices[..simplex.count], &simplex.weights[..simplex.count])
+    let nearest = simplex.point();
+    if nearest.norm() > cutoff {
+        return None;
+    }
+    Some(Witness::new(
+        -nearest.normalize(),
+        &simplex.vertices[..simplex.count],
+        &simplex.weights[..simplex.count],
+    ))
 }

@@ -209,6 +209,9 @@ fn pokes(
         };
         let b = Core { collider: *shape, pose };
         let mut f = features_of_lane(&a, &b);
+        if f.all_apart() {
+            return;
+        }
         let c = convex_at(Kind::Mesh, Vec3::zero(), a.pose, shape.kind, shape.size, pose, f);
         let p = f.unit_a + center;
         if f.in_a.norm_squared() > 0.0 || !terrain.pokes(p, field.inverse_direction(c.normal)) {

@@ -45,6 +45,10 @@ pub struct Hull {
     pub corners: Vec<usize>,
     /// Center of the mesh, m: a plane does not touch what is above it.
     pub center: Vec3<f64>,
+    /// Radius of a ball around the origin that holds it, m.
+    pub(super) radius: f64,
+    /// Middle and half edges of the box along its axes that holds it, m.
+    pub(super) bounds: (Vec3<f64>, Vec3<f64>),
     neighbors: Lists,
     faces: Lists,
     faces_at: Lists,
@@ -75,8 +79,14 @@ impl Hull {
         for (face, polygon) in faces.iter().enumerate() {
             polygon.iter().for_each(|&corner| faces_at[corner].push(face));
         }
+        let all = || corners.iter().map(|&v| vertices[v]);
+        let first = all().next().unwrap_or(Vec3::zero());
+        let (min, max) =
+            all().fold((first, first), |(min, max), p| (min.zip(p, f64::min), max.zip(p, f64::max)));
         let mut hull = Hull {
             center: centroid(&triangles, at),
+            radius: all().map(|p| p.norm()).fold(0.0, f64::max),
+            bounds: ((min + max) * 0.5, (max - min) * 0.5),
             neighbors: Lists::new(&neighbors),
             faces: Lists::new(&faces),
             faces_at: Lists::new(&faces_at),

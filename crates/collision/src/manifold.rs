@@ -81,13 +81,13 @@ struct ManifoldFeatures<T> {
     corners: [Corner<T>; MANIFOLD_SLOTS],
 }
 
-fn single(a: &Core, b: &Core, nearest: Witness) -> ManifoldFeatures<f64> {
+fn single(a: &Core, b: &Core, convex: ConvexFeatures<f64>) -> ManifoldFeatures<f64> {
     let (o, up) = (Vec3::zero(), Vec3::new(0.0, 0.0, 1.0));
     let corner =
         Corner { unit: o, rim: 0.0, ball: 0.0, normals: [o; 2], units: [o; 2], moves: [o; 2], off: INACTIVE };
     ManifoldFeatures {
         single: 1.0,
-        convex: features_at(a, b, nearest),
+        convex,
         reference: 1.0,
         normal: up,
         top: o,
@@ -181,8 +181,8 @@ fn matching(a: &Core, b: &Core, nearest: &Witness, n: Vec3<f64>) -> Option<Match
 
 /// The features of one environment.
 fn features_of_pair(a: &Core, b: &Core, slots: usize) -> ManifoldFeatures<f64> {
-    let nearest = witness(a, b);
-    let mut found = single(a, b, nearest);
+    let Some(nearest) = witness(a, b) else { return single(a, b, ConvexFeatures::apart()) };
+    let mut found = single(a, b, features_at(a, b, nearest));
     if slots == 1 {
         return found;
     }
@@ -389,6 +389,9 @@ pub fn manifold<T: Real>(
     out: &mut [Contact<T>],
 ) {
     let f = manifold_features(a, pose_a, b, pose_b);
+    if f.convex.all_apart() {
+        return out.fill(Contact::inactive());
+    }
     let contacts = manifold_at(a.kind, a.size, pose_a, b.kind, b.size, pose_b, f);
     let slots = out.len();
     out.copy_from_slice(&contacts[..slots]);

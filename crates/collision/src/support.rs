@@ -27,6 +27,10 @@ pub(super) fn extents(kind: Kind, size: Vec3<f64>) -> Vec3<f64> {
 }
 
 impl Core<'_> {
+    /// Radius by which the shape is rounded around its core, m.
+    pub fn rounding(&self) -> f64 {
+        if matches!(self.collider.kind, Kind::Sphere | Kind::Capsule) { self.collider.size.x } else { 0.0 }
+    }
     /// The farthest local point in the local direction d.
     pub fn local_support(&self, d: Vec3<f64>) -> Vec3<f64> {
         self.local_corner(d).0

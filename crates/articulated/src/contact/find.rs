@@ -9,8 +9,9 @@ use pullback_collision::{
     BroadPhase, Collider, Contact, Kind, SOFT_REACH, ShapeBar, collide_soft, collide_soft_vjp,
 };
 use pullback_core::Workspace;
-use pullback_math::{Force, Real, Transform, Vec3};
+use pullback_math::{Force, Mask, Real, Transform, Vec3};
 
+use super::apart::{bounding_spheres_apart, boxes_apart};
 use super::geoms::GeomView;
 use crate::complementarity::rows::pair_margin;
 use crate::model::Model;
@@ -47,10 +48,12 @@ impl FoundPair {
 /// The contacts of one evaluation, pair by pair.
 #[derive(Clone, Debug, Workspace)]
 pub struct ContactSet<T> {
-    /// Pose of each geom in the world.
+    /// Pose in the world of each geom that may touch.
     poses: Vec<Transform<T>>,
     /// Radius of a ball around each geom that holds it, m; infinite for a plane.
     radii: Vec<f64>,
+    /// The geoms that are in a pair that may touch, ascending.
+    members: Vec<usize>,
     pairs: Vec<FoundPair>,
     /// The explicit pairs, sorted by geoms, the smaller first.
     explicit: Vec<GeomPair>,
@@ -78,9 +81,13 @@ impl<T: Real> ContactSet<T> {
         let contacts = all().map(slots).sum();
         let mut explicit: Vec<_> = all().filter(|pair| pair.explicit.is_some()).collect();
         explicit.sort_unstable();
+        let mut members: Vec<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
+        members.sort_unstable();
+        members.dedup();
         ContactSet {
             poses: vec![Transform::identity(); geoms],
             radii: model.geoms[..geoms].iter().map(|g| model.collider::<f64>(g).bounding_radius()).collect(),
+            members,
             pairs: Vec::with_capacity(all().count()),
             explicit,
             near: vec![false; geoms],
@@ -109,7 +116,7 @@ impl<T: Real> ContactSet<T> {
         &self.contacts
     }
 
-    /// The pose of a geom in the world.
+    /// The pose in the world of a geom that may touch.
     pub fn pose(&self, geom: usize) -> Transform<T> {
         self.poses[geom]
     }
@@ -126,11 +133,12 @@ impl<T: Real> ContactSet<T> {
 
     /// Finds the contacts of all `pairs` that are near each other.
     pub fn find(&mut self, geoms: &GeomView<'_, T>, pairs: &[(usize, usize)]) {
-        let ContactSet { poses, radii, pairs: found, explicit, near, contacts, broad_phase, .. } = self;
+        let ContactSet { poses, radii, members, pairs: found, explicit, near, contacts, broad_phase, .. } =
+            self;
         let softness = geoms.model.options.collision_softness;
         // Soft distances may be that much below hard ones, and a part of these.
         let searched = |reach: f64| if softness == 0.0 { reach } else { 2.0 * reach + SOFT_REACH * softness };
-        for geom in 0..poses.len() {
+        for &geom in members.iter() {
             poses[geom] = geoms.pose(geom);
             let collider = geoms.collider(geom);
             // That of a mesh does not change.
@@ -156,8 +164,7 @@ impl<T: Real> ContactSet<T> {
             if bounding_spheres_apart((radii[a], poses[a]), (radii[b], poses[b]), searched(reach)) {
                 continue;
             }
-            let of = |geom: usize| Collider { reach: 0.5 * reach, ..geoms.collider(geom) };
-            let (first, second) = (of(a), of(b));
+            let (first, second) = (asked(geoms, a, reach), asked(geoms, b, reach));
             // The earlier kind comes first, so that normals point from it.
             let (a, b, first, second) =
                 if first.kind <= second.kind { (a, b, first, second) } else { (b, a, second, first) };
@@ -167,6 +174,10 @@ impl<T: Real> ContactSet<T> {
             }
             contacts.resize(start + count, Contact::default());
             collide_soft(&first, poses[a], &second, poses[b], softness, &mut contacts[start..]);
+            if contacts[start..].iter().all(|contact| contact.distance.gt(T::lit(reach)).all()) {
+                contacts.truncate(start);
+                continue;
+            }
             found.push(FoundPair { geoms: (a, b), explicit: pair.explicit, first: start, count, reach });
             (near[a], near[b]) = (true, true);
         }
@@ -192,10 +203,12 @@ impl<T: Real> ContactSet<T> {
         let softness = geoms.model.options.collision_softness;
         for pair in pairs.iter() {
             let (a, b) = pair.geoms;
-            let (mut a_bar, mut b_bar) = (shape_bars[a], shape_bars[b]);
-            let of = |geom: usize| Collider { reach: 0.5 * pair.reach, ..geoms.collider(geom) };
-            let (first, second) = (of(a), of(b));
             let bars = &contact_bars[pair.contacts()];
+            if bars.iter().all(is_zero) {
+                continue;
+            }
+            let (first, second) = (asked(geoms, a, pair.reach), asked(geoms, b, pair.reach));
+            let (mut a_bar, mut b_bar) = (shape_bars[a], shape_bars[b]);
             collide_soft_vjp(&first, poses[a], &second, poses[b], softness, bars, &mut a_bar, &mut b_bar);
             (shape_bars[a], shape_bars[b]) = (a_bar, b_bar);
         }
@@ -203,6 +216,18 @@ impl<T: Real> ContactSet<T> {
             geoms.placed_vjp(geom, shape_bars[geom], friction_bars[geom], wrenches, params_bar);
         }
     }
+}
+
+/// The shape of a geom, asked for contacts within the `reach` of its pair, m.
+fn asked<'a, T: Real>(geoms: &GeomView<'a, T>, geom: usize, reach: f64) -> Collider<'a, T> {
+    Collider { reach: 0.5 * reach, cutoff: reach, ..geoms.collider(geom) }
+}
+
+/// Whether the cotangent of a contact vanishes in every lane; numbers with a tangent are never sure of it.
+fn is_zero<T: Real>(bar: &Contact<T>) -> bool {
+    let vanishes = |x: T| x.abs().le(T::zero()).all();
+    let Contact { position: p, normal: n, distance } = *bar;
+    !T::HAS_TANGENT && [distance, p.x, p.y, p.z, n.x, n.y, n.z].into_iter().all(vanishes)
 }
 
 fn no_shape_bar<T: Real>() -> ShapeBar<T> {
@@ -263,54 +288,4 @@ fn reach_of<T: Real>(geoms: &GeomView<'_, T>, geom: usize) -> f64 {
     let pairs = geoms.model.pairs.iter().zip(&index.pairs);
     let explicit = pairs.map(|(pair, law)| pair.gap + law.read(geoms.params).margin.max_lane());
     explicit.fold(own.max_lane() + geoms.model.geoms[geom].contact.gap, f64::max) + width
-}
-
-/// Whether two geoms, each by bounding radius and pose, are surely too far apart to touch, in every lane.
-fn bounding_spheres_apart<T: Real>(
-    (ra, a): (f64, Transform<T>),
-    (rb, b): (f64, Transform<T>),
-    reach: f64,
-) -> bool {
-    let between = b.translation - a.translation;
-    let gap = match (ra.is_finite(), rb.is_finite()) {
-        (true, true) => between.norm() - T::lit(ra + rb),
-        (false, true) => between.dot(a.rotation.col(2)) - T::lit(rb),
-        (true, false) => -(between.dot(b.rotation.col(2))) - T::lit(ra),
-        (false, false) => return true,
-    };
-    -((-gap).max_lane()) > reach
-}
-
-/// Half sizes of the box around a shape that is worth a look before its narrow phase: one with edges.
-fn bounding_box<T: Real>(shape: &Collider<'_, T>) -> Option<Vec3<T>> {
-    let s = shape.size;
-    match shape.kind {
-        Kind::Capsule => Some(Vec3::new(s.x, s.x, s.x + s.y)),
-        Kind::Cylinder => Some(Vec3::new(s.x, s.x, s.y)),
-        Kind::Box => Some(s),
-        _ => None,
-    }
-}
-
-/// Whether the boxes around two shapes are surely too far apart to touch, along an axis of either, in every
-/// lane.
-fn boxes_apart<T: Real>(
-    (first, a): (&Collider<'_, T>, Transform<T>),
-    (second, b): (&Collider<'_, T>, Transform<T>),
-    reach: f64,
-) -> bool {
-    let (Some(half_a), Some(half_b)) = (bounding_box(first), bounding_box(second)) else { return false };
-    let between = b.translation - a.translation;
-    let (t, s) = (a.inverse_direction(between), b.inverse_direction(between));
-    // r[j] = bⱼ in the axes of the first
-    let r: [Vec3<T>; 3] = std::array::from_fn(|j| a.inverse_direction(b.rotation.col(j)));
-    let mut gap = T::lit(f64::NEG_INFINITY);
-    for i in 0..3 {
-        let extent_b = r[0][i].abs() * half_b.x + r[1][i].abs() * half_b.y + r[2][i].abs() * half_b.z;
-        let extent_a = r[i].x.abs() * half_a.x + r[i].y.abs() * half_a.y + r[i].z.abs() * half_a.z;
-        gap = gap.max(t[i].abs() - half_a[i] - extent_b).max(s[i].abs() - half_b[i] - extent_a);
-    }
-    // Far from the origin, contacts are computed to the round-off of T.
-    let slack = T::lit(64.0 * T::EPSILON) * (a.translation.norm() + b.translation.norm());
-    -((slack - gap).max_lane()) > reach
 }

@@ -15,6 +15,7 @@
 //! [`complementarity`](crate::complementarity) by impulses over a step, after them too (Qiao et al.).
 //! [`ContactSolver`] is the choice of a model.
 
+mod apart;
 pub mod distance;
 pub mod find;
 pub mod forces;
