@@ -24,8 +24,8 @@ import numpy as np
 
 import fuzz_models
 from fuzz_evidence import (
-    MOTION, TOLERANCE, converge, end_difference, explanation, first_difference, flew_apart, found, inner_stages, placed, probed,
-    unstable, without_midphase,
+    MOTION, TOLERANCE, converge, drift_explanation, end_difference, explanation, first_difference, flew_apart, found, inner_stages,
+    placed, probed, without_midphase,
 )
 from fuzz_models import Maker, Node
 
@@ -181,8 +181,8 @@ def attempt(probe, path, seed, worst, tally, tolerance):
         return causes[0]
     drift = end_difference((answer["end"]["qpos"], answer["end"]["qvel"]), states[-1]["step"])
     if not drift <= TOLERANCE["drift"]:
-        explained = unstable(model, states[0]["state"], len(states), drift)
-        return "explained by unstable: drift" if explained else "DRIFT", f"off by {drift:.1e}"
+        cause = drift_explanation(model, path, states[0]["state"], len(states), drift)
+        return f"explained by {cause}: drift" if cause else "DRIFT", f"off by {drift:.1e}"
     worst["drift"] = max(worst["drift"], drift)
     return "agree", ""
 
@@ -198,7 +198,7 @@ def at_state(probe, path, model, ours, theirs):
     if not difference:
         return ("midphase", *midphase) if midphase else ("", "", "")
     name, text, _ = difference
-    cause = explanation(model, ours, theirs, difference)
+    cause = explanation(model, path, ours, theirs, difference)
     if not cause and name == "step" and model.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4:
         cause = inner_stage(probe, path, model, theirs)
     return cause, name, text
@@ -211,7 +211,7 @@ def inner_stage(probe, path, model, theirs):
     for state, ours in zip(stages, answer["states"]):
         stage, ours = found(model, placed(model, state)), probed(ours)
         difference = first_difference(model, ours, stage, ("qacc", "qfrc"))
-        cause = difference and explanation(model, ours, stage, difference)
+        cause = difference and explanation(model, path, ours, stage, difference)
         if difference:
             return cause and f"inner stage, {cause} of {difference[0]}"
     return None

@@ -6,8 +6,11 @@ A difference counts as explained only by evidence from MuJoCo itself, taken at t
                   made of them. Its bounds of bodies with several geoms do not grow by the gap
     iteration     a contact comes from GJK and EPA, and MuJoCo's own result moves at least half as far, or to ours, when their
                   tolerance changes; of distances also when the state is nudged by 1e-9
-    vertices      a mesh touches, and MuJoCo's own result moves at least half as far, or to ours, when its vertices move by one
-                  unit of the last place of the single precision in which it stores them
+    vertices      a mesh touches, or gives a geom its frame and size or a body its inertia, and MuJoCo's own result moves at
+                  least half as far, or to ours, when its vertices move by one unit of the last place of the single precision in
+                  which it stores them
+    diagonal      a body slides along parallel axes, and MuJoCo takes its mass matrix for diagonal (`body_simple`), so that its
+                  kinetic energy is not that of the body; with the axes turned by 1e-9 it does not, and finds what we do
     path          a contact comes from GJK and EPA, and MuJoCo's own result moves at least half as far, or to ours, when the axes
                   of a box, cylinder, capsule or ellipsoid are named otherwise or its lists of the faces at the vertices of a
                   mesh have another order: of several features that match it takes the first
@@ -34,12 +37,15 @@ TOLERANCE = {"distance": 1e-9, "row": 1e-6, "qacc": 1e-6, "qfrc": 1e-6, "step": 
 CONVERGED = 1e-9
 # Relative nudges of a state: round-off, and one that tells the noise of an iteration from a slope.
 ROUND_OFF, NUDGE, NUDGES = 1e-13, 1e-9, 6
+# Turn of an axis, rad, by which it is not parallel to another.
+TURN = 1e-9
 # Distance, m, up to which centers coincide, and one at which they do not.
 COINCIDENT, APART = 1e-9, 1e-5
 # Tolerances of GJK and EPA to try beside that of the file, and more iterations than it allows.
 CCD_TOLERANCES = [1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-10, 1e-12]
 CCD_ITERATIONS = 1000
 CONTACT_ROW = int(mujoco.mjtConstraint.mjCNSTR_CONTACT_FRICTIONLESS)
+SLIDE = int(mujoco.mjtJoint.mjJNT_SLIDE)
 MIDPHASE = int(mujoco.mjtDisableBit.mjDSBL_MIDPHASE)
 
 # Pairs that both sides collide in closed form.
@@ -299,6 +305,43 @@ def other_vertices(model, state, positions):
     model.mesh_vert[:] = kept
 
 
+def compiled_again(model, path, change):
+    """The model of the file at `path` after `change`, with the options of `model`."""
+    spec = mujoco.MjSpec.from_file(str(path))
+    change(spec)
+    again = spec.compile()
+    converge(again, model.opt.tolerance)
+    return again
+
+
+def other_meshes(model, path):
+    """The model compiled from vertices one unit of their last place apart."""
+
+    def moved(random):
+        def change(spec):
+            for mesh in spec.meshes:
+                vertices = np.float32(mesh.uservert)
+                mesh.uservert = np.nextafter(vertices, random.choice(np.float32([-1e9, 1e9]), vertices.shape)).astype(float)
+
+        return change
+
+    for seed in range(NUDGES if model.nmesh else 0):
+        yield compiled_again(model, path, moved(np.random.default_rng(seed)))
+
+
+def turned_slides(model, path):
+    """The model with the slides of simple bodies turned, each by another angle, if two of them are parallel."""
+    slides = [np.flatnonzero((model.jnt_bodyid == b) & (model.jnt_type == SLIDE)) for b in np.flatnonzero(model.body_simple)]
+    parallel = {j for s in slides for i in s for j in s if i != j and abs(model.jnt_axis[i] @ model.jnt_axis[j]) > 0.5}
+
+    def change(spec):
+        for j in parallel:
+            axis = model.jnt_axis[j]
+            spec.joints[j].axis = axis + TURN * (1 + j) * np.roll(axis, 1)
+
+    return [compiled_again(model, path, change)] if parallel else []
+
+
 # Turns of a shape that leave it as it is: order of the axes, and a rotation vector in quarter turns.
 HALF_TURNS = [((0, 1, 2), (2, 0, 0)), ((0, 1, 2), (0, 2, 0)), ((0, 1, 2), (0, 0, 2))]
 QUARTER_TURNS = [((0, 2, 1), (1, 0, 0)), ((2, 1, 0), (0, 1, 0)), ((1, 0, 2), (0, 0, 1))]
@@ -344,7 +387,7 @@ def centers_apart(model, state, pair, ours):
     return len(by_pair(ours["contacts"]).get(pair, [])) in counts
 
 
-def explanation(model, ours, theirs, difference):
+def explanation(model, path, ours, theirs, difference):
     """The cause of a difference at a state, by evidence, or nothing."""
     name, _, measure = difference
     state, positions = theirs["state"], name.startswith("contacts")
@@ -376,6 +419,11 @@ def explanation(model, ours, theirs, difference):
         return "centers"
     if name in MOTION and theirs["gradient"] > CONVERGED:
         return "unconverged"
+    if shown_by(found(again, placed(again, state), positions) for again in other_meshes(model, path)):
+        return "vertices"
+    turned = [found(again, placed(again, state)) for again in turned_slides(model, path)]
+    if any(first_difference(model, ours, variant) is None for variant in turned):
+        return "diagonal"
     return None
 
 
@@ -402,8 +450,16 @@ def end(model, state, steps):
     return data.qpos.copy(), data.qvel.copy()
 
 
-def unstable(model, state, steps, drift):
-    """Whether MuJoCo's own motion drifts half as far, or by half its size, from a start that is nudged by round-off."""
+def drift_explanation(model, path, state, steps, drift):
+    """Why MuJoCo's own motion drifts half as far, or by half its size: nudges of the start or of the vertices of meshes."""
     base = end(model, state, steps)
+
+    def far(other):
+        return not end_difference(other, base) < 0.5 * min(drift, 1.0)
+
     nudges = (snapshot(nudged(model, placed(model, state), ROUND_OFF, seed)) for seed in range(NUDGES))
-    return any(not end_difference(end(model, start, steps), base) < 0.5 * min(drift, 1.0) for start in nudges)
+    if any(far(end(model, start, steps)) for start in nudges):
+        return "unstable"
+    if any(far(end(again, state, steps)) for again in other_meshes(model, path)):
+        return "vertices"
+    return None

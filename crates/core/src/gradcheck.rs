@@ -31,6 +31,10 @@ pub trait Differentiable {
     fn jvp(&self, x: &[f64], x_dot: &[f64], y: &mut [f64], y_dot: &mut [f64]) -> Result<(), String>;
     /// x̄ += Jᵀ ȳ, by the function's own pullback.
     fn vjp(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) -> Result<(), String>;
+    /// Size of each input entry, of which differences take small parts: its own, or a tenth where it is smaller.
+    fn sizes(&self, x: &[f64]) -> Vec<f64> {
+        x.iter().map(|x| x.abs().max(0.1)).collect()
+    }
 }
 
 /// What [`gradcheck`] asks for.
@@ -215,6 +219,7 @@ impl<'a> Check<'a> {
         }
         let mut forward = vec![vec![0.0; m]; n];
         let mut difference = Vec::with_capacity(n);
+        let sizes = self.map.sizes(x);
         for i in 0..n {
             let mut x_dot = vec![0.0; n];
             x_dot[i] = 1.0;
@@ -226,7 +231,7 @@ impl<'a> Check<'a> {
             if !y_dual.iter().zip(&y).all(near) {
                 return Err("dual numbers and plain numbers gave different values".into());
             }
-            difference.push(self.ridders(x, i, &y)?);
+            difference.push(self.ridders(x, (i, sizes[i]), &y)?);
         }
 
         // Adjoints of random output cotangents, each entry kept where it looks worst.
@@ -267,12 +272,17 @@ impl<'a> Check<'a> {
     }
 
     /// Column i of J by Ridders' method: central differences at shrinking steps, extrapolated to zero step.
-    /// Returns the estimate and its own error estimate, per output.
-    fn ridders(&mut self, x: &[f64], i: usize, y: &[f64]) -> Result<(Vec<f64>, Vec<f64>), String> {
+    /// Returns the estimate and its own error estimate, per output. Steps are parts of the size of the entry.
+    fn ridders(
+        &mut self,
+        x: &[f64],
+        (i, size): (usize, f64),
+        y: &[f64],
+    ) -> Result<(Vec<f64>, Vec<f64>), String> {
         let m = y.len();
         const LEVELS: usize = 6;
         const SHRINK: f64 = 2.0;
-        let mut h = 2e-3 * x[i].abs().max(1e-1);
+        let mut h = 2e-3 * size;
         let mut table: Vec<Vec<Vec<f64>>> = Vec::new();
         let mut best = vec![0.0; m];
         let mut error = vec![f64::INFINITY; m];

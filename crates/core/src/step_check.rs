@@ -50,6 +50,25 @@ fn input_names(layout: &Layout, steps: Option<usize>) -> Vec<String> {
     names
 }
 
+/// Parameters that are inertias: a step of a tenth could make a light body negative, so their size is the largest
+/// entry of their slice.
+const INERTIAS: [&str; 3] = ["mass", "inertia", "armature"];
+
+/// Size of every input: of a state, controls of any number of steps and parameters, which come last.
+fn sizes(layout: &Layout, x: &[f64]) -> Vec<f64> {
+    let mut sizes: Vec<f64> = x.iter().map(|x| x.abs().max(0.1)).collect();
+    let params = x.len() - layout.params.len();
+    for slice in layout.params.slices() {
+        let kind = slice.name.rsplit('.').next().unwrap_or(&slice.name);
+        let range = params + slice.range.start..params + slice.range.end;
+        let largest = x[range.clone()].iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        if INERTIAS.contains(&kind) && largest > 0.0 {
+            sizes[range].fill(largest);
+        }
+    }
+    sizes
+}
+
 fn dual(x: &[f64], x_dot: &[f64]) -> Vec<Dual<f64>> {
     x.iter().zip(x_dot).map(|(x, d)| Dual::new(*x, *d)).collect()
 }
@@ -118,6 +137,9 @@ impl<S: System<f64> + System<Dual<f64>>> Differentiable for StepMap<'_, S> {
         let ws = &mut *self.plain.borrow_mut();
         let (at, bars) = (self.split.point(x), self.split.bars(x_bar));
         self.system.step_vjp(ws, at, y_bar, bars).map_err(|e| e.to_string())
+    }
+    fn sizes(&self, x: &[f64]) -> Vec<f64> {
+        sizes(self.system.layout(), x)
     }
 }
 
@@ -238,6 +260,9 @@ where
 {
     fn input_names(&self) -> Vec<String> {
         input_names(self.rollout.system.layout(), Some(self.rollout.steps))
+    }
+    fn sizes(&self, x: &[f64]) -> Vec<f64> {
+        sizes(self.rollout.system.layout(), x)
     }
     fn outputs(&self) -> usize {
         1

@@ -89,6 +89,36 @@ fn middle_weight<T: Real>(w: &Weights<T>) -> T {
 }
 
 impl Cost {
+    /// s(u).
+    pub fn value<T: Real>(self, u: &[T], w: &Weights<T>) -> T {
+        let (zero, half) = (T::zero(), T::lit(0.5));
+        let quadratic = || u.iter().zip(&w.rows).fold(zero, |sum, (u, d)| sum + half * *d * *u * *u);
+        match self {
+            Cost::Quadratic => quadratic(),
+            Cost::Huber => {
+                let (d, loss, size) = (w.rows[0], w.friction[0], u[0].abs());
+                let inside = (d * size).lt(loss);
+                select(inside, half * d * size * size, loss * (size - half * loss / d))
+            }
+            Cost::OneSided => half * w.rows[0] * u[0].min(zero) * u[0].min(zero),
+            Cost::Pyramid => {
+                let mut sum = zero;
+                for (k, friction) in u[1..].iter().zip(&w.friction) {
+                    for edge in [u[0] + *friction * *k, u[0] - *friction * *k] {
+                        sum += edge.min(zero) * edge.min(zero);
+                    }
+                }
+                half * w.rows[0] * sum
+            }
+            Cost::Elliptic => {
+                let at = Scaled::new(u.len(), u, w);
+                let gap = at.u[0] - w.mu * at.tangent;
+                let cone = half * middle_weight(w) * gap * gap;
+                select(at.middle, cone, select(at.bottom, quadratic(), zero))
+            }
+        }
+    }
+
     /// Force −∇s and curvature ∇²s, row by row, at residual `u`.
     #[inline]
     pub fn evaluate<T: Real>(self, u: &[T], w: &Weights<T>, force: &mut [T], curvature: &mut [T]) {

@@ -27,6 +27,7 @@ pub mod params;
 pub mod set;
 pub mod softness;
 pub mod tendon;
+mod watchdog;
 
 use pullback_core::Workspace;
 use pullback_math::{Force, Motion, Real};

@@ -3,7 +3,7 @@
 //!
 //! The cost is convex and piecewise smooth, so the Newton direction with a line search converges from
 //! anywhere, and near the optimum quadratically; where all costs are piecewise quadratic, in finitely many
-//! steps. It starts at a₀, so the result is a function of the state alone. On lanes all environments iterate
+//! steps. Where the line search creeps along a curved valley, full steps are tried ([`super::watchdog`]). It starts at a₀, so the result is a function of the state alone. On lanes all environments iterate
 //! together; those that have converged stand still.
 //!
 //! A file's `tolerance` bounds MuJoCo's measure of the gradient, |g| / tr M. Gradients by the implicit
@@ -15,6 +15,7 @@ use pullback_math::{Mask, Real, select};
 use super::hessian::Hessian;
 use super::islands::Islands;
 use super::set::ConstraintSet;
+use super::watchdog::{Attempts, Iterate, Watchdog};
 use crate::mass_matrix::MassMatrix;
 use crate::model::SolverOptions;
 use crate::tree::Tree;
@@ -24,7 +25,7 @@ const FINER: f64 = 1e-4;
 /// Newton steps that are allowed in any case: limits of files count on a warm start, which there is none of.
 const LEAST_ITERATIONS: usize = 100;
 /// Round-off of a gradient or a step, in units of the round-off of its terms.
-const ROUND_OFF: f64 = 32.0;
+pub(super) const ROUND_OFF: f64 = 32.0;
 
 /// Memory of the solver.
 #[derive(Clone, Debug, Workspace)]
@@ -42,6 +43,7 @@ pub struct Newton<T> {
     /// J·step.
     row_step: Vec<T>,
     scratch: Vec<T>,
+    watchdog: Watchdog<T>,
     /// Whether the factors of each island belong to its solution.
     fresh: Vec<bool>,
     /// What the last solve took.
@@ -73,6 +75,7 @@ impl<T: Real> Newton<T> {
             step_momentum: zeros(),
             row_step: Vec::with_capacity(rows),
             scratch: zeros(),
+            watchdog: Watchdog::new(tree.dof_body.len(), rows),
             fresh: Vec::new(),
             info: SolverInfo::default(),
         }
@@ -102,6 +105,7 @@ impl<T: Real> Newton<T> {
         }
         self.row_step.clear();
         self.row_step.resize(constraints.rows(), T::zero());
+        self.watchdog.resize(constraints.rows());
         self.fresh.clear();
         self.fresh.resize(self.islands.count(), false);
         for island in 0..self.islands.count() {
@@ -118,8 +122,18 @@ impl<T: Real> Newton<T> {
         constraints: &mut ConstraintSet<T>,
         acceleration: &mut [T],
     ) {
-        let Newton { islands, hessian, momentum, gradient, step, step_momentum, row_step, scratch, .. } =
-            self;
+        let Newton {
+            islands,
+            hessian,
+            momentum,
+            gradient,
+            step,
+            step_momentum,
+            row_step,
+            scratch,
+            watchdog,
+            ..
+        } = self;
         let (dofs, blocks, groups) = (islands.dofs(island), islands.blocks(island), islands.groups(island));
         let (tree, mass, options) = (problem.tree, problem.mass, problem.options);
         let mut trace = T::zero();
@@ -132,7 +146,8 @@ impl<T: Real> Newton<T> {
         let mut fresh = false;
         let mut iterations = 0;
         let mut size;
-        let mut before = T::lit(f64::INFINITY);
+        let (mut before, mut last) = (T::lit(f64::INFINITY), T::lit(f64::INFINITY));
+        let mut attempts = Attempts::<T>::new();
         loop {
             // g = M (a − a₀) − Jᵀ f
             for &k in dofs {
@@ -143,13 +158,12 @@ impl<T: Real> Newton<T> {
             let round_off = T::lit(ROUND_OFF * T::EPSILON) * largest(dofs, momentum) * scale;
             let mut small = size.le(round_off.max(T::lit(FINER * options.tolerance)));
             // A step that does not halve the gradient may have met the round-off of residuals times stiffness.
-            let stalled = !size.le(before * T::lit(0.5));
+            let stalled = !size.le(before * T::lit(0.5)) & !attempts.ahead;
             if (stalled & !small).any() {
                 let relative = T::lit(ROUND_OFF * T::EPSILON);
                 let noise = constraints.force_round_off(dofs, blocks, acceleration, relative, step);
                 small = small | (stalled & size.le(noise * scale));
             }
-            before = size;
             if small.all() || iterations == options.iterations.max(LEAST_ITERATIONS) {
                 self.info.converged &= small.all();
                 break;
@@ -186,10 +200,20 @@ impl<T: Real> Newton<T> {
                     break;
                 }
             }
-            let alpha = line_search(constraints, blocks, row_step, (slope, curve), &options);
+            let descent = || dofs.iter().fold(T::zero(), |sum, k| sum - gradient[*k] * step[*k]);
+            let mut at = Iterate { dofs, blocks, acceleration, momentum };
+            watchdog.begin(&mut attempts, iterations, (size, descent), &at, constraints);
+            // Of two full steps the first may raise the gradient.
+            before = select(attempts.full, size.max(last), size);
+            last = size;
+            let mut alpha = T::one();
+            if !attempts.full.all() {
+                let searched = line_search(constraints, blocks, row_step, (slope, curve), &options);
+                alpha = select(attempts.full, alpha, searched);
+            }
             for &k in dofs {
-                acceleration[k] += alpha * step[k];
-                momentum[k] += alpha * step_momentum[k];
+                at.acceleration[k] += alpha * step[k];
+                at.momentum[k] += alpha * step_momentum[k];
             }
             fresh = true;
             for &block in blocks {
@@ -199,6 +223,7 @@ impl<T: Real> Newton<T> {
                 }
                 fresh &= !constraints.evaluate_cost(block);
             }
+            fresh &= !watchdog.end(&mut attempts, iterations, (small, &mut before), &mut at, constraints);
         }
         if T::HAS_TANGENT {
             // One more step from the optimum gives the tangent by the implicit function theorem.

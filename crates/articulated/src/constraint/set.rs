@@ -83,6 +83,14 @@ pub struct Constraint {
     pub(super) stiff: bool,
 }
 
+impl Constraint {
+    /// Its rows.
+    #[inline(always)]
+    pub fn rows(&self) -> Range<usize> {
+        self.row..self.row + self.dim
+    }
+}
+
 /// The constraints of one evaluation.
 #[derive(Clone, Debug, Workspace)]
 pub struct ConstraintSet<T> {

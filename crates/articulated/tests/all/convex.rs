@@ -1,6 +1,7 @@
 //! The convex model: exact gradients for every kind of row, laws of physics, and the same numbers on lanes.
 
 use crate::robots::{branching, random_state, touching};
+use pullback_articulated::constraint::cost::{Cost, Weights};
 use pullback_articulated::constraint::set::Source;
 use pullback_articulated::contact::ContactSolverWorkspace;
 use pullback_articulated::{
@@ -8,6 +9,7 @@ use pullback_articulated::{
 };
 use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Integrated, Integrator, Method};
+use pullback_core::random::Random;
 use pullback_core::step_check::check_step;
 use pullback_core::{Bars, Described, Point, VectorField};
 use pullback_math::{Quat, Real, Vec3, f64x8};
@@ -158,6 +160,41 @@ fn rows_of_equalities_are_the_rate_of_what_they_hold() {
     for ((before, here), after) in before.iter().zip(&here).zip(&after) {
         let difference = (after.0 - before.0) / (2.0 * h);
         assert!((difference - here.1).abs() < 1e-8, "{difference} against {}", here.1);
+    }
+}
+
+#[test]
+fn forces_are_minus_the_gradient_of_the_cost() {
+    let mut random = Random::new(11);
+    let kinds = [Cost::Quadratic, Cost::Huber, Cost::OneSided, Cost::Pyramid, Cost::Elliptic];
+    for (cost, dim) in kinds.into_iter().flat_map(|cost| [1, 3, 4, 6].map(|dim| (cost, dim))) {
+        let scalar = matches!(cost, Cost::Huber | Cost::OneSided);
+        if scalar != (dim == 1) && cost != Cost::Quadratic {
+            continue;
+        }
+        let mut acted = 0;
+        for _ in 0..50 {
+            let weights = Weights {
+                rows: std::array::from_fn(|_| random.uniform(0.5, 2.0)),
+                friction: std::array::from_fn(|_| random.uniform(0.2, 1.0)),
+                mu: random.uniform(0.2, 1.0),
+            };
+            let u: Vec<f64> = (0..dim).map(|_| random.uniform(-1.0, 1.0)).collect();
+            let p: Vec<f64> = (0..dim).map(|_| random.uniform(-1.0, 1.0)).collect();
+            let (mut force, mut curvature) = (vec![0.0; dim], vec![0.0; dim * dim]);
+            cost.evaluate(&u, &weights, &mut force, &mut curvature);
+            // d/dα s(u + α p) at 0, by a central difference, by the force, and as the line search has it
+            let moved = |h: f64| u.iter().zip(&p).map(|(u, p)| u + h * p).collect::<Vec<_>>();
+            let h = 1e-6;
+            let difference = (cost.value(&moved(h), &weights) - cost.value(&moved(-h), &weights)) / (2.0 * h);
+            let slope: f64 = -force.iter().zip(&p).map(|(f, p)| f * p).sum::<f64>();
+            let (searched, _) = cost.along(&u, &p, 0.0, &weights);
+            // The second derivative jumps where a row begins to act, so that differences are off by h there.
+            assert!((difference - slope).abs() < 1e-5, "{cost:?} {dim}: {difference} {slope}");
+            assert!((searched - slope).abs() < 1e-12, "{cost:?} {dim}: {searched} {slope}");
+            acted += usize::from(slope != 0.0);
+        }
+        assert!(acted > 10, "{cost:?} {dim}: {acted}");
     }
 }
 

@@ -407,6 +407,12 @@ fn run_all(seeds: std::ops::Range<u64>) {
 }
 
 #[test]
+fn a_stiff_cone_is_followed_along_its_curved_boundary() {
+    // Line searches alone take several hundred Newton steps.
+    assert!(matches!(run(9485), Outcome::Sound { .. }), "{:?}", run(9485));
+}
+
+#[test]
 fn random_piles_and_robots_stay_finite_and_converge() {
     run_all(0..120);
 }
