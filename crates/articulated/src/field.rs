@@ -94,7 +94,7 @@ impl Articulated {
             let mut builder = LayoutBuilder::from(layout);
             let constraints = constraint::params::add_slices(&model, &weights, &mut builder);
             layout = builder.build()?;
-            solver = ContactSolver::Convex(Convex::new(&tree, &constraints));
+            solver = ContactSolver::Convex(Convex::new(&model, &tree, &constraints));
             index.constraints = Some(constraints);
         }
         if model.options.contact_model == ContactModel::Complementarity {

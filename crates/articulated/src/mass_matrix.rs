@@ -185,3 +185,20 @@ impl MassMatrix<f64> {
         (0..tree.dof_body.len()).rev().find(|k| !regular(*k))
     }
 }
+
+/// Cotangent of the packed mass matrix with the change sign·x·dM y: *adds* on the rows `dofs`.
+pub(crate) fn add_symmetric<T: Real>(
+    tree: &Tree,
+    dofs: &[usize],
+    (x, y): (&[T], &[T]),
+    sign: T,
+    mass_bar: &mut [T],
+) {
+    for &k in dofs {
+        let row = &mut mass_bar[tree.row[k]..];
+        row[0] += sign * x[k] * y[k];
+        for (bar, &j) in row.iter_mut().zip(&tree.ancestors[k]).skip(1) {
+            *bar += sign * (x[k] * y[j] + x[j] * y[k]);
+        }
+    }
+}

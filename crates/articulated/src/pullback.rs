@@ -121,10 +121,11 @@ impl Articulated {
         }
 
         // M v̇ + bias = τ:  armature (and implicit damping) on the diagonal
+        let acceleration = ws.resolve.optimum().unwrap_or(&ws.constrained);
         for (j, joint) in self.model.joints.iter().enumerate() {
             let mut bar = JointParams::default();
             for k in joint.v..joint.v + joint.kind.velocities() {
-                bar.armature -= ws.lambda[k] * ws.constrained[k];
+                bar.armature -= ws.lambda[k] * acceleration[k];
                 if !ws.mass_bars.is_empty() {
                     bar.armature += ws.mass_bars[self.tree.row[k]];
                 }
@@ -182,7 +183,8 @@ impl Articulated {
         let ArticulatedWorkspace {
             kinematics,
             sweep,
-            constrained: acceleration,
+            constrained,
+            resolve,
             acceleration: implicit_acceleration,
             lambda,
             mu,
@@ -212,6 +214,7 @@ impl Articulated {
             held: held_sides,
             ..
         } = ws;
+        let acceleration = resolve.optimum().unwrap_or(constrained);
         for (bar, λ) in tau_bar.iter_mut().zip(lambda.iter()) {
             *bar = -*λ;
         }
@@ -305,7 +308,7 @@ impl Articulated {
             if self.solver.constrains() {
                 // μ·dM (a − v̇)
                 for (k, change) in change.iter_mut().enumerate() {
-                    *change = acceleration[k] - implicit_acceleration[k];
+                    *change = constrained[k] - implicit_acceleration[k];
                 }
                 scratch.fill(T::zero());
                 sweep_again(scratch, change, T::one(), &|_| true);

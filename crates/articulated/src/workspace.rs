@@ -68,9 +68,9 @@ pub struct ArticulatedWorkspace<T> {
     pub(super) body_acceleration_bars: Vec<Force<T>>,
     pub(super) q_bar: Vec<T>,
     pub(super) v_bar: Vec<T>,
-    /// Cotangents of the mass matrix, packed; empty unless constraints act by impulses.
+    /// Cotangents of the mass matrix, packed; empty unless the contact model sweeps.
     pub(super) mass_bars: Vec<T>,
-    /// Cotangents of joint axes that impulses and tendons give; empty without these.
+    /// Cotangents of joint axes that sweeps and tendons give; empty without these.
     pub(super) constraint_axis_bars: Vec<Force<T>>,
     /// Cotangents of joint axes; empty unless kinematic parameters were asked for.
     pub(super) axis_bars: Vec<Force<T>>,
@@ -97,9 +97,9 @@ impl<T: Real> ArticulatedWorkspace<T> {
         let touching = if !feels && !constrained && !spans { 0 } else { robot.tree.bodies() };
         let if_constrained = |n: usize| if constrained { n } else { 0 };
         let bodies = if robot.solver.holds_motions() { robot.tree.bodies() } else { 0 };
-        let impulses = robot.solver.acts_by_impulses();
-        let if_impulses = |n: usize| if impulses { n } else { 0 };
-        let own_axes = if impulses || spans { robot.model.nv } else { 0 };
+        let sweeps = robot.solver.sweeps();
+        let if_swept = |n: usize| if sweeps { n } else { 0 };
+        let own_axes = if sweeps || spans { robot.model.nv } else { 0 };
         let compensated = if robot.index.compensation.is_empty() { 0 } else { robot.tree.bodies() };
         let axes = if robot.index.kinematics.is_some() { robot.model.nv } else { 0 };
         let contacts = ContactSet::new(&robot.model, &robot.pairs, robot.many);
@@ -136,7 +136,7 @@ impl<T: Real> ArticulatedWorkspace<T> {
             body_acceleration_bars: vec![Force::zero(); bodies],
             q_bar: vec![T::zero(); if_constrained(robot.model.nq)],
             v_bar: vec![T::zero(); if_constrained(robot.model.nv)],
-            mass_bars: vec![T::zero(); if_impulses(robot.tree.packed)],
+            mass_bars: vec![T::zero(); if_swept(robot.tree.packed)],
             constraint_axis_bars: vec![Force::zero(); own_axes],
             axis_bars: vec![Force::zero(); axes],
             coupled: robot.coupling.as_ref().map_or_else(CoupledWorkspace::default, |c| c.workspace()),

@@ -39,13 +39,14 @@ use pullback_core::{ConfigError, SolverInfo, Workspace};
 use pullback_math::{Mask, Real};
 
 use crate::constraint::RESERVED_CONTACTS;
-use crate::constraint::between::{Between, chains};
+use crate::constraint::between::{Between, chains, trees};
 use crate::constraint::set::{ConstraintSet, Source};
 use crate::contact::{ConstraintBars, ContactSet, Resolve, Smooth};
+use crate::mass_matrix::add_symmetric;
 use crate::model::{Equality, EqualityKind, ImpulseScheme, Model};
 use crate::tree::Tree;
 use params::{ComplementarityIndex, ImpulseLaw};
-use pgs::{Pgs, Sweeping, add_symmetric};
+use pgs::{Pgs, Sweeping};
 use rows::{At, BlockBars};
 
 /// The complementarity model of contacts and limits.
@@ -84,10 +85,6 @@ const CONVERGED: f64 = 1e-6;
 impl Complementarity {
     /// The model of a robot.
     pub(crate) fn new(model: &Model, tree: &Tree, index: &ComplementarityIndex) -> Self {
-        let mut trees: Vec<Vec<usize>> = vec![Vec::new(); tree.bodies()];
-        for (k, body) in tree.dof_body.iter().enumerate() {
-            trees[tree.root[*body]].push(k);
-        }
         let joints = model.joints.iter().zip(&index.joints);
         let rows = joints.map(|(joint, blocks)| {
             let dry = if blocks.friction.is_some() { joint.kind.velocities() } else { 0 };
@@ -95,7 +92,7 @@ impl Complementarity {
         });
         let (fixed_rows, iterations) =
             (index.ties.len() + rows.sum::<usize>(), model.options.complementarity.iterations);
-        Complementarity { chains: chains(tree), trees, fixed_rows, iterations }
+        Complementarity { chains: chains(tree), trees: trees(tree), fixed_rows, iterations }
     }
 
     /// Refuses what the model does not act on, by name.

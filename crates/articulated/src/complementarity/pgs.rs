@@ -15,7 +15,7 @@ use pullback_core::Workspace;
 use pullback_math::{Mask, Real, select};
 
 use crate::constraint::set::{ConstraintSet, Source};
-use crate::mass_matrix::MassMatrix;
+use crate::mass_matrix::{MassMatrix, add_symmetric};
 use crate::tree::Tree;
 
 /// A block with the problem that it belongs to and the degrees of freedom that it moves.
@@ -428,22 +428,5 @@ impl<T: Real> Pgs<T> {
     /// Number of problems.
     pub fn problems(&self) -> usize {
         self.members.chunk_by(|a, b| a.problem == b.problem).count()
-    }
-}
-
-/// Cotangent of the packed mass matrix with the change sign·x·dM y: *adds* on the rows `dofs`.
-pub(super) fn add_symmetric<T: Real>(
-    tree: &Tree,
-    dofs: &[usize],
-    (x, y): (&[T], &[T]),
-    sign: T,
-    mass_bar: &mut [T],
-) {
-    for &k in dofs {
-        let row = &mut mass_bar[tree.row[k]..];
-        row[0] += sign * x[k] * y[k];
-        for (bar, &j) in row.iter_mut().zip(&tree.ancestors[k]).skip(1) {
-            *bar += sign * (x[k] * y[j] + x[j] * y[k]);
-        }
     }
 }

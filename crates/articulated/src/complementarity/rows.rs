@@ -322,27 +322,6 @@ struct Frame<T> {
     slip: Vec3<T>,
 }
 
-/// Visits the degrees of freedom of a contact, falling, with the velocity of its point on the second body
-/// against the first when only that one moves, and the arm and sign of the body that it moves.
-fn for_each_column<T: Real>(
-    at: &At<'_, T>,
-    bodies: (usize, usize),
-    point: Vec3<T>,
-    dofs: &[usize],
-    mut visit: impl FnMut(usize, usize, Vec3<T>, (Vec3<T>, T)),
-) {
-    let (first, _) = at.between.columns(Columns::Apart, bodies);
-    let mut behind = first.iter().peekable();
-    for (number, &k) in dofs.iter().enumerate() {
-        let (body, sign) = match behind.next_if(|j| **j == k) {
-            Some(_) => (bodies.0, -T::one()),
-            None => (bodies.1, T::one()),
-        };
-        let arm = point - at.between.origin(body);
-        visit(number, k, at.between.kinematics.axes[k].velocity_at(arm) * sign, (arm, sign));
-    }
-}
-
 fn frame_at<T: Real>(
     at: &At<'_, T>,
     contacts: &ContactSet<T>,
@@ -352,8 +331,8 @@ fn frame_at<T: Real>(
     let hint = pair.hint.map_or(Vec3::zero(), |geom| contacts.pose(geom).rotation.c2);
     let (mut slip, mut direction) = (Vec3::zero(), hint);
     if pair.along_slip {
-        for_each_column(at, pair.bodies, contact.position, dofs, |_, k, velocity, _| {
-            slip += velocity * at.free[k];
+        at.between.for_each_column(pair.bodies, contact.position, dofs, |_, k, motion, _| {
+            slip += motion.linear * at.free[k];
         });
         direction = slip_direction(contact.normal, slip, hint);
     }
@@ -423,9 +402,9 @@ pub(super) fn contact_vjp<T: Real>(
     let dofs = set.dofs(block);
     let Frame { axes, direction, hint, slip } = frame_at(at, contacts, (&pair, &contact), dofs);
     let mut axis_bars = [Vec3::zero(); 3];
-    for_each_column(at, pair.bodies, contact.position, dofs, |number, _, velocity, _| {
+    at.between.for_each_column(pair.bodies, contact.position, dofs, |number, _, motion, _| {
         for (bar, row) in axis_bars.iter_mut().zip(bars.jacobian.chunks(dofs.len())) {
-            *bar += velocity * row[number];
+            *bar += motion.linear * row[number];
         }
     });
 
@@ -442,12 +421,12 @@ pub(super) fn contact_vjp<T: Real>(
 
     // velocity_k = ± (velocity of the point along axis k),  slip = Σ velocity_k v*_k
     let mut position_bar = Vec3::zero();
-    for_each_column(at, pair.bodies, contact.position, dofs, |number, k, velocity, (arm, sign)| {
+    at.between.for_each_column(pair.bodies, contact.position, dofs, |number, k, motion, (arm, sign)| {
         let mut push = slip_bar * at.free[k];
         for (axis, row) in axes.iter().zip(bars.jacobian.chunks(dofs.len())) {
             push += *axis * row[number];
         }
-        bars.free[k] += velocity.dot(slip_bar);
+        bars.free[k] += motion.linear.dot(slip_bar);
         let push = push * sign;
         out.axes[k] += Force::at_point(push, arm);
         // F·(ω × δp) = δp·(F × ω)

@@ -17,6 +17,15 @@ pub(crate) fn chains(tree: &Tree) -> Vec<Vec<usize>> {
     chains
 }
 
+/// Degrees of freedom, rising, of the tree of each root.
+pub(crate) fn trees(tree: &Tree) -> Vec<Vec<usize>> {
+    let mut trees: Vec<Vec<usize>> = vec![Vec::new(); tree.bodies()];
+    for (k, body) in tree.dof_body.iter().enumerate() {
+        trees[tree.root[*body]].push(k);
+    }
+    trees
+}
+
 /// Two falling lists without their common end.
 fn apart<'a>(mut a: &'a [usize], mut b: &'a [usize]) -> (&'a [usize], &'a [usize]) {
     while let (Some((x, rest_a)), Some((y, rest_b))) = (a.split_last(), b.split_last()) {
@@ -66,6 +75,28 @@ impl<'a, T: Real> Between<'a, T> {
     pub fn columns(&self, columns: Columns, (first, second): (usize, usize)) -> (&'a [usize], &'a [usize]) {
         let (a, b) = (&self.chains[first], &self.chains[second]);
         if columns == Columns::All { (a, b) } else { apart(a, b) }
+    }
+
+    /// Visits the columns of rows between two bodies at one point, with the motion there of the second against the
+    /// first when only that degree of freedom moves, and the arm and sign of the body that it moves.
+    pub fn for_each_column(
+        &self,
+        bodies: (usize, usize),
+        point: Vec3<T>,
+        dofs: &[usize],
+        mut visit: impl FnMut(usize, usize, Motion<T>, (Vec3<T>, T)),
+    ) {
+        let (first, _) = self.columns(Columns::Apart, bodies);
+        let mut behind = first.iter().peekable();
+        for (number, &k) in dofs.iter().enumerate() {
+            let (body, sign) = match behind.next_if(|j| **j == k) {
+                Some(_) => (bodies.0, -T::one()),
+                None => (bodies.1, T::one()),
+            };
+            let (arm, axis) = (point - self.origin(body), self.kinematics.axes[k]);
+            let motion = Motion::new(axis.angular * sign, axis.velocity_at(arm) * sign);
+            visit(number, k, motion, (arm, sign));
+        }
     }
 
     /// Appends a block over the degrees of freedom that move one body against another; none if nothing does.

@@ -15,7 +15,7 @@ use super::softness::{
     LEAST, Response, SoftnessParams, distant_response, distant_response_vjp, friction_damping,
     friction_damping_vjp, response, response_vjp, weight, weight_vjp,
 };
-use super::{Constrained, ConstraintBars, Fields};
+use super::{Constrained, ConstraintBars, Fields, Seen};
 use crate::contact::distance::DistantSpline;
 use crate::contact::{ContactSet, FoundPair, GeomView};
 use crate::model::FrictionCone;
@@ -348,17 +348,18 @@ impl<T: Real> PairBars<T> {
     }
 }
 
-/// The pullback of a contact's rows, with y = J λ and z = C y.
+/// The pullback of a contact's rows.
 pub(super) fn contact_vjp<T: Real>(
     at: &Constrained<'_, T>,
     contacts: &mut ContactSet<T>,
     set: &ConstraintSet<T>,
     block: usize,
-    (y, z): (&[T], &[T]),
+    seen: Seen<'_, T>,
     shared: &mut PairBars<T>,
     (fields, bars): (&mut Fields<'_, T>, &mut ConstraintBars<'_, T>),
 ) {
     let b = set.blocks[block];
+    let Seen { y, z, reference, .. } = seen;
     let Source::Contact { slot, pair: number } = b.source else { return };
     let pair = &shared.pair;
     let contact = contacts.contacts()[slot];
@@ -369,6 +370,7 @@ pub(super) fn contact_vjp<T: Real>(
 
     // Weights.
     let mut weights_bar = b.cost.weights_vjp(u, &set.weights[block], y);
+    pullback_math::Cotangent::accumulate(&mut weights_bar, seen.weights);
     for weight in &mut weights_bar.rows {
         *weight = select(mask, *weight, T::zero());
     }
@@ -393,11 +395,11 @@ pub(super) fn contact_vjp<T: Real>(
         damping
     };
     let mut velocity_bar = [T::zero(); MOST_ROWS];
-    velocity_bar[0] = -(damping * z[0]);
-    let (mut damping_bar, mut sliding_bar) = (-(z[0] * velocity[0]), T::zero());
+    velocity_bar[0] = -(damping * reference[0]);
+    let (mut damping_bar, mut sliding_bar) = (-(reference[0] * velocity[0]), T::zero());
     for i in 1..b.dim {
-        velocity_bar[i] = -(sliding * z[i]);
-        sliding_bar -= z[i] * velocity[i];
+        velocity_bar[i] = -(sliding * reference[i]);
+        sliding_bar -= reference[i] * velocity[i];
     }
     let mut law_bar = ContactLaw { friction: friction_bar, ..ContactLaw::default() };
     if pair.own_damping {
@@ -408,7 +410,7 @@ pub(super) fn contact_vjp<T: Real>(
     } else {
         damping_bar += sliding_bar;
     }
-    let response_bar = Response { impedance: impedance_bar, pull: -z[0], damping: damping_bar };
+    let response_bar = Response { impedance: impedance_bar, pull: -reference[0], damping: damping_bar };
     let (softness, r_bar) = pair.response_vjp(r, at.shortest, response_bar);
     pullback_math::Cotangent::accumulate(&mut law_bar.softness, softness);
     law_bar.margin -= r_bar;
@@ -439,6 +441,38 @@ pub(super) fn contact_vjp<T: Real>(
         position_bar += push.cross(relative.angular);
         bars[second] += Force::new(points.1.cross(push) + twist, push);
         bars[first] -= Force::new(points.0.cross(push) + twist, push);
+    }
+    if let Some(swept) = &seen.swept {
+        let point = contact.position;
+        // Rows of friction after the normal one: J_ik = axis·motion of column k.
+        at.between.for_each_column(pair.bodies, point, set.dofs(block), |n, k, motion, (arm, sign)| {
+            let (mut push, mut twist) = (Vec3::zero(), Vec3::zero());
+            for (i, row) in swept.jacobian.chunks(b.columns).enumerate() {
+                let i = i + 1;
+                if i < 3 {
+                    push += axes[i] * row[n];
+                    axis_bars[i] += motion.linear * row[n];
+                } else {
+                    twist += axes[i - 3] * row[n];
+                    axis_bars[i - 3] += motion.angular * row[n];
+                }
+            }
+            let (push, twist) = (push * sign, twist * sign);
+            bars.axes[k] += Force::new(arm.cross(push) + twist, push);
+            position_bar += push.cross(at.between.kinematics.axes[k].angular);
+        });
+        if !fields.external.is_empty() {
+            // Forces on bodies: what the sweeps add to those of the optimum.
+            let relative = relative_motion(at, fields.external, pair.bodies, point);
+            for (i, change) in (1..b.dim).zip(swept.change) {
+                if i < 3 {
+                    axis_bars[i] += relative.linear * change;
+                    position_bar += (axes[i] * change).cross(relative.angular);
+                } else {
+                    axis_bars[i - 3] += relative.angular * change;
+                }
+            }
+        }
     }
     let (mut normal_bar, hint_bar) = contact_tangents_vjp(contact.normal, hint, (axis_bars[1], axis_bars[2]));
     normal_bar += axis_bars[0];

@@ -6,7 +6,7 @@ use super::cost::Cost;
 use super::params::{ConstraintIndex, FrictionParams, LimitParams, PolynomialParams};
 use super::set::{ConstraintSet, Source};
 use super::softness::{Response, response, response_vjp, weight, weight_vjp};
-use super::{Constrained, ConstraintBars};
+use super::{Constrained, ConstraintBars, Seen};
 use crate::contact::GeomView;
 use crate::model::EqualityKind;
 use crate::params::JointRange;
@@ -105,12 +105,12 @@ fn dof_weight_vjp<T: Real>(at: &Constrained<'_, T>, joint: usize, k: usize, bar:
     }
 }
 
-/// The pullback of a row of dry friction, with y = J λ and z = C y.
+/// The pullback of a row of dry friction.
 pub(super) fn friction_vjp<T: Real>(
     at: &Constrained<'_, T>,
     set: &ConstraintSet<T>,
     block: usize,
-    (y, z): (&[T], &[T]),
+    seen: Seen<'_, T>,
     bars: &mut ConstraintBars<'_, T>,
 ) {
     let b = set.blocks[block];
@@ -119,14 +119,16 @@ pub(super) fn friction_vjp<T: Real>(
     let Some(params) = at.index.joints[j].friction else { return };
     let FrictionParams { softness, .. } = params.read(at.geoms.params);
     let Response { impedance, damping, .. } = response(softness, T::zero(), T::zero(), at.shortest);
-    let weights = b.cost.weights_vjp(&set.residual[b.row..b.row + 1], &set.weights[block], y);
+    let weights = b.cost.weights_vjp(&set.residual[b.row..b.row + 1], &set.weights[block], seen.y);
     let (impedance_bar, inertia_bar) = weight_vjp(impedance, dof_weight(at, j, k), weights.rows[0]);
     dof_weight_vjp(at, j, k, inertia_bar, bars.params);
     // a_ref = −b v
-    bars.v[k] -= damping * z[0];
-    let bar = Response { impedance: impedance_bar, pull: T::zero(), damping: -(z[0] * at.v[k]) };
+    let reference_bar = seen.reference[0];
+    bars.v[k] -= damping * reference_bar;
+    let bar = Response { impedance: impedance_bar, pull: T::zero(), damping: -(reference_bar * at.v[k]) };
     let (softness, _, _, ()) = response_vjp(softness, T::zero(), T::zero(), at.shortest, bar);
-    params.add(FrictionParams { softness, loss: weights.friction[0] }, bars.params);
+    let loss = weights.friction[0] + seen.weights.friction[0];
+    params.add(FrictionParams { softness, loss }, bars.params);
 }
 
 /// Which lanes of a limit act.

@@ -9,6 +9,9 @@
 //! f·(dJ λ) − z·(dJ a) + z·da_ref + y·(∂f/∂w) dw − λ·(dM a + dbias − dτ). The smooth force gets λ. The mass
 //! matrix goes through inverse dynamics at a; J through the motion of the bodies along λ, a and v.
 //!
+//! *Sweeps.* Where a model asks for them, friction is solved again without slip ([`noslip`]), from the optimum. Their
+//! pullback gives cotangents of the optimum and of its forces, and goes on as above.
+//!
 //! *One-sided derivatives.* A contact at exactly its margin and a row at exactly zero force do not act, so
 //! the derivative is that of the side where they do not.
 
@@ -16,6 +19,7 @@ pub(crate) mod between;
 pub mod contact;
 pub mod contact_law;
 pub mod cost;
+mod ellipsoid_qp;
 pub mod equality;
 mod external;
 pub mod hessian;
@@ -23,6 +27,7 @@ pub mod inverse_weight;
 pub mod islands;
 pub mod joints;
 pub mod newton;
+pub mod noslip;
 pub mod params;
 pub mod set;
 pub mod softness;
@@ -34,12 +39,14 @@ use pullback_math::{Force, Motion, Real};
 
 use crate::contact::{ConstraintBars, ContactSet, GeomView, Resolve, Smooth, TendonView};
 use crate::guards::Held;
+use crate::model::Model;
 use crate::rnea::body_motions;
 use crate::tree::Tree;
-use between::{Between, chains};
+use between::{Between, chains, trees};
 use contact::PairBars;
-use cost::MOST_ROWS;
+use cost::{MOST_ROWS, Weights};
 use newton::{Newton, Problem};
+use noslip::{NoSlip, SweptBars};
 use params::ConstraintIndex;
 use set::{ConstraintSet, Source};
 
@@ -50,6 +57,10 @@ pub use pullback_core::SolverInfo;
 pub struct Convex {
     /// Degrees of freedom that move each body, falling.
     chains: Vec<Vec<usize>>,
+    /// Degrees of freedom, rising, of the tree of each root.
+    trees: Vec<Vec<usize>>,
+    /// Most sweeps of friction after the solver.
+    sweeps: usize,
     /// Equalities, dry friction and limits.
     fixed_blocks: usize,
 }
@@ -61,7 +72,9 @@ pub struct ConvexWorkspace<T> {
     pub set: ConstraintSet<T>,
     /// The solver.
     pub newton: Newton<T>,
-    /// The acceleration of the last solve.
+    /// Sweeps of friction after the solver.
+    noslip: NoSlip<T>,
+    /// The optimum of the last solve.
     acceleration: Vec<T>,
     /// Cotangents of the rows' forces, and motions of bodies along which their forces count, for the next
     /// pullback; empty if there are none.
@@ -70,6 +83,13 @@ pub struct ConvexWorkspace<T> {
     /// Motion of each body along λ and along the acceleration.
     virtuals: Vec<Motion<T>>,
     accelerations: Vec<Motion<T>>,
+}
+
+impl<T> ConvexWorkspace<T> {
+    /// The acceleration before sweeps of friction, if there were any.
+    pub(crate) fn optimum(&self) -> Option<&[T]> {
+        self.noslip.swept().then_some(&self.acceleration[..])
+    }
 }
 
 /// Where constraints are evaluated.
@@ -98,6 +118,22 @@ pub(crate) struct Constrained<'a, T> {
 pub(crate) struct Fields<'a, T> {
     virtuals: &'a [Motion<T>],
     accelerations: &'a [Motion<T>],
+    /// Motions along which forces of rows on bodies count; may be empty.
+    external: &'a [Motion<T>],
+}
+
+/// Cotangents with which the pullback of a block begins.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen<'a, T> {
+    /// y = J λ and z = C y.
+    y: &'a [T],
+    z: &'a [T],
+    /// Of the reference acceleration: z, and what sweeps of friction add.
+    reference: &'a [T],
+    /// Of the weights, beside those that y gives.
+    weights: Weights<T>,
+    /// What else sweeps of friction give.
+    swept: Option<SweptBars<'a, T>>,
 }
 
 impl<T: Real> Fields<'_, T> {
@@ -143,14 +179,20 @@ impl<'a, T: Real> Constrained<'a, T> {
 
 impl Convex {
     /// The model of constraints whose parameters lie where `index` says.
-    pub(crate) fn new(tree: &Tree, index: &ConstraintIndex) -> Self {
+    pub(crate) fn new(model: &Model, tree: &Tree, index: &ConstraintIndex) -> Self {
         let joints = index.joints.iter();
         let fixed =
             joints.map(|j| 2 * usize::from(j.limit.is_some()) + 6 * usize::from(j.friction.is_some()));
         let tendons = index.tendons.iter();
         let lines = tendons.map(|t| 2 * usize::from(t.limit.is_some()) + usize::from(t.friction.is_some()));
         let fixed_blocks = fixed.sum::<usize>() + lines.sum::<usize>() + index.equalities.len();
-        Convex { chains: chains(tree), fixed_blocks }
+        let sweeps = model.options.solver.noslip_iterations;
+        Convex { chains: chains(tree), trees: trees(tree), sweeps, fixed_blocks }
+    }
+
+    /// Whether friction is swept after the solver.
+    pub(crate) fn sweeps(&self) -> bool {
+        self.sweeps > 0
     }
 }
 
@@ -166,6 +208,7 @@ impl<T: Real> Resolve<T> for Convex {
         ConvexWorkspace {
             set: ConstraintSet::new(blocks, nv),
             newton: Newton::new(tree, MOST_ROWS * blocks),
+            noslip: NoSlip::new(blocks, nv, self.sweeps),
             acceleration: vec![T::zero(); nv],
             force_bars: Vec::new(),
             external: Vec::new(),
@@ -181,8 +224,9 @@ impl<T: Real> Resolve<T> for Convex {
         contacts: &ContactSet<T>,
         acceleration: &mut [T],
     ) {
-        let ConvexWorkspace { set, newton, .. } = ws;
+        let ConvexWorkspace { set, newton, noslip, .. } = ws;
         set.clear();
+        noslip.clear();
         let Some(index) = &smooth.geoms.index.constraints else { return };
         let at = Constrained::new(self, index, smooth, (&[], &[]));
         equality::push_equalities(&at, set);
@@ -195,6 +239,9 @@ impl<T: Real> Resolve<T> for Convex {
             Problem { tree: smooth.tree, mass: smooth.mass, options: smooth.geoms.model.options.solver };
         newton.solve(&problem, set, acceleration);
         ws.acceleration.copy_from_slice(acceleration);
+        if self.sweeps() {
+            noslip.solve(&problem, &self.trees, set, acceleration);
+        }
     }
 
     fn constrain_vjp(
@@ -212,17 +259,25 @@ impl<T: Real> Resolve<T> for Convex {
             return smooth.mass.solve(smooth.tree, lambda);
         };
         self.add_external_bars(ws, &Constrained::new(self, index, smooth, (&[], &[])), contacts);
-        let ConvexWorkspace { set, newton, acceleration, force_bars, external, virtuals, accelerations } = ws;
-        external::subtract_force_bars(set, force_bars, lambda);
+        let ConvexWorkspace { set, newton, noslip, acceleration, .. } = ws;
+        let ConvexWorkspace { force_bars, external, virtuals, accelerations, .. } = ws;
         let problem =
             Problem { tree: smooth.tree, mass: smooth.mass, options: smooth.geoms.model.options.solver };
+        if noslip.swept() {
+            // The solver's pullback is at the forces of the optimum.
+            std::mem::swap(&mut set.force, &mut noslip.first_forces);
+            force_bars.resize(set.rows(), T::zero());
+            noslip.solve_vjp(&problem, set, lambda, force_bars, bars.mass);
+            noslip.add_normal_bars(set, lambda);
+        }
+        external::subtract_force_bars(set, force_bars, lambda);
         newton.solve_hessian(&problem, set, lambda);
         let kinematics = smooth.geoms.kinematics;
         body_motions(smooth.tree, kinematics, lambda, virtuals);
         virtuals.iter_mut().zip(external.iter()).for_each(|(motion, w)| *motion += *w);
         body_motions(smooth.tree, kinematics, acceleration, accelerations);
         let at = Constrained::new(self, index, smooth, (lambda, acceleration));
-        let mut fields = Fields { virtuals, accelerations };
+        let mut fields = Fields { virtuals, accelerations, external };
         let mut pair: Option<PairBars<T>> = None;
         for block in 0..set.blocks.len() {
             let b = set.blocks[block];
@@ -240,11 +295,26 @@ impl<T: Real> Resolve<T> for Convex {
                     *z += *c * *y;
                 }
             }
+            let (mut reference, mut weights, mut swept) = (z, Weights::default(), None);
+            if noslip.swept() {
+                // N(u) of a pyramid: z = C y − (∂N/∂u)ᵀ N̄
+                let (u_bar, weights_bar) = noslip.normals_vjp(set, block);
+                z.iter_mut().zip(u_bar).for_each(|(z, bar)| *z -= bar);
+                (reference, weights, swept) = (z, weights_bar, noslip.block_bars(set, block));
+                if let Some(swept) = &swept {
+                    let first = b.dim - swept.dim;
+                    for (i, bar) in swept.reference.iter().enumerate() {
+                        reference[first + i] += *bar;
+                        weights.friction[i] += swept.friction[i];
+                    }
+                }
+            }
             let seen = (&y[..b.dim], &z[..b.dim]);
+            let all = Seen { y: seen.0, z: seen.1, reference: &reference[..b.dim], weights, swept };
             match b.source {
                 Source::Equality(_) => equality::equality_vjp(&at, set, block, seen, &mut fields, bars),
-                Source::Friction(_) => joints::friction_vjp(&at, set, block, seen, bars),
-                Source::TendonFriction(t) => tendon::friction_vjp(&at, set, (block, t), seen, bars),
+                Source::Friction(_) => joints::friction_vjp(&at, set, block, all, bars),
+                Source::TendonFriction(t) => tendon::friction_vjp(&at, set, (block, t), all, bars),
                 Source::Limit { .. } => joints::limit_vjp(&at, set, block, seen, bars),
                 Source::TendonLimit { tendon, upper } => {
                     tendon::limit_vjp(&at, set, (block, tendon, upper), seen, bars);
@@ -254,12 +324,15 @@ impl<T: Real> Resolve<T> for Convex {
                         other.end(&at, contacts, bars.params);
                     }
                     let pair = pair.get_or_insert_with(|| PairBars::begin(&at, contacts, number));
-                    contact::contact_vjp(&at, contacts, set, block, seen, pair, (&mut fields, bars));
+                    contact::contact_vjp(&at, contacts, set, block, all, pair, (&mut fields, bars));
                 }
             }
         }
         if let Some(last) = pair {
             last.end(&at, contacts, bars.params);
+        }
+        if noslip.swept() {
+            std::mem::swap(&mut set.force, &mut noslip.first_forces);
         }
         force_bars.clear();
         external.clear();

@@ -11,7 +11,7 @@ use super::joints::{distance, range_bar, sign, value_and_slope, value_and_slope_
 use super::params::{FrictionParams, LimitParams, PolynomialParams};
 use super::set::{ConstraintSet, Source};
 use super::softness::{Response, response, response_vjp, weight, weight_vjp};
-use super::{Constrained, ConstraintBars};
+use super::{Constrained, ConstraintBars, Seen};
 use crate::model::EqualityKind;
 
 /// A tendon and its factor in a row.
@@ -91,27 +91,35 @@ pub(super) fn push_friction<T: Real>(at: &Constrained<'_, T>, set: &mut Constrai
     }
 }
 
-/// The pullback of a row of dry friction, with y = J λ and z = C y.
+/// The pullback of a row of dry friction.
 pub(super) fn friction_vjp<T: Real>(
     at: &Constrained<'_, T>,
     set: &ConstraintSet<T>,
     (block, t): (usize, usize),
-    (y, z): (&[T], &[T]),
+    seen: Seen<'_, T>,
     bars: &mut ConstraintBars<'_, T>,
 ) {
     let b = set.blocks[block];
     let Some(params) = at.index.tendons[t].friction else { return };
     let FrictionParams { softness, .. } = params.read(at.geoms.params);
     let Response { impedance, damping, .. } = response(softness, T::zero(), T::zero(), at.shortest);
-    let weights = b.cost.weights_vjp(&set.residual[b.row..b.row + 1], &set.weights[block], y);
+    let weights = b.cost.weights_vjp(&set.residual[b.row..b.row + 1], &set.weights[block], seen.y);
     let (impedance_bar, inertia_bar) = weight_vjp(impedance, inverse_weight(at, t), weights.rows[0]);
     at.index.tendons[t].weight.add([inertia_bar], bars.params);
     // a_ref = −b J v
-    let damping_bar = -(z[0] * velocity(at, set, block));
+    let reference_bar = seen.reference[0];
+    let damping_bar = -(reference_bar * velocity(at, set, block));
     let bar = Response { impedance: impedance_bar, pull: T::zero(), damping: damping_bar };
     let (softness, _, _, ()) = response_vjp(softness, T::zero(), T::zero(), at.shortest, bar);
-    params.add(FrictionParams { softness, loss: weights.friction[0] }, bars.params);
-    row_vjp(at, set, block, (t, T::one()), (z[0], -(damping * z[0])), bars);
+    let loss = weights.friction[0] + seen.weights.friction[0];
+    params.add(FrictionParams { softness, loss }, bars.params);
+    row_vjp(at, set, block, (t, T::one()), (seen.z[0], -(damping * reference_bar)), bars);
+    if let Some(swept) = seen.swept {
+        let dofs = set.dofs(block);
+        let bar = |k: usize| dofs.iter().position(|dof| *dof == k).map_or(T::zero(), |n| swept.jacobian[n]);
+        let to = (&mut bars.tendons.spans.pulls[..], &mut *bars.axes, &mut *bars.params);
+        at.tendons.set.row_vjp(at.tendons.inputs, at.tendons.spans, t, bar, to);
+    }
 }
 
 /// Appends the limits that act.

@@ -71,10 +71,10 @@ pub struct ConstraintBars<'a, T> {
     pub accelerations: &'a mut [Force<T>],
     /// Of the bodies' whole accelerations.
     pub body_accelerations: &'a mut [Force<T>],
-    /// Of the packed mass matrix; empty unless the model acts by impulses. An entry off the diagonal stands
+    /// Of the packed mass matrix; empty unless the model sweeps. An entry off the diagonal stands
     /// for both of its places.
     pub mass: &'a mut [T],
-    /// Of the joints' axes, about the trees' points; empty unless the model acts by impulses or there are spans.
+    /// Of the joints' axes, about the trees' points; empty unless the model sweeps or there are spans.
     pub axes: &'a mut [Force<T>],
     /// Of lengths and pulls of tendons.
     pub tendons: &'a mut TendonBars<T>,
@@ -197,6 +197,16 @@ pub enum ContactSolverWorkspace<T> {
     Complementarity(ComplementarityWorkspace<T>),
 }
 
+impl<T> ContactSolverWorkspace<T> {
+    /// The acceleration at which constraints are pulled back, where that is not the constrained one.
+    pub(crate) fn optimum(&self) -> Option<&[T]> {
+        match self {
+            ContactSolverWorkspace::Convex(ws) => ws.optimum(),
+            _ => None,
+        }
+    }
+}
+
 impl ContactSolver {
     /// Whether it changes accelerations after the dynamics.
     pub fn constrains(&self) -> bool {
@@ -206,6 +216,15 @@ impl ContactSolver {
     /// Whether its pullback goes through the motion of bodies along λ and the acceleration.
     pub(crate) fn holds_motions(&self) -> bool {
         matches!(self, ContactSolver::Convex(_))
+    }
+
+    /// Whether its pullback gives cotangents of the mass matrix and of the joints' axes.
+    pub(crate) fn sweeps(&self) -> bool {
+        match self {
+            ContactSolver::Penalty(_) => false,
+            ContactSolver::Convex(model) => model.sweeps(),
+            ContactSolver::Complementarity(_) => true,
+        }
     }
 
     /// Whether it acts by impulses over a step.

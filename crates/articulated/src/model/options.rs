@@ -74,11 +74,22 @@ pub struct SolverOptions {
     pub ls_iterations: usize,
     /// Slope, relative to that at the start, below which a line search stops.
     pub ls_tolerance: f64,
+    /// Largest number of sweeps of friction after the solver; 0 lets friction be as soft as the solver leaves it.
+    pub noslip_iterations: usize,
+    /// Improvement, in units of the mean inertia, below which these sweeps stop.
+    pub noslip_tolerance: f64,
 }
 
 impl Default for SolverOptions {
     fn default() -> Self {
-        SolverOptions { iterations: 100, tolerance: 1e-8, ls_iterations: 50, ls_tolerance: 0.01 }
+        SolverOptions {
+            iterations: 100,
+            tolerance: 1e-8,
+            ls_iterations: 50,
+            ls_tolerance: 0.01,
+            noslip_iterations: 0,
+            noslip_tolerance: 1e-6,
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use pullback_articulated::constraint::cost::{Cost, Weights};
 use pullback_articulated::constraint::set::Source;
 use pullback_articulated::contact::ContactSolverWorkspace;
 use pullback_articulated::{
-    Articulated, ContactModel, Equality, EqualityKind, FrictionCone, ImplicitTerms, Model, Softness,
+    Articulated, ContactModel, Equality, EqualityKind, FrictionCone, ImplicitTerms, Model, Softness, Tendon,
+    TendonPath,
 };
 use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Integrated, Integrator, Method};
@@ -133,6 +134,58 @@ fn every_kind_of_row_has_the_exact_pullback() {
 }
 
 #[test]
+fn sweeps_of_friction_have_the_exact_pullback() {
+    for (cone, condim, sweeps, seed, terms) in [
+        (FrictionCone::Pyramidal, 3, 2, 1, None),
+        (FrictionCone::Pyramidal, 6, 4, 3, Some(ImplicitTerms::Fast)),
+        (FrictionCone::Elliptic, 3, 3, 2, Some(ImplicitTerms::Damping)),
+        (FrictionCone::Elliptic, 4, 1, 4, Some(ImplicitTerms::Full)),
+        (FrictionCone::Elliptic, 6, 3, 1, None),
+    ] {
+        let mut model = constrained(seed, cone, condim);
+        // Friction of a tendon is swept too.
+        let path = TendonPath::Fixed(vec![(5, 0.7), (2, -1.3), (7, 0.4)]);
+        model.tendons.push(Tendon { frictionloss: 0.2, ..Tendon::new("sum", path) });
+        // Some joints stick; what holds frames would tear all of them off.
+        model.equalities.clear();
+        model.geoms.iter_mut().for_each(|g| g.friction = [2.5, 0.4, 0.3]);
+        model.joints.iter_mut().step_by(2).for_each(|j| (j.frictionloss, j.range) = (40.0, None));
+        let mut state = random_state(&model, seed + 10);
+        state[model.nq..].iter_mut().for_each(|v| *v *= 0.05);
+        // Accelerations, and friction of contacts.
+        let moved_by = |model: &Model| {
+            let robot = Articulated::new(model.clone()).unwrap();
+            let params = robot.layout().params.defaults();
+            let mut ws = VectorField::<f64>::workspace(&robot);
+            let at = Point { params: &params, state: &state, control: &[0.1, 0.2, -0.3] };
+            robot.accelerations(&mut ws, at);
+            let ContactSolverWorkspace::Convex(convex) = &ws.resolve else { panic!("not convex") };
+            let contacts = convex.set.blocks.iter().filter(|b| matches!(b.source, Source::Contact { .. }));
+            let friction = contacts.flat_map(|b| convex.set.force[b.row + 1..b.row + b.dim].to_vec());
+            (ws.acceleration, friction.collect::<Vec<f64>>())
+        };
+        let soft = moved_by(&model);
+        model.options.solver.noslip_iterations = sweeps;
+        model.options.solver.noslip_tolerance = 0.0;
+        let hard = moved_by(&model);
+        let change = |a: &[f64], b: &[f64]| a.iter().zip(b).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
+        let (moved, rubbed) = (change(&soft.0, &hard.0), change(&soft.1, &hard.1));
+        assert!(moved > 1e-2 && rubbed > 1e-2, "{cone:?} {condim}: sweeps change {moved:e} {rubbed:e}");
+        let robot = Articulated::new(model).unwrap().with_kinematic_params().unwrap();
+        let robot = match terms {
+            Some(terms) => robot.with_implicit(terms, 2e-3),
+            None => robot.with_time_step(2e-3),
+        };
+        let params = robot.layout().params.defaults();
+        let system = Integrated::new(robot, 2e-3, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
+        let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-4, ..Options::default() };
+        let point = Point { params: &params, state: &state, control: &[0.1, 0.2, -0.3] };
+        let report = check_step(&system, point, &options);
+        assert!(report.passed(), "{cone:?} {condim} {sweeps} {terms:?}\n{report}");
+    }
+}
+
+#[test]
 fn rows_of_equalities_are_the_rate_of_what_they_hold() {
     let model = constrained(6, FrictionCone::Pyramidal, 3);
     let (nq, state) = (model.nq, random_state(&model, 16));
@@ -222,8 +275,15 @@ fn lanes<T: Real>(states: &[Vec<f64>]) -> Vec<T> {
 
 #[test]
 fn lanes_are_solved_as_alone() {
-    for (cone, condim) in [(FrictionCone::Pyramidal, 3), (FrictionCone::Elliptic, 4)] {
-        let model = constrained(5, cone, condim);
+    for (cone, condim, sweeps) in [
+        (FrictionCone::Pyramidal, 3, 0),
+        (FrictionCone::Elliptic, 4, 0),
+        (FrictionCone::Pyramidal, 3, 9),
+        (FrictionCone::Elliptic, 4, 9),
+    ] {
+        let mut model = constrained(5, cone, condim);
+        // The tolerance ends the sweeps of some lanes before those of others.
+        (model.options.solver.noslip_iterations, model.options.solver.noslip_tolerance) = (sweeps, 1e-4);
         let states: Vec<Vec<f64>> = (0..8).map(|i| random_state(&model, 30 + i)).collect();
         let robot = Articulated::new(model).unwrap().with_implicit(ImplicitTerms::Fast, 2e-3);
         let params = robot.layout().params.defaults();

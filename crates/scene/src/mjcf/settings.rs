@@ -313,7 +313,6 @@ pub(super) fn apply_option(
     }
     // They tune algorithms that are not ours.
     let ignorable = [
-        "noslip_tolerance",
         "ccd_tolerance",
         "sleep_tolerance",
         "ccd_iterations",
@@ -333,20 +332,25 @@ pub(super) fn apply_option(
 }
 
 /// When the solver stops. All of MuJoCo's solvers have one optimum, so which of them is asked for does not
-/// matter; sweeps that undo slip after the solver do.
+/// matter; sweeps of friction after the solver do.
 fn apply_solver(e: &Element, into: &mut ModelOptions, options: &ImportOptions) -> Result<(), ImportError> {
     let solver = &mut into.solver;
     e.set("tolerance", &mut solver.tolerance)?;
     e.set("ls_tolerance", &mut solver.ls_tolerance)?;
+    e.set("noslip_tolerance", &mut solver.noslip_tolerance)?;
     for (name, into) in [("iterations", &mut solver.iterations), ("ls_iterations", &mut solver.ls_iterations)]
     {
         if let Some(count) = e.integer(name)? {
             *into = usize::try_from(count).map_err(|_| e.error_in(name, "must not be negative"))?;
         }
     }
+    // None are asked for by a negative number too.
+    if let Some(count) = e.integer("noslip_iterations")? {
+        solver.noslip_iterations = usize::try_from(count).unwrap_or(0);
+    }
     e.keyword("solver", &["PGS", "CG", "Newton"])?;
     e.keyword("jacobian", &["dense", "sparse", "auto"])?;
-    e.refuse_unless("noslip_iterations", e.integer("noslip_iterations")?.is_none_or(|n| n <= 0), options)
+    Ok(())
 }
 
 fn apply_flags(
