@@ -2,6 +2,8 @@
 //!
 //! Losses through contact are not convex and their gradients change by orders of magnitude. So the plan that is kept
 //! is the best one seen, not the last, and gradients far longer than usual are shortened (DiffMJX, section 6).
+//! Near an optimum in contact, steps that were right on the way there all miss. So a descent without a new best for a
+//! while goes back to its best plan and on from there with half the rate.
 
 use pullback_core::batch::{BatchGradients, BatchInputs};
 use pullback_core::rollout::Loss;
@@ -29,11 +31,53 @@ pub struct DescentConfig {
     pub beta2: f64,
     /// Gradients are shortened to this many times the median length so far; 0 for not at all (3).
     pub clip: f64,
+    /// Iterations without a new best after which the rate is halved, from the best plan on; 0 for never (8).
+    pub patience: usize,
 }
 
 impl Default for DescentConfig {
     fn default() -> Self {
-        DescentConfig { iterations: 32, rate: 0.05, beta1: 0.9, beta2: 0.99, clip: 3.0 }
+        DescentConfig { iterations: 32, rate: 0.05, beta1: 0.9, beta2: 0.99, clip: 3.0, patience: 8 }
+    }
+}
+
+/// One of the descents side by side.
+struct Walk {
+    adam: AdamState,
+    rate: f64,
+    /// Lengths of its gradients, in order.
+    lengths: Vec<f64>,
+    /// Its lowest cost, the knots that have it, and the iterations since.
+    best: (f64, Vec<f64>),
+    since: usize,
+}
+
+impl Walk {
+    fn new(config: &DescentConfig, plan: &[f64]) -> Self {
+        Walk {
+            adam: AdamState::new(plan.len()),
+            rate: config.rate,
+            lengths: Vec::new(),
+            best: (f64::INFINITY, plan.to_vec()),
+            since: 0,
+        }
+    }
+
+    /// Takes note of the cost of `plan`; returns whether patience has ended, with `plan` at the best again.
+    fn note(&mut self, config: &DescentConfig, cost: f64, plan: &mut Vec<f64>) -> bool {
+        // Of equal costs the later one: before contact only contacts from distance tell them apart.
+        if cost <= self.best.0 {
+            self.best = (cost, plan.clone());
+            self.since = 0;
+            return false;
+        }
+        self.since += 1;
+        let ended = config.patience > 0 && self.since >= config.patience;
+        if ended {
+            plan.copy_from_slice(&self.best.1);
+            *self = Walk { rate: 0.5 * self.rate, best: self.best.clone(), ..Walk::new(config, plan) };
+        }
+        ended
     }
 }
 
@@ -78,8 +122,7 @@ impl<'a, S: PlanSystem + System<T>, L: PlanLoss + Loss<T>, T: Real> Descent<'a, 
     ) -> Result<Descended, PlanError> {
         let length = self.problem.horizon * self.problem.bounds.len();
         let adam = AdamConfig { beta1: config.beta1, beta2: config.beta2, ..AdamConfig::default() };
-        let mut states = vec![AdamState::new(spline.len()); self.starts];
-        let mut lengths: Vec<Vec<f64>> = vec![Vec::new(); self.starts];
+        let mut walks: Vec<Walk> = plans.iter().map(|plan| Walk::new(config, plan)).collect();
         let mut gradient = vec![0.0; spline.len()];
         let mut found = Descended { first: f64::INFINITY, best: None, gradients: 0 };
         for iteration in 0..=config.iterations {
@@ -92,7 +135,6 @@ impl<'a, S: PlanSystem + System<T>, L: PlanLoss + Loss<T>, T: Real> Descent<'a, 
             if iteration == 0 {
                 found.first = self.gradients.loss[0];
             }
-            // Of equal costs the later one: before contact only contacts from distance tell them apart.
             if let Some(i) = lowest(&self.gradients.loss)
                 && found.best.as_ref().is_none_or(|(cost, _)| self.gradients.loss[i] <= *cost)
             {
@@ -102,12 +144,16 @@ impl<'a, S: PlanSystem + System<T>, L: PlanLoss + Loss<T>, T: Real> Descent<'a, 
             if !downhill || last {
                 break;
             }
-            for (i, plan) in plans.iter_mut().enumerate() {
+            for (i, (plan, walk)) in plans.iter_mut().zip(&mut walks).enumerate() {
+                // The next iteration takes the gradient at the best plan anew.
+                if walk.note(config, self.gradients.loss[i], plan) {
+                    continue;
+                }
                 gradient.fill(0.0);
                 let bars = &self.gradients.controls[i * length..(i + 1) * length];
                 spline.controls_vjp(plan, phase, bars, &mut gradient);
-                clip(&mut gradient, config.clip, &mut lengths[i]);
-                states[i].step(&adam, config.rate, plan, &gradient);
+                clip(&mut gradient, config.clip, &mut walk.lengths);
+                walk.adam.step(&adam, walk.rate, plan, &gradient);
                 spline.bounds().clamp(plan);
             }
         }
