@@ -121,7 +121,7 @@ pub mod torus;
 pub use broad_phase::BroadPhase;
 pub use collider::{Collider, HeightGrid, Kind};
 pub use contact::{Contact, INACTIVE, tangent_frame, tangent_frame_vjp};
-pub use dispatch::{MAX_CONTACTS, ShapeBar, collide, collide_vjp, is_iterated, max_contacts};
+pub use dispatch::{MAX_CONTACTS, ShapeBar, collide, collide_vjp, excludes_limit, is_iterated, max_contacts};
 pub use hull::Hull;
 pub use penalty::{
     ContactDamping, PENALTY_DEFAULTS, PenaltyLaw, normal_force, normal_force_vjp, penalty_force,

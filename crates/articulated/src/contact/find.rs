@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use pullback_collision::{
-    BroadPhase, Collider, Contact, Kind, SOFT_REACH, ShapeBar, collide_soft, collide_soft_vjp,
+    BroadPhase, Collider, Contact, Kind, SOFT_REACH, ShapeBar, collide_soft, collide_soft_vjp, excludes_limit,
 };
 use pullback_core::Workspace;
 use pullback_math::{Force, Mask, Real, Transform, Vec3};
@@ -174,7 +174,9 @@ impl<T: Real> ContactSet<T> {
             }
             contacts.resize(start + count, Contact::default());
             collide_soft(&first, poses[a], &second, poses[b], softness, &mut contacts[start..]);
-            if contacts[start..].iter().all(|contact| contact.distance.gt(T::lit(reach)).all()) {
+            let (limit, open) = (T::lit(reach), excludes_limit(first.kind, second.kind));
+            let beyond = |d: T| if open { d.ge(limit).all() } else { d.gt(limit).all() };
+            if contacts[start..].iter().all(|contact| beyond(contact.distance)) {
                 contacts.truncate(start);
                 continue;
             }
