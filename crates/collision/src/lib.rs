@@ -79,7 +79,8 @@
 //!
 //! Where a comparison of numbers that are equal but for round-off decides, contacts may differ: an axis or a
 //! center exactly in the plane of a face, boxes of equal size that lie flush after a rotation (four poses in
-//! a hundred), a distance equal to the limit. A box balanced on an edge with that exactly level keeps its
+//! a hundred). At a distance equal to the limit, pairs of the iterative solver have no contact, others have
+//! ([`excludes_limit`]). A box balanced on an edge with that exactly level keeps its
 //! lower corners, where MuJoCo takes the first four within the limit. Tangent frames are our own.
 //!
 //! # Limits

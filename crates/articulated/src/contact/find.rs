@@ -1,7 +1,8 @@
 //! Finding contacts: the narrow phase over all pairs that may touch, and its pullback.
 //!
-//! Geoms are placed once. With `MANY_PAIRS` or more, sort and sweep lists the pairs to look at, in the same
-//! order; those left out have no contact, so that forces and gradients keep every bit.
+//! Geoms are placed once. With `MANY_PAIRS` or more, a broad phase lists the pairs to look at, in the same
+//! order; balls and boxes around the geoms are compared next (`apart`). Pairs left out have no contact, so
+//! that forces and gradients keep every bit.
 
 use std::ops::Range;
 
