@@ -67,6 +67,12 @@ pub fn is_iterated(a: Kind, b: Kind) -> bool {
     a.min(b) >= Kind::Capsule && !closed_form
 }
 
+/// Whether a pair of kinds whose distance is exactly the limit has no contact, in either order: one that
+/// MuJoCo's convex solver serves, which asks for an overlap. Others have one.
+pub fn excludes_limit(a: Kind, b: Kind) -> bool {
+    is_iterated(a, b) || matches!((a.min(b), a.max(b)), (Kind::Sphere, Kind::Ellipsoid | Kind::Mesh))
+}
+
 /// Fills the first slots of `out` with the contacts of a pair, normals from `a` to `b`; returns how many
 /// slots. Where `out` has one slot, pairs that are iterated ([`is_iterated`]) have one contact.
 ///

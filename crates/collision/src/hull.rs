@@ -1,7 +1,7 @@
 //! The convex hull of a mesh as the narrow phase reads it: its corners, the graph of its edges, its faces.
 //!
 //! Faces are MuJoCo's: triangles that meet at an edge and whose normals round to the same polar angles in
-//! steps of 0.01 rad become one polygon; its normal is that of its first three corners. So a face of a
+//! steps of 0.01 rad become one polygon; its normal is the mean of theirs by area. So a face of a
 //! finely cut curved side is not flat. Support points are found by climbing along edges: a corner that no
 //! neighbor exceeds is the highest, since the hull is convex. The climb starts at the highest corner in a
 //! direction nearby, kept for a grid of directions on a cube.
@@ -275,7 +275,11 @@ fn faces(triangles: &[[usize; 3]], at: impl Fn(usize) -> Vec3<f64>) -> (Vec<Vec<
     let (mut polygons, mut normals) = (Vec::new(), Vec::new());
     for group in groups.values() {
         for polygon in islands(group) {
-            normals.push(normal(polygon[0], polygon[1], polygon[2]));
+            // n = Σₖ (xₖ − x₀) × (xₖ₊₁ − x₀) / |…|
+            let first = at(polygon[0]);
+            let spoke = |k: usize| at(polygon[k]) - first;
+            let area = (1..polygon.len() - 1).fold(Vec3::zero(), |n, k| n + spoke(k).cross(spoke(k + 1)));
+            normals.push(area.normalize());
             polygons.push(polygon);
         }
     }
@@ -377,6 +381,24 @@ mod tests {
             let climbed = hull.highest(&points, d);
             assert!(points[all].dot(d) <= points[hull.corners[climbed]].dot(d) + 1e-16, "{d:?}");
         }
+    }
+
+    #[test]
+    fn a_face_has_the_mean_normal_of_its_triangles() {
+        // A cube whose top is two triangles that lean to either side of a diagonal.
+        let raised = 1e-4;
+        let top = |x: f64, y: f64| Vec3::new(x, y, 1.0 + if x == y { raised } else { 0.0 });
+        let square = [(1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)];
+        let points: Vec<_> = square
+            .map(|(x, y)| top(x, y))
+            .into_iter()
+            .chain(square.map(|(x, y)| Vec3::new(x, y, -1.0)))
+            .collect();
+        let hull = Hull::around(&points);
+        assert_eq!(hull.face_count(), 6);
+        let lean = (points[1] - points[0]).cross(points[2] - points[0]).normalize();
+        let up = (0..6).map(|face| hull.normal(face)).find(|n| n.z > 0.5).unwrap();
+        assert!(up.x.hypot(up.y) < 1e-12 && lean.x.hypot(lean.y) > 5e-5, "{up:?} {lean:?}");
     }
 
     #[test]

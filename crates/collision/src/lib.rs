@@ -76,11 +76,26 @@
 //!   normal has no side towards the other shape; an edge of it may be anywhere around.
 //! * Triangles whose normals round alike in steps of 0.01 rad are one face (see [`hull`]); at the border
 //!   between two steps, round-off decides.
+//! * A face of several triangles is not flat. Its plane goes through its first corner, which is that of the
+//!   first triangle in qhull's order, and so do the sides that clip one after the other; of edges at a corner
+//!   that lie along a face, the first counts.
+//!
+//! At four random states each of four robots with scanned or drawn meshes (Robotiq 140, Jaco, Fourier's hand,
+//! a fruit fly), 161 of 237 pairs of meshes agree to 10⁻⁸ m. 34 are off by the height of another corner of the
+//! face to within 10⁻⁸ m: 3·10⁻⁶ m or less, but for one of 9·10⁻⁵ m. 12 have other points along the same
+//! normal, 2 another normal, 2 another number of contacts; the rest are off by 7·10⁻⁵ m at most.
+//!
+//! With cylinders and ellipsoids, MuJoCo's distances at its default tolerance are off by up to 10⁻⁴ m from its
+//! own at 10⁻¹², with which ours agree to 6·10⁻⁷ m in such robots. A plane may meet a mesh at a vertex in the
+//! middle of a flat side, which is on the hull but on no face: MuJoCo's climb ends there with one contact, ours
+//! are four at the corners. MuJoCo takes the frame of a geom that is turned by 8·10⁻⁷ rad for that of its body,
+//! and moves its vertices by as much. Contacts with terrain are our own (see [`heightfield`]).
 //!
 //! Where a comparison of numbers that are equal but for round-off decides, contacts may differ: an axis or a
 //! center exactly in the plane of a face, boxes of equal size that lie flush after a rotation (four poses in
-//! a hundred), a distance equal to the limit. A box balanced on an edge with that exactly level keeps its
-//! lower corners, where MuJoCo takes the first four within the limit. Tangent frames are our own.
+//! a hundred). At a distance equal to the limit, pairs of the iterative solver have no contact, others have
+//! ([`excludes_limit`]). A box balanced on an edge with that exactly level keeps its lower corners, where
+//! MuJoCo takes the first four within the limit. Tangent frames are our own.
 //!
 //! # Limits
 //!
@@ -121,7 +136,7 @@ pub mod torus;
 pub use broad_phase::BroadPhase;
 pub use collider::{Collider, HeightGrid, Kind};
 pub use contact::{Contact, INACTIVE, tangent_frame, tangent_frame_vjp};
-pub use dispatch::{MAX_CONTACTS, ShapeBar, collide, collide_vjp, is_iterated, max_contacts};
+pub use dispatch::{MAX_CONTACTS, ShapeBar, collide, collide_vjp, excludes_limit, is_iterated, max_contacts};
 pub use hull::Hull;
 pub use penalty::{
     ContactDamping, PENALTY_DEFAULTS, PenaltyLaw, normal_force, normal_force_vjp, penalty_force,

@@ -1,12 +1,13 @@
 //! Finding contacts: the narrow phase over all pairs that may touch, and its pullback.
 //!
-//! Geoms are placed once. With `MANY_PAIRS` or more, sort and sweep lists the pairs to look at, in the same
-//! order; those left out have no contact, so that forces and gradients keep every bit.
+//! Geoms are placed once. With `MANY_PAIRS` or more, a broad phase lists the pairs to look at, in the same
+//! order; balls and boxes around the geoms are compared next (`apart`). Pairs left out have no contact, so
+//! that forces and gradients keep every bit.
 
 use std::ops::Range;
 
 use pullback_collision::{
-    BroadPhase, Collider, Contact, Kind, SOFT_REACH, ShapeBar, collide_soft, collide_soft_vjp,
+    BroadPhase, Collider, Contact, Kind, SOFT_REACH, ShapeBar, collide_soft, collide_soft_vjp, excludes_limit,
 };
 use pullback_core::Workspace;
 use pullback_math::{Force, Mask, Real, Transform, Vec3};
@@ -174,7 +175,9 @@ impl<T: Real> ContactSet<T> {
             }
             contacts.resize(start + count, Contact::default());
             collide_soft(&first, poses[a], &second, poses[b], softness, &mut contacts[start..]);
-            if contacts[start..].iter().all(|contact| contact.distance.gt(T::lit(reach)).all()) {
+            let (limit, open) = (T::lit(reach), excludes_limit(first.kind, second.kind));
+            let beyond = |d: T| if open { d.ge(limit).all() } else { d.gt(limit).all() };
+            if contacts[start..].iter().all(|contact| beyond(contact.distance)) {
                 contacts.truncate(start);
                 continue;
             }

@@ -4,7 +4,8 @@ use crate::robots::{geom, random_state, touching};
 use pullback_articulated::contact::PENALTY_DEFAULTS;
 use pullback_articulated::restitution::{Impact, damping_for_restitution};
 use pullback_articulated::{
-    Articulated, Body, ContactDamping, ContactPair, Heightfield, Hull, Joint, JointKind, Mesh, Model, Shape,
+    Articulated, Body, ContactDamping, ContactModel, ContactPair, Heightfield, Hull, Joint, JointKind, Mesh,
+    Model, Shape,
 };
 use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Integrated, Integrator, Method};
@@ -362,4 +363,30 @@ fn a_pair_brings_its_own_friction() {
     let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-4, ..Options::default() };
     let report = check_step(&system, Point { params: &params, state: &sliding, control: &[] }, &options);
     assert!(report.passed(), "{report}");
+}
+
+#[test]
+fn pairs_of_the_convex_solver_have_no_contact_at_exactly_the_limit() {
+    let half = 0.125;
+    let (drum, cube) = (
+        Shape::Cylinder { radius: half, half_length: half },
+        Shape::Box { half: Vec3::new(half, half, half) },
+    );
+    for (below, above, depth, pairs) in [
+        (drum, drum, 0.0, 0),
+        (drum, cube, 0.0, 0),
+        (cube, cube, 0.0, 1),
+        (drum, drum, 1e-3, 1),
+        (cube, cube, 1e-3, 1),
+    ] {
+        let mut model = free_body(above, Quat::identity(), 2.0 * half - depth, 0.0);
+        model.geoms[0].shape = below;
+        model.options.contact_model = ContactModel::Convex;
+        let robot = Articulated::new(model.compile().unwrap()).unwrap();
+        let (params, state) = (robot.layout().params.defaults(), robot.layout().state.defaults());
+        let mut ws = VectorField::<f64>::workspace(&robot);
+        robot.accelerations(&mut ws, Point { params: &params, state: &state, control: &[] });
+        assert_eq!(ws.contacts.pairs().len(), pairs, "{:?} {depth}", robot.model().geoms[1].shape);
+        assert!(ws.contacts.iter().all(|(_, contact)| contact.distance <= 0.0));
+    }
 }

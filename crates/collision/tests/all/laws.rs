@@ -306,3 +306,29 @@ fn a_box_rests_on_a_box_by_four_corners() {
         assert!((contact.position.z - 0.495).abs() < 1e-12);
     }
 }
+
+#[test]
+fn a_cutoff_removes_what_is_beyond_it_and_nothing_else() {
+    let (rock, cutoff) = (rock(), 0.05);
+    let mut random = Random::new(17);
+    let (mut kept, mut removed) = (0, 0);
+    for i in 0..600 {
+        let kinds = &KINDS[1..];
+        let (ka, kb) = (kinds[i % kinds.len()], kinds[i / kinds.len() % kinds.len()]);
+        let (a, b) = (collider(&mut random, ka, &rock), collider(&mut random, kb, &rock));
+        let (pa, pb) = (pose(&mut random, 0.1), pose(&mut random, 1.5));
+        let (all, count) = contacts(&a, pa, &b, pb);
+        let (within, _) = contacts(&Collider { cutoff, ..a }, pa, &b, pb);
+        let nearest = all[..count].iter().map(|c| c.distance).fold(f64::INFINITY, f64::min);
+        for slot in 0..count {
+            if within[slot].distance < 0.5 * INACTIVE {
+                assert_eq!(within[slot], all[slot], "{ka:?} {kb:?}");
+                kept += usize::from(nearest < cutoff);
+            } else if all[slot].distance < 0.5 * INACTIVE {
+                assert!(nearest > cutoff - 1e-12, "{ka:?} {kb:?} {nearest}");
+                removed += 1;
+            }
+        }
+    }
+    assert!(kept > 200 && removed > 100, "{kept} {removed}");
+}
