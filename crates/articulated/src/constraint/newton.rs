@@ -157,6 +157,12 @@ impl<T: Real> Newton<T> {
             size = scale * norm(dofs, gradient);
             let round_off = T::lit(ROUND_OFF * T::EPSILON) * largest(dofs, momentum) * scale;
             let mut small = size.le(round_off.max(T::lit(FINER * options.tolerance)));
+            let mut at = Iterate { dofs, blocks, acceleration, momentum };
+            let judged = (small, size, &mut before);
+            if watchdog.end(&mut attempts, iterations, judged, &mut at, constraints) {
+                fresh = false;
+                continue;
+            }
             // A step that does not halve the gradient may have met the round-off of residuals times stiffness.
             let stalled = !size.le(before * T::lit(0.5)) & !attempts.ahead;
             if (stalled & !small).any() {
@@ -201,7 +207,7 @@ impl<T: Real> Newton<T> {
                 }
             }
             let descent = || dofs.iter().fold(T::zero(), |sum, k| sum - gradient[*k] * step[*k]);
-            let mut at = Iterate { dofs, blocks, acceleration, momentum };
+            let at = Iterate { dofs, blocks, acceleration, momentum };
             watchdog.begin(&mut attempts, iterations, (size, descent), &at, constraints);
             // Of two full steps the first may raise the gradient.
             before = select(attempts.full, size.max(last), size);
@@ -223,7 +229,6 @@ impl<T: Real> Newton<T> {
                 }
                 fresh &= !constraints.evaluate_cost(block);
             }
-            fresh &= !watchdog.end(&mut attempts, iterations, (small, &mut before), &mut at, constraints);
         }
         if T::HAS_TANGENT {
             // One more step from the optimum gives the tangent by the implicit function theorem.

@@ -106,13 +106,15 @@ impl<T: Real> Watchdog<T> {
         }
     }
 
-    /// Judges the full steps after Newton step number `iteration`. Lanes where the second one has not lowered the
-    /// cost return to the point kept, and `before` to its |g|. Returns whether any did. Lanes of `done` stand still.
+    /// Judges the full steps of Newton step number `iteration`, which have led to |g| = `size`. Lanes where the second
+    /// one has not lowered the cost return to the point kept, and `before` to its |g|. Where the difference of the
+    /// costs drowns in round-off, |g| must have halved instead, or steps could go round in circles. Returns whether
+    /// any lane returned. Lanes of `done` stay.
     pub fn end(
         &self,
         attempts: &mut Attempts<T>,
         iteration: usize,
-        (done, before): (T::Mask, &mut T),
+        (done, size, before): (T::Mask, T, &mut T),
         at: &mut Iterate<'_, T>,
         constraints: &mut ConstraintSet<T>,
     ) -> bool {
@@ -120,7 +122,9 @@ impl<T: Real> Watchdog<T> {
             return false;
         }
         let (rise, noise) = self.rise(at, constraints);
-        let lowered = (rise + T::lit(SUFFICIENT) * attempts.descent).le(noise) | done;
+        let fall = rise + T::lit(SUFFICIENT) * attempts.descent;
+        let nearer = size.le(attempts.size * T::lit(0.5));
+        let lowered = fall.le(-noise) | (fall.le(noise) & nearer) | done;
         let failed = attempts.ahead & !lowered;
         attempts.ahead = attempts.full & !attempts.ahead & !lowered;
         attempts.full = T::Mask::splat(false);
