@@ -99,7 +99,13 @@ impl Articulated {
         let motion = (&*kinematics, &sweep.velocities[..]);
         let acting = self.actuator_inputs(params, (q, v, activation), control, motion);
         self.tendons.update(&acting.tendons, tendons);
+        self.adhere(&self.geoms(kinematics, params), contacts, tendons);
         self.tendons.update_velocities(&acting.tendons, tendons);
+        if self.tendons.has_armature() {
+            // M += a JᵀJ,  bias += a J (J̇ v)
+            self.tendons.add_inertia(&acting.tendons, tendons, mass);
+            self.tendons.add_bias(&acting.tendons, tendons, &sweep.accelerations, bias);
+        }
         self.tendons.passive_forces(&acting.tendons, tendons, passive);
         actuate(&acting, actuators, tendons, actuation);
         for (k, a) in smooth.iter_mut().enumerate() {
@@ -163,9 +169,19 @@ impl Articulated {
         control: &'a [T],
         (kinematics, velocities): (&'a Kinematics<T>, &'a [Motion<T>]),
     ) -> ActuatorInputs<'a, T> {
-        let (model, tree, index) = (&self.model, &self.tree, &self.index);
-        let tendons = TendonInputs { model, tree, index, params, kinematics, q, v, velocities };
+        let tendons = self.tendon_inputs(params, (q, v), (kinematics, velocities));
         ActuatorInputs { robot: self, tendons, activation, control }
+    }
+
+    /// Where tendons are evaluated.
+    pub(super) fn tendon_inputs<'a, T: Real>(
+        &'a self,
+        params: &'a [T],
+        (q, v): (&'a [T], &'a [T]),
+        (kinematics, velocities): (&'a Kinematics<T>, &'a [Motion<T>]),
+    ) -> TendonInputs<'a, T> {
+        let (model, tree, index) = (&self.model, &self.tree, &self.index);
+        TendonInputs { model, tree, index, params, kinematics, q, v, velocities }
     }
 
     /// Controls of the actuators, poses that are inputs, and pushes on bodies.

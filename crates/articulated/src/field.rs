@@ -334,9 +334,16 @@ fn check_tendons(model: &Model) -> Result<(), ConfigError> {
         if tendon.range.is_some() && o.limits {
             return refuse(format!("the range of tendon `{}`", tendon.name));
         }
+        if tendon.armature > 0.0 {
+            return refuse(format!("armature of tendon `{}`", tendon.name));
+        }
         if tendon.frictionloss > 0.0 && o.frictionloss {
             return refuse(format!("dry friction of tendon `{}`", tendon.name));
         }
+    }
+    let adhesive = |a: &&Actuator| matches!(a.transmission, Transmission::Body(_));
+    if let Some(a) = model.actuators.iter().find(adhesive) {
+        return refuse(format!("adhesion by actuator `{}`", a.name));
     }
     let coupled = !model.mimics.is_empty() && o.contact_model == ContactModel::Penalty;
     match model.actuators.iter().find(|a| a.has_activation()) {

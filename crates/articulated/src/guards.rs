@@ -1,6 +1,6 @@
 //! Guards: when contacts and limits of the convex model begin and cease to act.
 //!
-//! A guard is the distance of a slot of a pair, or of a coordinate from an end of its range, less its margin. It
+//! A guard is the distance of a slot of a pair, or of a coordinate or a tendon's length from an end of its range, less its margin. It
 //! is constant from `NEAR` on. Adaptive steps hold the sides of the guards and end where one changes, since the
 //! force of a contact may jump there: its damping acts at once, however shallow it is. A slot may also jump to
 //! another feature of its shapes; beyond `SLACK` what holds is what the state says.
@@ -10,12 +10,14 @@ use pullback_math::{Force, Real, select};
 
 use super::constraint::contact_law::{contact_margin, contact_margin_vjp};
 use super::constraint::joints::{limit_violation, limit_violation_vjp};
+use super::constraint::tendon::{tendon_violation, tendon_violation_vjp};
 use super::contact::{GeomView, MotionBars};
 use super::field::Articulated;
 use super::kinematics::Kinematics;
 use super::model::Model;
 use super::pairs::GeomPair;
 use super::params::ParamIndex;
+use super::tendon::TendonOutputBars;
 use super::workspace::ArticulatedWorkspace;
 
 /// Distance from which a guard is constant, m.
@@ -32,6 +34,10 @@ pub(crate) struct Guards {
     limits: Vec<(usize, usize)>,
     /// First guard of each joint.
     limit_of: Vec<Option<usize>>,
+    /// Tendons with a range, with the guard of the lower end; that of the upper end follows.
+    tendons: Vec<(usize, usize)>,
+    /// First guard of each tendon.
+    tendon_limit_of: Vec<Option<usize>>,
     /// How many there are.
     pub count: usize,
 }
@@ -39,7 +45,11 @@ pub(crate) struct Guards {
 impl Guards {
     /// The guards of a model whose geoms touch in `pairs`.
     pub fn new(model: &Model, index: &ParamIndex, pairs: &[(usize, usize)]) -> Self {
-        let mut guards = Guards { limit_of: vec![None; model.joints.len()], ..Guards::default() };
+        let mut guards = Guards {
+            limit_of: vec![None; model.joints.len()],
+            tendon_limit_of: vec![None; model.tendons.len()],
+            ..Guards::default()
+        };
         let Some(constraints) = &index.constraints else { return guards };
         let kind = |geom: usize| model.collider::<f64>(&model.geoms[geom]).kind;
         for &(a, b) in pairs {
@@ -53,6 +63,13 @@ impl Guards {
             if constraints.joints[joint].limit.is_some() && index.joints[joint].range.is_some() {
                 guards.limits.push((joint, guards.count));
                 guards.limit_of[joint] = Some(guards.count);
+                guards.count += 2;
+            }
+        }
+        for tendon in 0..model.tendons.len() {
+            if constraints.tendons[tendon].limit.is_some() && index.tendons[tendon].range.is_some() {
+                guards.tendons.push((tendon, guards.count));
+                guards.tendon_limit_of[tendon] = Some(guards.count);
                 guards.count += 2;
             }
         }
@@ -83,6 +100,11 @@ impl<T: Real> Held<'_, T> {
     /// Whether an end of a joint's range acts.
     pub fn limit_acts(&self, joint: usize, upper: bool, r: T) -> T::Mask {
         self.acts(self.guards.limit_of[joint].map(|first| first + usize::from(upper)), r)
+    }
+
+    /// Whether an end of a tendon's range acts.
+    pub fn tendon_limit_acts(&self, tendon: usize, upper: bool, r: T) -> T::Mask {
+        self.acts(self.guards.tendon_limit_of[tendon].map(|first| first + usize::from(upper)), r)
     }
 
     fn acts(&self, guard: Option<usize>, r: T) -> T::Mask {
@@ -145,6 +167,12 @@ impl Articulated {
                 values[first + usize::from(upper)] = r.min(T::lit(NEAR));
             }
         }
+        for &(tendon, first) in &self.guards.tendons {
+            for upper in [false, true] {
+                let r = tendon_violation(&geoms, index, ws.tendons.length[tendon], (tendon, upper));
+                values[first + usize::from(upper)] = r.min(T::lit(NEAR));
+            }
+        }
     }
 
     /// The pullback of [`Articulated::guard_values`]: *adds* to all cotangents.
@@ -162,7 +190,7 @@ impl Articulated {
             (std::mem::take(&mut ws.wrenches), std::mem::take(&mut ws.velocity_bars));
         wrenches.fill(Force::zero());
         velocity_bars.fill(Force::zero());
-        let ArticulatedWorkspace { kinematics, contacts, .. } = &mut *ws;
+        let ArticulatedWorkspace { kinematics, contacts, tendons, sweep, .. } = &mut *ws;
         contacts.clear_bars();
         let geoms = self.guarding_geoms(kinematics, at.params);
         for pair in 0..contacts.pairs().len() {
@@ -186,6 +214,28 @@ impl Articulated {
                 limit_violation_vjp(&geoms, index, (joint, upper), bar, (state_bar, params_bar));
             }
         }
+        if !self.guards.tendons.is_empty() {
+            tendons.bars.clear();
+            for &(tendon, first) in &self.guards.tendons {
+                for upper in [false, true] {
+                    let r = tendon_violation(&geoms, index, tendons.length[tendon], (tendon, upper));
+                    let bar = select(r.lt(T::lit(NEAR)), values_bar[first + usize::from(upper)], T::zero());
+                    let length_bar = tendon_violation_vjp(&geoms, index, (tendon, upper), bar, params_bar);
+                    tendons.bars.length[tendon] += length_bar;
+                }
+            }
+            let (q, v) = at.state.split_at(self.model.nq);
+            let inputs = self.tendon_inputs(at.params, (q, v), (kinematics, &sweep.velocities));
+            let (q_bar, v_bar) = state_bar.split_at_mut(self.model.nq);
+            let mut bars = TendonOutputBars {
+                q: q_bar,
+                v: v_bar,
+                params: params_bar,
+                velocities: &mut velocity_bars,
+                wrenches: &mut wrenches,
+            };
+            self.tendons.update_vjp(&inputs, tendons, &mut bars);
+        }
         let mocap = self.mocap_range();
         self.mocap_vjp(kinematics, &at.control[mocap.clone()], |b| wrenches[b], &mut control_bar[mocap]);
         let bars = MotionBars { velocities: &mut velocity_bars, wrenches: &mut wrenches, params: params_bar };
@@ -193,12 +243,17 @@ impl Articulated {
         (ws.wrenches, ws.velocity_bars) = (wrenches, velocity_bars);
     }
 
-    /// Finds the contacts at a state.
+    /// Finds the contacts and the lengths of tendons at a state.
     fn place<T: Real>(&self, ws: &mut ArticulatedWorkspace<T>, at: Point<'_, T>) {
         let (q, mocap) = (&at.state[..self.model.nq], &at.control[self.mocap_range()]);
-        let ArticulatedWorkspace { kinematics, contacts, .. } = ws;
+        let ArticulatedWorkspace { kinematics, contacts, tendons, sweep, .. } = ws;
         kinematics.update(&self.model, &self.tree, &self.index, at.params, (q, mocap));
         contacts.find(&self.guarding_geoms(kinematics, at.params), &self.pairs);
+        if !self.guards.tendons.is_empty() {
+            let v = &at.state[self.model.nq..];
+            let inputs = self.tendon_inputs(at.params, (q, v), (kinematics, &sweep.velocities));
+            self.tendons.update(&inputs, tendons);
+        }
     }
 
     fn guarding_geoms<'a, T: Real>(

@@ -380,7 +380,9 @@ fn tendon_blocks(model: &Model, tendon: &Tendon, builder: &mut LayoutBuilder) ->
         .range
         .filter(|_| model.options.limits)
         .map(|(low, high)| builder.param_block([Slice::new(name("range"), 2, "m").default(&[low, high])]));
-    TendonBlocks { coefficients, spring, range }
+    let armature = (tendon.armature != 0.0)
+        .then(|| builder.param_block([Slice::new(name("armature"), 1, "kg").default(&[tendon.armature])]));
+    TendonBlocks { coefficients, spring, armature, range }
 }
 
 /// Slices of [`PenaltyLaw`].

@@ -21,6 +21,7 @@ use super::rnea::{
     inverse_dynamics_vjp,
 };
 use super::tendon::TendonOutputBars;
+use super::tendon::armature::ArmatureBars;
 use super::workspace::ArticulatedWorkspace;
 
 impl Articulated {
@@ -169,6 +170,40 @@ impl Articulated {
                     &mut bars,
                 );
             }
+            if self.tendons.has_armature() {
+                let a = ws.resolve.optimum().unwrap_or(&ws.constrained);
+                let (λ, implicit) = (&ws.lambda, self.implicit_matrix().is_some());
+                // −λ·dM a, μ·dM (a − v̇) of implicit steps, and what sweeps give
+                let mass_bar = |entry: usize, k: usize, j: usize| {
+                    let mut bar = -(λ[k] * a[j]);
+                    let change = |k: usize| ws.constrained[k] - ws.acceleration[k];
+                    if implicit {
+                        bar += ws.mu[k] * change(j);
+                    }
+                    if k != j {
+                        bar -= λ[j] * a[k];
+                        if implicit {
+                            bar += ws.mu[j] * change(k);
+                        }
+                    }
+                    ws.mass_bars.get(entry).map_or(bar, |own| bar + *own)
+                };
+                // Accelerations while no joint accelerates are whole ones less those along a.
+                ws.carried.fill(Force::zero());
+                let mut bars = ArmatureBars {
+                    params: params_bar,
+                    axes,
+                    velocities: &mut ws.velocity_bars,
+                    accelerations: &mut ws.carried,
+                    wrenches: &mut ws.wrenches,
+                };
+                let given = (mass_bar, &λ[..]);
+                self.tendons.armature_vjp(&acting.tendons, tendons, &sweep.accelerations, given, &mut bars);
+                for (b, bar) in ws.carried.iter().enumerate() {
+                    ws.body_acceleration_bars[b] += *bar;
+                    ws.held_bars[b] -= *bar;
+                }
+            }
             let mut bars = TendonOutputBars {
                 q: q_bar,
                 v: v_bar,
@@ -177,6 +212,7 @@ impl Articulated {
                 wrenches: &mut ws.wrenches,
             };
             self.tendons.update_vjp(&acting.tendons, tendons, &mut bars);
+            self.adhere_vjp(&self.geoms(kinematics, params), &mut ws.contacts, tendons);
         }
 
         // (q̄, v̄, θ̄) by the pullback of RNEA with cotangent −λ

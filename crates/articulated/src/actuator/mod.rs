@@ -4,6 +4,7 @@
 //! activation), the force ([`law`], [`muscle`]) in the range of its tendon's sum and in its own, and the forces of the
 //! joints, their sums in the joints' ranges.
 
+mod adhesion;
 pub mod law;
 pub mod muscle;
 pub mod params;

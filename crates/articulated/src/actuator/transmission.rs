@@ -43,6 +43,7 @@ pub(crate) fn span_of(
         Transmission::SliderCrank { crank, slider, .. } => {
             blocks.rod.map(|rod| builder.crank(model, crank, slider, rod))
         }
+        Transmission::Body(body) => Some(builder.adhesive(model, body)),
         _ => None,
     }
 }

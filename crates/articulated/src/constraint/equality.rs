@@ -46,7 +46,11 @@ fn turning_rate<T: Real>(
 /// Acceleration of a point of a body that moves with `velocity` and `acceleration`.
 #[differentiable]
 #[inline]
-fn point_acceleration<T: Real>(velocity: Motion<T>, acceleration: Motion<T>, point: Vec3<T>) -> Vec3<T> {
+pub(crate) fn point_acceleration<T: Real>(
+    velocity: Motion<T>,
+    acceleration: Motion<T>,
+    point: Vec3<T>,
+) -> Vec3<T> {
     acceleration.velocity_at(point) + velocity.angular.cross(velocity.velocity_at(point))
 }
 

@@ -37,6 +37,20 @@ impl InverseWeights {
                 mass.add_diagonal(tree, k, joint.armature);
             }
         }
+        let (v, velocities) = (vec![0.0; model.nv], vec![Motion::zero(); model.bodies.len()]);
+        let inputs = TendonInputs {
+            model,
+            tree,
+            index,
+            params,
+            kinematics: &kinematics,
+            q: &q,
+            v: &v,
+            velocities: &velocities,
+        };
+        let mut state = TendonState::new(tendons, tree);
+        tendons.update(&inputs, &mut state);
+        tendons.add_inertia(&inputs, &mut state, &mut mass);
         mass.factorize(tree);
 
         let mut bodies = vec![[0.0; 2]; model.bodies.len()];
@@ -80,19 +94,6 @@ impl InverseWeights {
             bodies[b] = [1.0 / model.bodies[b].mass, 0.0];
             model.joints_of(b).for_each(|j| dofs[j.v] = 1.0 / model.bodies[b].mass);
         }
-        let (v, velocities) = (vec![0.0; model.nv], vec![Motion::zero(); model.bodies.len()]);
-        let inputs = TendonInputs {
-            model,
-            tree,
-            index,
-            params,
-            kinematics: &kinematics,
-            q: &q,
-            v: &v,
-            velocities: &velocities,
-        };
-        let mut state = TendonState::new(tendons, tree);
-        tendons.update(&inputs, &mut state);
         let mut of_tendon = |t: usize| {
             row.fill(0.0);
             tendons.add_row(&inputs, &state.spans, t, 1.0, &mut row);

@@ -8,10 +8,11 @@ use pullback_math::{Mask, Real, select};
 use super::between::merged;
 use super::cost::Cost;
 use super::joints::{distance, range_bar, sign, value_and_slope, value_and_slope_vjp};
-use super::params::{FrictionParams, LimitParams, PolynomialParams};
+use super::params::{ConstraintIndex, FrictionParams, LimitParams, PolynomialParams};
 use super::set::{ConstraintSet, Source};
 use super::softness::{Response, response, response_vjp, weight, weight_vjp};
 use super::{Constrained, ConstraintBars, Seen};
+use crate::contact::GeomView;
 use crate::model::EqualityKind;
 
 /// A tendon and its factor in a row.
@@ -122,6 +123,40 @@ pub(super) fn friction_vjp<T: Real>(
     }
 }
 
+/// Distance of a length from an end of its range less the margin, or 0 without a range.
+pub(crate) fn tendon_violation<T: Real>(
+    geoms: &GeomView<'_, T>,
+    index: &ConstraintIndex,
+    length: T,
+    (tendon, upper): (usize, bool),
+) -> T {
+    let (Some(limit), Some(range)) = (index.tendons[tendon].limit, geoms.index.tendons[tendon].range) else {
+        return T::zero();
+    };
+    distance(range.read(geoms.params), length, upper) - limit.read(geoms.params).margin
+}
+
+/// The pullback of [`tendon_violation`]: *adds* to the cotangents of the parameters and returns that of the length.
+pub(crate) fn tendon_violation_vjp<T: Real>(
+    geoms: &GeomView<'_, T>,
+    index: &ConstraintIndex,
+    (tendon, upper): (usize, bool),
+    bar: T,
+    params_bar: &mut [T],
+) -> T {
+    let (Some(limit), Some(range)) = (index.tendons[tendon].limit, geoms.index.tendons[tendon].range) else {
+        return T::zero();
+    };
+    range.add(range_bar(bar, upper), params_bar);
+    limit.add(LimitParams { margin: -bar, ..LimitParams::default() }, params_bar);
+    bar * sign(upper)
+}
+
+/// Which lanes of an end of a tendon's range act; r is its violation.
+fn limit_acts<T: Real>(at: &Constrained<'_, T>, (tendon, upper): (usize, bool), r: T) -> T::Mask {
+    at.held.map_or(r.lt(T::zero()), |held| held.tendon_limit_acts(tendon, upper, r))
+}
+
 /// Appends the limits that act.
 pub(super) fn push_limits<T: Real>(at: &Constrained<'_, T>, set: &mut ConstraintSet<T>) {
     let params = at.geoms.params;
@@ -131,7 +166,7 @@ pub(super) fn push_limits<T: Real>(at: &Constrained<'_, T>, set: &mut Constraint
         for upper in [false, true] {
             let distance = distance(range, at.tendons.length[t], upper);
             let r = distance - margin;
-            let acts = r.lt(T::zero());
+            let acts = limit_acts(at, (t, upper), r);
             if !acts.any() {
                 continue;
             }
@@ -162,7 +197,7 @@ pub(super) fn limit_vjp<T: Real>(
     let r = distance(range.read(params), at.tendons.length[t], upper) - margin;
     let Response { impedance, damping, .. } = response(softness, r, r, at.shortest);
     let weights = b.cost.weights_vjp(&set.residual[b.row..b.row + 1], &set.weights[block], y);
-    let weight_bar = select(r.lt(T::zero()), weights.rows[0], T::zero());
+    let weight_bar = select(limit_acts(at, (t, upper), r), weights.rows[0], T::zero());
     let (impedance_bar, inertia_bar) = weight_vjp(impedance, inverse_weight(at, t), weight_bar);
     blocks.weight.add([inertia_bar], bars.params);
     // a_ref = −b J v − pull

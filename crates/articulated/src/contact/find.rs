@@ -263,16 +263,22 @@ fn margin_and_gap<T: Real>(geoms: &GeomView<'_, T>, pair: GeomPair) -> f64 {
         };
         return of(a) + of(b);
     }
-    let of = |geom: usize| &geoms.model.geoms[geom].contact;
-    let gap = pair.explicit.map_or(of(a).gap + of(b).gap, |number| geoms.model.pairs[number].gap);
-    gap + match (index.all_contacts, pair.explicit) {
-        (Some(law), _) => margin(law.read(geoms.params).margin),
-        (None, Some(number)) => margin(index.pairs[number].read(geoms.params).margin),
-        (None, None) => {
-            let of = |geom: usize| margin(index.geoms[geom].read(geoms.params).margin);
-            of(a) + of(b)
+    pair_gap(geoms.model, pair)
+        + match (index.all_contacts, pair.explicit) {
+            (Some(law), _) => margin(law.read(geoms.params).margin),
+            (None, Some(number)) => margin(index.pairs[number].read(geoms.params).margin),
+            (None, None) => {
+                let of = |geom: usize| margin(index.geoms[geom].read(geoms.params).margin);
+                of(a) + of(b)
+            }
         }
-    }
+}
+
+/// Distance beyond the margin up to which contacts of a pair are there without acting, m.
+pub(crate) fn pair_gap(model: &Model, pair: GeomPair) -> f64 {
+    let (a, b) = pair.geoms;
+    let of = |geom: usize| model.geoms[geom].contact.gap;
+    pair.explicit.map_or(of(a) + of(b), |number| model.pairs[number].gap)
 }
 
 /// What a geom may add to the reach of its pairs, m, over all lanes.

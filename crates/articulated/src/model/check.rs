@@ -170,9 +170,7 @@ impl Model {
                     return refuse("needs a rod of positive length");
                 }
             }
-            Transmission::Body(_) => {
-                return refuse("acts on contacts of a body, which is not supported; use a motor");
-            }
+            Transmission::Body(b) if b >= self.bodies.len() => return refuse("adheres to no body"),
             _ => {}
         }
         let muscle = matches!(actuator.gain, Gain::Muscle(_)) || matches!(actuator.bias, Bias::Muscle(_));
@@ -193,14 +191,14 @@ impl Model {
                     return refuse("stiffness, damping, armature and frictionloss must not be negative");
                 }
             }
-            if tendon.armature > 0.0 {
-                return refuse("armature of tendons is not supported; give armature to the joints");
+            let wraps = |path: &[PathItem]| path.iter().any(|item| matches!(item, PathItem::Wrap { .. }));
+            if tendon.armature > 0.0 && matches!(&tendon.path, TendonPath::Spatial(path) if wraps(path)) {
+                return refuse("a tendon that wraps around geoms has no armature");
             }
             match &tendon.path {
                 TendonPath::Fixed(terms) => {
-                    let scalar = |j: usize| self.joints.get(j).is_some_and(|j| j.kind.coordinates() == 1);
-                    if !terms.iter().all(|(j, c)| scalar(*j) && c.is_finite()) {
-                        return refuse("a fixed tendon is a sum of hinges and slides");
+                    if !terms.iter().all(|(j, c)| *j < self.joints.len() && c.is_finite()) {
+                        return refuse("a fixed tendon is a sum over joints");
                     }
                 }
                 TendonPath::Spatial(items) => self.check_path(tendon, items)?,

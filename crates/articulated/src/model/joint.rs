@@ -71,6 +71,9 @@ pub struct Joint {
     pub friction: Softness,
     /// Limits of the sum of all actuator forces on it, for hinge and slide.
     pub actuator_force_range: Option<(f64, f64)>,
+    /// Whether what carries the bodies' weight counts among its actuators' forces where forces are printed
+    /// (`actuatorgravcomp`). The motion does not depend on it.
+    pub gravity_by_actuator: bool,
     /// First coordinate; set by [`Model::compile`](super::Model::compile).
     pub q: usize,
     /// First velocity; set by [`Model::compile`](super::Model::compile).
@@ -105,6 +108,7 @@ impl Joint {
             frictionloss: 0.0,
             friction: Softness::default(),
             actuator_force_range: None,
+            gravity_by_actuator: false,
             q: 0,
             v: 0,
         }

@@ -21,7 +21,8 @@ pub enum PathItem {
 /// What the length of a tendon is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TendonPath {
-    /// Σ coefficient · coordinate, of hinges and slides.
+    /// Σ coefficient · coordinate of joints. Of a ball or free joint it is the first coordinate, and the moment is the
+    /// coefficient of the first velocity, as in MuJoCo.
     Fixed(Vec<(usize, f64)>),
     /// The length of a path through sites and around geoms, m.
     Spatial(Vec<PathItem>),

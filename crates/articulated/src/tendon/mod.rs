@@ -4,6 +4,7 @@
 //! [`wrap`]), one kind of [`span`]. A force f along a tendon pushes the joints by J f with J = ∂length/∂q. Limits, dry friction and
 //! equalities are rows of the constraint model (`constraint/tendon.rs`).
 
+pub(crate) mod armature;
 mod path;
 pub mod rows;
 pub mod span;
@@ -48,6 +49,8 @@ pub struct TendonBlocks {
     pub coefficients: Range<usize>,
     /// Its spring and damper, if any.
     pub spring: Option<Block<TendonSpring<f64>>>,
+    /// Its armature, if any.
+    pub armature: Option<Block<[f64; 1]>>,
     /// Range of its length, if limited.
     pub range: Option<Block<crate::params::JointRange<f64>>>,
 }
@@ -75,6 +78,8 @@ pub struct Tendons {
     pub(crate) reference_lengths: Vec<f64>,
     /// Whether any has a spring or damper.
     passive: bool,
+    /// Those with armature.
+    armature: armature::ArmatureBlocks,
 }
 
 /// Forces along fixed tendons and along spans.
@@ -236,6 +241,9 @@ impl Tendons {
             columns: Vec::new(),
             reference_lengths: Vec::new(),
             passive: index.tendons.iter().any(|t| t.spring.is_some()),
+            armature: (index.tendons.iter().enumerate())
+                .filter_map(|(t, blocks)| blocks.armature.map(|block| (t, block)))
+                .collect(),
         };
         tendons.columns = (0..model.tendons.len()).map(|t| tendons.columns_of(tree, t)).collect();
         tendons

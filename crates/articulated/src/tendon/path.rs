@@ -1,9 +1,10 @@
 //! Paths of spatial tendons: straight pieces between sites, and the way around geoms between them.
 
-use pullback_math::{Force, Mask, Motion, MulVjp, Real, Transform, Vec3, select};
+use pullback_math::{Force, Mask, Motion, MulVjp, Real, Transform, Vec3, differentiable, select};
 
 use super::span::{Anchor, SpanInputs, SpanOutputBars, add_pull};
 use super::wrap::{Decision, Surface, Wrapped, decide, wrap, wrap_vjp};
+use crate::constraint::equality::{point_acceleration, point_acceleration_vjp};
 use crate::contact::pose_wrench;
 use crate::params::GeomParams;
 
@@ -75,7 +76,65 @@ fn straight_vjp<T: Real>(
     ((-(bar + n.cross(u0.angular))) * share, (bar + n.cross(u1.angular)) * share)
 }
 
+/// Second derivative of a distance |d| whose ends differ in velocity and acceleration by these.
+#[differentiable]
+#[inline]
+fn distance_acceleration<T: Real>(d: Vec3<T>, velocity: Vec3<T>, acceleration: Vec3<T>) -> T {
+    let n = d.normalize();
+    let along = n.dot(velocity);
+    n.dot(acceleration) + (velocity.dot(velocity) - along * along) / d.norm().max(T::lit(SHORTEST))
+}
+
 impl Leg {
+    /// How its length accelerates where bodies move and accelerate so. It is straight.
+    pub fn bending<T: Real>(
+        &self,
+        at: &SpanInputs<'_, T>,
+        velocities: &[Motion<T>],
+        accelerations: &[Motion<T>],
+    ) -> T {
+        let [from, to] = [self.from, self.to].map(|end| {
+            let point = at.point(end);
+            let (arm, v) = (at.arm(end.body, point), velocities[end.body]);
+            (point, v.velocity_at(arm), point_acceleration(v, accelerations[end.body], arm))
+        });
+        distance_acceleration(to.0 - from.0, to.1 - from.1, to.2 - from.2) * T::lit(1.0 / self.divisor)
+    }
+
+    /// The pullback of [`Leg::bending`].
+    pub fn bending_vjp<T: Real>(
+        &self,
+        at: &SpanInputs<'_, T>,
+        (velocities, accelerations): (&[Motion<T>], &[Motion<T>]),
+        bar: T,
+        (velocity_bars, acceleration_bars): (&mut [Force<T>], &mut [Force<T>]),
+        bars: &mut SpanOutputBars<'_, T>,
+    ) {
+        let ends = [self.from, self.to];
+        let [from, to] = ends.map(|end| {
+            let point = at.point(end);
+            let (arm, v) = (at.arm(end.body, point), velocities[end.body]);
+            (point, v.velocity_at(arm), point_acceleration(v, accelerations[end.body], arm))
+        });
+        let (d_bar, v_bar, a_bar) = distance_acceleration_vjp(
+            to.0 - from.0,
+            to.1 - from.1,
+            to.2 - from.2,
+            bar * T::lit(1.0 / self.divisor),
+        );
+        for ((end, point), sign) in ends.into_iter().zip([from.0, to.0]).zip([-T::one(), T::one()]) {
+            let (arm, velocity) = (at.arm(end.body, point), velocities[end.body]);
+            let (rate, acceleration, arm_bar) =
+                point_acceleration_vjp(velocity, accelerations[end.body], arm, a_bar * sign);
+            acceleration_bars[end.body] += Force::new(acceleration.angular, acceleration.linear);
+            velocity_bars[end.body] += Force::new(rate.angular, rate.linear);
+            velocity_bars[end.body] += Force::at_point(v_bar * sign, arm);
+            // F·(ω × δp) = δp·(F × ω)
+            let point_bar = d_bar * sign + arm_bar + (v_bar * sign).cross(velocity.angular);
+            at.point_vjp(end, point, point_bar, bars);
+        }
+    }
+
     /// Adds its pulls and returns its length.
     #[inline]
     pub fn update<T: Real>(&self, at: &SpanInputs<'_, T>, pulls: &mut [Force<T>]) -> T {

@@ -1,7 +1,7 @@
 //! Spans: lengths between points of bodies, with the wrenches by which a unit of force along them acts.
 //!
 //! A span is a path of straight pieces and arcs (a spatial tendon), or a transmission of an actuator: a wrench at a
-//! site, the pose of a site seen from another, a slider-crank. Each gives a length L and, for every body it holds, a
+//! site, the pose of a site seen from another, a slider-crank, the contacts of a body. Each gives a length L and, for every body it holds, a
 //! *pull* F_b: a force f along the span pushes body b by f F_b, and the length changes by Σ F_b·V_b where bodies
 //! move with V_b. For paths and cranks F is the derivative of L; for sites it is what MuJoCo takes for it. Forces of
 //! all spans are added up as wrenches on bodies and go to the joints in one sweep: no Jacobian is formed.
@@ -19,6 +19,7 @@ use super::wrap::Surface;
 use crate::contact::pose_wrench;
 use crate::kinematics::Kinematics;
 use crate::model::{Model, PathItem, Shape};
+use crate::pairs::candidate_pairs;
 use crate::params::{ParamIndex, SiteParams};
 
 /// A site, and the pull on its body.
@@ -41,6 +42,8 @@ enum SpanKind {
     Relative { at: Anchor, reference: Anchor, common: Option<(usize, usize)>, gear: Range<usize> },
     /// A crank, a rod and a slider.
     Crank { crank: Anchor, slider: Anchor, rod: Block<[f64; 1]> },
+    /// Contacts of a body, which set its pulls (`actuator/adhesion.rs`). It has no length.
+    Contacts,
 }
 
 /// The spans of a model.
@@ -51,6 +54,8 @@ pub struct Spans {
     slots: Vec<Range<usize>>,
     /// Body of each pull.
     pub bodies: Vec<usize>,
+    /// Spans of contacts, each with its body.
+    adhesive: Vec<(usize, usize)>,
 }
 
 /// Lengths and pulls.
@@ -196,6 +201,20 @@ impl SpanBuilder {
         self.finish(SpanKind::Crank { crank, slider, rod })
     }
 
+    /// The contacts of a body, with a pull on it and on every body that it may touch.
+    pub fn adhesive(&mut self, model: &Model, body: usize) -> usize {
+        self.slot(body);
+        for (a, b) in candidate_pairs(model) {
+            let (a, b) = (model.geoms[a].body, model.geoms[b].body);
+            if a == body || b == body {
+                self.slot(if a == body { b } else { a });
+            }
+        }
+        let span = self.finish(SpanKind::Contacts);
+        self.spans.adhesive.push((span, body));
+        span
+    }
+
     /// The spans.
     pub fn build(self) -> Spans {
         self.spans
@@ -309,6 +328,11 @@ impl Spans {
         self.slots[span].clone()
     }
 
+    /// Spans whose pulls come from contacts, each with its body.
+    pub fn adhesive(&self) -> &[(usize, usize)] {
+        &self.adhesive
+    }
+
     /// Whether a span wraps around geoms.
     pub fn wraps(&self, span: usize) -> bool {
         matches!(&self.kinds[span], SpanKind::Path(legs) if legs.iter().any(|leg| leg.obstacle.is_some()))
@@ -361,6 +385,7 @@ impl Spans {
                     pulls[slider.slot].moment += axis.cross(by_axis);
                     crank_length(axis, v, rod)
                 }
+                SpanKind::Contacts => T::zero(),
             };
         }
     }
@@ -437,6 +462,40 @@ impl Spans {
                     let translation = -(v_bar + by_v.cross(w.angular));
                     at.frame_vjp(*slider, Transform::new(rotation, translation), bars);
                 }
+                SpanKind::Contacts => {}
+            }
+        }
+    }
+
+    /// How the length of a path accelerates where bodies move and accelerate so; other spans have none.
+    pub(super) fn bending<T: Real>(
+        &self,
+        at: &SpanInputs<'_, T>,
+        span: usize,
+        velocities: &[Motion<T>],
+        accelerations: &[Motion<T>],
+    ) -> T {
+        let mut sum = T::zero();
+        if let SpanKind::Path(legs) = &self.kinds[span] {
+            legs.iter().for_each(|leg| sum += leg.bending(at, velocities, accelerations));
+        }
+        sum
+    }
+
+    /// The pullback of [`Spans::bending`]: *adds* to the cotangents of velocities and accelerations of bodies and to `bars`.
+    pub(super) fn bending_vjp<T: Real>(
+        &self,
+        at: &SpanInputs<'_, T>,
+        span: usize,
+        motions: (&[Motion<T>], &[Motion<T>]),
+        bar: T,
+        motion_bars: (&mut [Force<T>], &mut [Force<T>]),
+        bars: &mut SpanOutputBars<'_, T>,
+    ) {
+        let (velocity_bars, acceleration_bars) = motion_bars;
+        if let SpanKind::Path(legs) = &self.kinds[span] {
+            for leg in legs {
+                leg.bending_vjp(at, motions, bar, (&mut *velocity_bars, &mut *acceleration_bars), bars);
             }
         }
     }

@@ -5,8 +5,8 @@ use pullback_articulated::constraint::cost::{Cost, Weights};
 use pullback_articulated::constraint::set::Source;
 use pullback_articulated::contact::ContactSolverWorkspace;
 use pullback_articulated::{
-    Articulated, ContactModel, Equality, EqualityKind, FrictionCone, ImplicitTerms, Model, Softness, Tendon,
-    TendonPath,
+    Actuator, Articulated, Bias, ContactModel, Equality, EqualityKind, FrictionCone, Gain, ImplicitTerms,
+    Model, Softness, Tendon, TendonPath, Transmission,
 };
 use pullback_core::gradcheck::Options;
 use pullback_core::integrator::{Integrated, Integrator, Method};
@@ -185,6 +185,43 @@ fn sweeps_of_friction_have_the_exact_pullback() {
     }
 }
 
+/// Actuators that pull on what touches each body, some with terms of velocity.
+fn adhesive(model: &mut Model) {
+    model.geoms.iter_mut().for_each(|g| g.contact.gap = 0.02);
+    for body in 1..7 {
+        let bias = if body % 2 == 0 { Bias::None } else { Bias::Affine([0.4, 0.0, -0.3]) };
+        let (transmission, gain) = (Transmission::Body(body), Gain::Affine([6.0, 0.0, -0.5]));
+        let motor = Actuator::motor(format!("pad{body}"), 0, 1.0);
+        model.actuators.push(Actuator { transmission, gain, bias, ..motor });
+    }
+}
+
+/// Controls of the servos and of what [`adhesive`] adds.
+const HELD: [f64; 9] = [0.1, 0.2, -0.3, 0.7, 0.4, 0.9, 0.2, 0.5, 0.6];
+
+#[test]
+fn adhesion_has_the_exact_pullback() {
+    for (cone, seed, terms) in [
+        (FrictionCone::Pyramidal, 1, ImplicitTerms::Fast),
+        (FrictionCone::Elliptic, 4, ImplicitTerms::Damping),
+    ] {
+        let mut model = constrained(seed, cone, 3);
+        adhesive(&mut model);
+        let state = random_state(&model, seed + 10);
+        let robot = Articulated::new(model).unwrap().with_kinematic_params().unwrap();
+        let robot = robot.with_implicit(terms, 2e-3);
+        let params = robot.layout().params.defaults();
+        let point = Point { params: &params, state: &state, control: &HELD };
+        let mut ws = VectorField::<f64>::workspace(&robot);
+        robot.accelerations(&mut ws, point);
+        assert!(ws.actuators.velocity[3..].iter().any(|v| v.abs() > 1e-3), "nothing touches");
+        let system = Integrated::new(robot, 2e-3, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
+        let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-4, ..Options::default() };
+        let report = check_step(&system, point, &options);
+        assert!(report.passed(), "{cone:?}\n{report}");
+    }
+}
+
 #[test]
 fn rows_of_equalities_are_the_rate_of_what_they_hold() {
     let model = constrained(6, FrictionCone::Pyramidal, 3);
@@ -285,9 +322,10 @@ fn lanes_are_solved_as_alone() {
         // The tolerance ends the sweeps of some lanes before those of others.
         (model.options.solver.noslip_iterations, model.options.solver.noslip_tolerance) = (sweeps, 1e-4);
         let states: Vec<Vec<f64>> = (0..8).map(|i| random_state(&model, 30 + i)).collect();
+        adhesive(&mut model);
         let robot = Articulated::new(model).unwrap().with_implicit(ImplicitTerms::Fast, 2e-3);
         let params = robot.layout().params.defaults();
-        let control = [0.1, 0.2, -0.3];
+        let control = HELD;
         let (n, nv) = (states[0].len(), robot.model().nv);
         let bar: Vec<f64> = (0..2 * nv).map(|i| (1.0 + i as f64).sin()).collect();
 
@@ -296,7 +334,7 @@ fn lanes_are_solved_as_alone() {
             let mut ws = VectorField::<f64>::workspace(&robot);
             let mut rate = vec![0.0; 2 * nv];
             robot.eval(&mut ws, at, 0.0, &mut rate);
-            let (mut p, mut s, mut c) = (vec![0.0; params.len()], vec![0.0; n], vec![0.0; 3]);
+            let (mut p, mut s, mut c) = (vec![0.0; params.len()], vec![0.0; n], vec![0.0; 9]);
             robot.eval_vjp(&mut ws, at, 0.0, &bar, Bars { params: &mut p, state: &mut s, control: &mut c });
             [rate, p, s, c].concat()
         };
@@ -308,7 +346,7 @@ fn lanes_are_solved_as_alone() {
         let mut ws = VectorField::<f64x8>::workspace(&robot);
         let mut rate = vec![zero; 2 * nv];
         robot.eval(&mut ws, at, zero, &mut rate);
-        let (mut p, mut s, mut c) = (vec![zero; params.len()], vec![zero; n], vec![zero; 3]);
+        let (mut p, mut s, mut c) = (vec![zero; params.len()], vec![zero; n], vec![zero; 9]);
         robot.eval_vjp(&mut ws, at, zero, &bar8, Bars { params: &mut p, state: &mut s, control: &mut c });
         let together = [rate, p, s, c].concat();
         for (lane, state) in states.iter().enumerate() {

@@ -77,6 +77,8 @@ fn tied(seed: u64) -> Model {
         tendon.range = Some((0.6, 0.7));
         tendon.margin = 0.01;
     }
+    // Paths around geoms have no armature.
+    (model.tendons[0].armature, model.tendons[5].armature) = (0.3, 0.2);
     let polycoef = [0.1, 0.5, -0.2, 0.3, 0.1];
     let tie = |name: &str, tendon, other| Equality {
         name: name.into(),
@@ -231,8 +233,47 @@ fn moments_are_the_derivatives_of_lengths() {
 }
 
 #[test]
+fn guards_of_limits_have_the_exact_pullback() {
+    let model = tied(3);
+    let (nq, state) = (model.nq, state_of(&model, 23));
+    let robot = Articulated::new(model).unwrap();
+    let params = robot.layout().params.defaults();
+    let mut ws = VectorField::<f64>::workspace(&robot);
+    let count = pullback_core::FieldShape::guards(&robot);
+    // Two ends of six tendons.
+    assert!(count >= 12, "{count} guards");
+    let bar: Vec<f64> = (0..count).map(|i| (1.0 + i as f64).sin()).collect();
+    let mut value = |state: &[f64]| {
+        let mut guards = vec![0.0; count];
+        robot.guard(&mut ws, Point { params: &params, state, control: &[] }, 0.0, &mut guards);
+        guards.iter().zip(&bar).map(|(g, w)| g * w).sum::<f64>()
+    };
+    let rate: Vec<f64> = (0..state.len() - 1).map(|i| (0.3 + 1.7 * i as f64).cos()).collect();
+    let rate = [&rate[..state.len() - nq], &vec![0.0; state.len() - nq]].concat();
+    let moved = |h: f64| {
+        let mut moved = state.clone();
+        robot.advance(&state, &rate, h, &mut moved);
+        moved
+    };
+    let h = 1e-6;
+    let (before, after) = (moved(-h), moved(h));
+    let difference = (value(&after) - value(&before)) / (2.0 * h);
+    let (mut p, mut s) = (vec![0.0; params.len()], vec![0.0; state.len()]);
+    let bars = Bars { params: &mut p, state: &mut s, control: &mut [] };
+    robot.guard_vjp(&mut ws, Point { params: &params, state: &state, control: &[] }, 0.0, &bar, bars);
+    let ours: f64 = (0..state.len()).map(|i| s[i] * (after[i] - before[i]) / (2.0 * h)).sum();
+    assert!((ours - difference).abs() < 1e-6 * (1.0 + difference.abs()), "{ours} against {difference}");
+    assert!(difference.abs() > 1e-2);
+}
+
+#[test]
 fn lanes_of_tendons_are_as_alone() {
-    let model = driven(3);
+    for model in [driven(3), tied(3)] {
+        check_lanes(model);
+    }
+}
+
+fn check_lanes(model: Model) {
     let states: Vec<Vec<f64>> = (0..8).map(|i| state_of(&model, 40 + i)).collect();
     let control = vec![0.3; model.actuators.len()];
     let robot = Articulated::new(model).unwrap().with_implicit(ImplicitTerms::Fast, 2e-3);

@@ -189,7 +189,16 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     }
     let fluid = robot.fluid_force(&ws, &params);
     // Forces that the sweeps count as part of the bias.
-    let carried = sum(&robot.gravity_compensation(&ws, &params), &fluid);
+    let compensation = robot.gravity_compensation(&ws, &params);
+    let carried = sum(&compensation, &fluid);
+    let mut by_actuators = vec![0.0; compensation.len()];
+    for joint in robot.model().joints.iter().filter(|j| j.gravity_by_actuator) {
+        let dofs = joint.v..joint.v + joint.kind.velocities();
+        by_actuators[dofs.clone()].copy_from_slice(&compensation[dofs]);
+    }
+    let actuation = sum(&ws.actuation, &by_actuators);
+    let passive: Vec<f64> =
+        sum(&ws.passive, &carried).iter().zip(&by_actuators).map(|(all, part)| all - part).collect();
     let solver = constrained.then(|| SolverReport::new(VectorField::<f64>::solver_info(&robot, &ws)));
     let untouched = Articulated::new(isolated)?;
     let mut without = VectorField::<f64>::workspace(&untouched);
@@ -250,9 +259,9 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         center_of_mass: [com.x, com.y, com.z],
         mass_matrix: dense.chunks(nv.max(1)).map(<[f64]>::to_vec).collect(),
         qfrc_bias: untouched.generalized_force(&untouched_params, &sum(&without.bias, &carried)),
-        qfrc_passive: robot.generalized_force(&params, &sum(&ws.passive, &carried)),
+        qfrc_passive: robot.generalized_force(&params, &passive),
         qfrc_fluid: robot.generalized_force(&params, &fluid),
-        qfrc_actuator: robot.generalized_force(&params, &ws.actuation),
+        qfrc_actuator: robot.generalized_force(&params, &actuation),
         actuator_force: ws.actuators.force.clone(),
         actuator_length: ws.actuators.length.clone(),
         actuator_velocity: ws.actuators.velocity.clone(),

@@ -7,14 +7,14 @@
 use std::collections::HashMap;
 
 use pullback_articulated::{
-    ActivationDynamics, Actuator, Bias, Gain, Joint, JointKind, Muscle, Tendon, Transmission,
+    ActivationDynamics, Actuator, Bias, Gain, Joint, JointKind, Model, Muscle, Tendon, Transmission,
 };
 
 use super::ImportOptions;
 use super::joint::is_limited;
 use super::settings::Compiler;
 use crate::ImportError;
-use crate::xml::Element;
+use crate::xml::{Element, Lenient};
 
 /// Elements that are actuators.
 pub(super) const ACTUATORS: [&str; 10] = [
@@ -91,6 +91,9 @@ pub(super) struct ActuatorSpec {
     early: bool,
     inherit_range: f64,
     rod: f64,
+    /// Inertia and damping that the joint or tendon gains, before the gear.
+    armature: f64,
+    damping: f64,
 }
 
 impl Default for ActuatorSpec {
@@ -110,6 +113,8 @@ impl Default for ActuatorSpec {
             early: false,
             inherit_range: 0.0,
             rod: 0.0,
+            armature: 0.0,
+            damping: 0.0,
         }
     }
 }
@@ -174,6 +179,9 @@ impl ActuatorSpec {
             "adhesion" => {
                 let mut gain = self.laws.gainprm[0];
                 set_nonnegative(e, "gain", &mut gain)?;
+                if self.control_range.iter().any(|x| *x < 0.0) {
+                    return Err(e.error_in("ctrlrange", "adhesion has no negative control"));
+                }
                 self.laws = Laws::default();
                 self.laws.gainprm[0] = gain;
                 self.control_limited = Some(true);
@@ -182,9 +190,23 @@ impl ActuatorSpec {
             _ => return e.refuse(options),
         }
         self.inherit_range = inherits.unwrap_or(self.inherit_range);
-        // Zero is what they are without them.
-        for name in ["delay", "nsample", "armature", "damping"] {
-            e.refuse_unless(name, e.list(name)?.is_none_or(|x| x.iter().all(|x| *x == 0.0)), options)?;
+        for (name, into) in [("armature", &mut self.armature), ("damping", &mut self.damping)] {
+            let Some(given) = e.list(name)? else { continue };
+            // Dampers of higher powers have numbers of their own.
+            e.refuse_unless(name, given.iter().skip(1).all(|x| *x == 0.0), options)?;
+            *into = given.first().copied().unwrap_or(0.0);
+            if *into < 0.0 {
+                return Err(e.error_in(name, "must not be negative"));
+            }
+        }
+        // A delay acts by a history of controls, which a state without memory does not have.
+        for name in ["delay", "nsample"] {
+            let none = e.list(name)?.is_none_or(|x| x.iter().all(|x| *x == 0.0));
+            if !none && !options.ignores(&e.tag, name) {
+                let why =
+                    "a delay of controls is not supported; shift the controls by it and remove it, or allow";
+                return Err(e.error_in(name, format!("{why} `{}.{name}` to be ignored", e.tag)));
+            }
         }
         e.finish(options, &["group", "user", "interp", "actdim"])?;
         e.no_children(options)
@@ -377,6 +399,30 @@ impl ActuatorSpec {
             early: self.early && active,
             length_range: (low < high).then_some((low, high)),
         })
+    }
+
+    /// Adds armature and damping of the actuator, by the square of its gear, to those of what it acts along.
+    pub fn reflect(&self, e: &Element, actuator: &Actuator, model: &mut Model) -> Result<(), ImportError> {
+        if self.armature == 0.0 && self.damping == 0.0 {
+            return Ok(());
+        }
+        let squared = self.gear[0] * self.gear[0];
+        let (armature, damping) = match actuator.transmission {
+            Transmission::Joint(j) | Transmission::JointInParent(j)
+                if model.joints[j].kind.coordinates() == 1 =>
+            {
+                let joint = &mut model.joints[j];
+                (&mut joint.armature, &mut joint.damping)
+            }
+            Transmission::Tendon(t) => {
+                let tendon = &mut model.tendons[t];
+                (&mut tendon.armature, &mut tendon.damping)
+            }
+            _ => return Err(e.error("has `armature` or `damping`, which need a hinge, slide or tendon")),
+        };
+        *armature += self.armature * squared;
+        *damping += self.damping * squared;
+        Ok(())
     }
 
     /// What the actuator acts along, and the range of that, also if it does not limit.

@@ -151,6 +151,7 @@ impl JointSpec {
             frictionloss: self.friction_loss,
             friction: self.friction,
             actuator_force_range: self.force_limits(e, compiler)?,
+            gravity_by_actuator: self.gravity_by_actuator,
             ..Joint::new(e.text("name").unwrap_or_default(), 0, self.kind, axis)
         };
         let gravity_by_actuator = self.gravity_by_actuator.then(|| e.place.clone());

@@ -21,11 +21,10 @@
 //! `visual`, `statistic`, `custom`, `size`, declarations of `extension`, skins, groups of all but
 //! geoms, user data, text between elements, which of MuJoCo's solvers is asked for (all have one optimum),
 //! flags of warm starts, islands and collision detection. `maxhullvert` is ignored too: hulls keep all
-//! corners. As in MuJoCo an empty attribute is absent. Refused: actuators on bodies, delays and user-defined laws
-//! of actuators, armature of tendons, springs and dampers of higher powers, `adhesion` and `surfacevel` of
-//! geoms, `noslip_iterations` (friction after the solver), the flags `diagexact`, `sleep` and `ipc`, frames with
-//! `scale`, `actuatorgravcomp` where it makes a difference, and, with what to do instead, flexes, composites,
-//! plugins, signed distance fields and built-in meshes.
+//! corners. As in MuJoCo an empty attribute is absent. Refused: delays and user-defined laws of
+//! actuators, springs and dampers of higher powers, `adhesion` and `surfacevel` of geoms, the flags `diagexact`, `sleep` and
+//! `ipc`, frames with `scale`, `actuatorgravcomp` where it makes a difference, and, with what to do instead, flexes,
+//! composites, plugins, signed distance fields and built-in meshes.
 //!
 //! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `xml`),
 //! numbers are finite, and recursion follows the bounded depth.

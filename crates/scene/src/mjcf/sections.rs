@@ -135,6 +135,7 @@ pub(super) fn read_expanded(
         sites: site_index,
         bodies: body_index.clone(),
     };
+    let mut built = Vec::new();
     for section in sections("actuator") {
         section.finish(options, &[])?;
         for e in &section.children {
@@ -148,8 +149,13 @@ pub(super) fn read_expanded(
                 e.text(name);
             }
             spec.apply(e, options)?;
-            model.actuators.push(spec.build(e, &targets, compilers.of(e))?);
+            let actuator = spec.build(e, &targets, compilers.of(e))?;
+            built.push((spec, e, actuator));
         }
+    }
+    for (spec, e, actuator) in built {
+        spec.reflect(e, &actuator, &mut model)?;
+        model.actuators.push(actuator);
     }
     names.fill("actuator", model.actuators.iter_mut().map(|a| &mut a.name));
     sections("contact").try_for_each(|e| {

@@ -52,6 +52,7 @@ fn read_kind(e: &Element, model: &Model) -> Result<SensorKind, String> {
     use JointQuantity as J;
     use SiteQuantity as S;
     use SubtreeQuantity as T;
+    let compensated = model.bodies.iter().any(|b| b.gravity_compensation != 0.0);
     let joint = |what: J, kinds: &[JointKind]| {
         let j = find(e, "joint", model.joints.iter().map(|j| j.name.as_str()))?;
         if kinds.contains(&model.joints[j].kind) {
@@ -85,7 +86,12 @@ fn read_kind(e: &Element, model: &Model) -> Result<SensorKind, String> {
         "jointvel" => joint(J::Velocity, &scalar),
         "ballquat" => joint(J::Quaternion, &[JointKind::Ball]),
         "ballangvel" => joint(J::Spin, &[JointKind::Ball]),
-        "jointactuatorfrc" => joint(J::ActuatorForce, &scalar),
+        "jointactuatorfrc" => match joint(J::ActuatorForce, &scalar)? {
+            SensorKind::Joint(j, _) if model.joints[j].gravity_by_actuator && compensated => {
+                Err(format!("gravity compensation by actuators of joint `{}` is not", model.joints[j].name))
+            }
+            kind => Ok(kind),
+        },
         "jointlimitpos" => joint(J::LimitPosition, &limited),
         "jointlimitvel" => joint(J::LimitVelocity, &limited),
         "jointlimitfrc" => joint(J::LimitForce, &limited),
@@ -117,6 +123,9 @@ fn read_kind(e: &Element, model: &Model) -> Result<SensorKind, String> {
         "subtreeangmom" => subtree(T::AngularMomentum),
         "clock" => Ok(SensorKind::Clock),
         "e_potential" => Ok(SensorKind::PotentialEnergy),
+        "e_kinetic" if model.tendons.iter().any(|t| t.armature > 0.0) => {
+            Err("kinetic energy of tendons with armature is not".into())
+        }
         "e_kinetic" => Ok(SensorKind::KineticEnergy),
         other => Err(format!("sensors of the kind `{other}` are not")),
     }

@@ -304,7 +304,7 @@ pub(super) fn apply_option(
             return Err(e.error_in(name, "must not be negative"));
         }
     }
-    apply_solver(e, into, options)?;
+    apply_solver(e, into)?;
     e.set("o_margin", &mut flags.contact.margin)?;
     read_softness(e, "o_solref", "o_solimp", &mut flags.contact.softness)?;
     e.overlay("o_friction", 1, &mut flags.contact.friction)?;
@@ -333,7 +333,7 @@ pub(super) fn apply_option(
 
 /// When the solver stops. All of MuJoCo's solvers have one optimum, so which of them is asked for does not
 /// matter; sweeps of friction after the solver do.
-fn apply_solver(e: &Element, into: &mut ModelOptions, options: &ImportOptions) -> Result<(), ImportError> {
+fn apply_solver(e: &Element, into: &mut ModelOptions) -> Result<(), ImportError> {
     let solver = &mut into.solver;
     e.set("tolerance", &mut solver.tolerance)?;
     e.set("ls_tolerance", &mut solver.ls_tolerance)?;
