@@ -387,6 +387,7 @@ fn pairs_of_the_convex_solver_have_no_contact_at_exactly_the_limit() {
         let mut ws = VectorField::<f64>::workspace(&robot);
         robot.accelerations(&mut ws, Point { params: &params, state: &state, control: &[] });
         assert_eq!(ws.contacts.pairs().len(), pairs, "{:?} {depth}", robot.model().geoms[1].shape);
-        assert!(ws.contacts.iter().all(|(_, contact)| contact.distance <= 0.0));
+        let touching = ws.contacts.iter().filter(|(_, contact)| contact.distance <= 0.0).count();
+        assert_eq!(touching, 4 * pairs);
     }
 }
