@@ -36,6 +36,12 @@ impl<T: Real> MassMatrix<T> {
         }
     }
 
+    /// The pivots D of the factorization.
+    #[inline(always)]
+    pub(crate) fn pivot(&self, tree: &Tree, dof: usize) -> T {
+        self.factors[tree.row[dof]]
+    }
+
     /// M at the configuration of `kinematics`, without armature.
     pub fn update(&mut self, tree: &Tree, kinematics: &Kinematics<T>) {
         self.composite.copy_from_slice(&kinematics.inertias);

@@ -289,3 +289,23 @@ where
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Slice;
+
+    #[test]
+    fn steps_of_differences_leave_light_bodies_positive() {
+        let layout = Layout::builder()
+            .state(Slice::new("finger.q", 1, "rad"))
+            .control(Slice::new("force", 1, "N"))
+            .param(Slice::new("finger.inertia", 3, "kg m^2"))
+            .param(Slice::new("ghost.mass", 1, "kg"))
+            .param(Slice::new("finger.damping", 1, "N m s"))
+            .build()
+            .unwrap();
+        let x = [1e-7, 3.0, 2e-6, 1e-7, 0.0, 0.0, 1e-3];
+        assert_eq!(sizes(&layout, &x), [0.1, 3.0, 2e-6, 2e-6, 2e-6, 0.1, 0.1]);
+    }
+}

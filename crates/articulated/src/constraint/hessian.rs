@@ -189,14 +189,15 @@ impl<T: Real> Hessian<T> {
         }
     }
 
-    /// H = Lᵀ D L on the rows `dofs`, which rise.
-    pub fn factorize(&mut self, dofs: &[usize]) {
+    /// H = Lᵀ D L on the rows `dofs`, which rise. Since H ≥ M, no pivot is below that of M; one that has drowned in the
+    /// round-off of stiffer rows, and may be negative, is replaced by half of it.
+    pub fn factorize(&mut self, tree: &Tree, mass: &MassMatrix<T>, dofs: &[usize]) {
         let n = self.inverse_diagonal.len();
         for &k in dofs.iter().rev() {
             let end = if k == 0 { self.start[n] } else { self.start[k - 1] };
             let columns = &self.columns[self.start[k]..end];
             let (above, row) = self.values.split_at_mut(k * n);
-            let inverse = row[k].recip();
+            let inverse = row[k].max(mass.pivot(tree, k) * T::lit(0.5)).recip();
             self.inverse_diagonal[k] = inverse;
             for (at, &i) in columns.iter().enumerate() {
                 let factor = row[i] * inverse;

@@ -179,7 +179,7 @@ impl<T: Real> Newton<T> {
             // p = −H⁻¹ g
             if !fresh {
                 hessian.assemble(tree, mass, constraints, dofs, groups);
-                hessian.factorize(dofs);
+                hessian.factorize(tree, mass, dofs);
             }
             for &k in dofs {
                 step[k] = select(small, T::zero(), -gradient[k]);
@@ -233,7 +233,7 @@ impl<T: Real> Newton<T> {
         if T::HAS_TANGENT {
             // One more step from the optimum gives the tangent by the implicit function theorem.
             hessian.assemble(tree, mass, constraints, dofs, groups);
-            hessian.factorize(dofs);
+            hessian.factorize(tree, mass, dofs);
             for &k in dofs {
                 step[k] = -gradient[k];
             }
@@ -263,7 +263,7 @@ impl<T: Real> Newton<T> {
             let (dofs, groups) = (islands.dofs(island), islands.groups(island));
             if !fresh[island] {
                 hessian.assemble(problem.tree, problem.mass, constraints, dofs, groups);
-                hessian.factorize(dofs);
+                hessian.factorize(problem.tree, problem.mass, dofs);
                 fresh[island] = true;
             }
             hessian.solve(dofs, step);

@@ -340,6 +340,9 @@ fn run(seed: u64) -> Outcome {
         if before.iter().chain(&moving.ws.constrained).any(|x| x.abs() > FLOWN) {
             return Outcome::Flown;
         }
+        if moving.ws.constrained.iter().any(|x| x.is_nan()) {
+            return Outcome::Failed(format!("step {step}: acceleration is NaN, {info:?}, state {before:?}"));
+        }
         if !info.converged {
             let stiffness = moving.stiffness();
             if stiffness > STIFFEST {
