@@ -240,7 +240,16 @@ impl<T: Real> Resolve<T> for Convex {
         newton.solve(&problem, set, acceleration);
         ws.acceleration.copy_from_slice(acceleration);
         if self.sweeps() {
-            noslip.solve(&problem, &self.trees, set, acceleration);
+            // MuJoCo's order: dry friction, then contacts by their bodies and by their geoms.
+            let order = |source: Source| match source {
+                Source::Contact { pair, .. } => {
+                    let (a, b) = contacts.pairs()[pair].geoms;
+                    let (x, y) = (smooth.geoms.model.geoms[a].body, smooth.geoms.model.geoms[b].body);
+                    [x.min(y), x.max(y), a, b]
+                }
+                _ => [0; 4],
+            };
+            noslip.solve(&problem, (&self.trees, order), set, acceleration);
         }
     }
 

@@ -14,7 +14,8 @@
 //! regularization ½ Σ R f² that is given up. Few sweeps need not reach the fixed point, so the implicit function
 //! theorem does not hold; the number of sweeps is held constant under differentiation, and each is undone from the forces kept.
 //!
-//! *Limits.* The result depends on the order of the contacts as long as sweeps have not converged.
+//! *Limits.* As long as sweeps have not converged, the result depends on the order of the contacts. Pairs come as in MuJoCo; where a
+//! pair has several contacts and the two find them in another order, results differ.
 
 use pullback_core::Workspace;
 use pullback_math::{Mask, Real, select};
@@ -65,7 +66,10 @@ impl Member {
 /// Memory of the sweeps.
 #[derive(Clone, Debug, Workspace)]
 pub struct NoSlip<T> {
+    /// In the order of the sweeps.
     members: Vec<Member>,
+    /// Place of each block among them, or one past their end.
+    places: Vec<usize>,
     /// Degrees of freedom that each block moves, rising.
     support: Vec<usize>,
     /// Y = M⁻¹ Jᵀ, row by row, and A = J Y, block by block.
@@ -143,6 +147,7 @@ impl<T: Real> NoSlip<T> {
         let matrix = 2 * blocks * nv;
         NoSlip {
             members: Vec::with_capacity(blocks),
+            places: Vec::with_capacity(blocks),
             support: Vec::with_capacity(blocks * nv),
             response: room(matrix),
             squares: room(rows * MOST),
@@ -176,8 +181,9 @@ impl<T: Real> NoSlip<T> {
         set: &ConstraintSet<T>,
         (tree, mass): (&Tree, &MassMatrix<T>),
         trees: &[Vec<usize>],
+        order: impl Fn(Source) -> [usize; 4],
     ) {
-        let NoSlip { members, support, response, squares, normals, scratch, history, .. } = self;
+        let NoSlip { members, places, support, response, squares, normals, scratch, history, .. } = self;
         members.clear();
         support.clear();
         response.clear();
@@ -233,18 +239,23 @@ impl<T: Real> NoSlip<T> {
             history.extend_from_slice(&set.force[member.row..member.row + dim]);
             members.push(member);
         }
+        members.sort_unstable_by_key(|m| (order(set.blocks[m.block].source), m.block));
+        places.clear();
+        places.resize(set.blocks.len(), members.len());
+        members.iter().enumerate().for_each(|(place, m)| places[m.block] = place);
     }
 
-    /// Sweeps from the optimum: changes its acceleration, and the forces in `set`.
+    /// Sweeps from the optimum: changes its acceleration, and the forces in `set`. Blocks are swept by rising `order` of their
+    /// sources.
     pub(super) fn solve(
         &mut self,
         problem: &Problem<'_, T>,
-        trees: &[Vec<usize>],
+        (trees, order): (&[Vec<usize>], impl Fn(Source) -> [usize; 4]),
         set: &mut ConstraintSet<T>,
         acceleration: &mut [T],
     ) {
         let (tree, mass, options) = (problem.tree, problem.mass, &problem.options);
-        self.prepare(set, (tree, mass), trees);
+        self.prepare(set, (tree, mass), trees, order);
         let NoSlip { members, support, response, squares, normals, history, multipliers, .. } = self;
         self.first_forces.clear();
         self.first_forces.extend_from_slice(&set.force);
@@ -361,7 +372,7 @@ impl<T: Real> NoSlip<T> {
             bars.clear();
             bars.resize(length, T::zero());
         }
-        let entries = self.members.last().map_or(0, |m| m.entry + m.dim * set.dofs(m.block).len());
+        let entries = self.members.iter().map(|m| m.dim * set.dofs(m.block).len()).sum();
         self.jacobian_bars.clear();
         self.jacobian_bars.resize(entries, T::zero());
         for member in &self.members {
@@ -575,10 +586,14 @@ impl<T: Real> NoSlip<T> {
         }
     }
 
+    /// The rows of friction of a block, if it has any.
+    fn member(&self, block: usize) -> Option<&Member> {
+        self.members.get(*self.places.get(block)?)
+    }
+
     /// Cotangents of a block that the sweeps gave.
     pub(super) fn block_bars(&self, set: &ConstraintSet<T>, block: usize) -> Option<SweptBars<'_, T>> {
-        let place = self.members.binary_search_by_key(&block, |m| m.block).ok()?;
-        let member = &self.members[place];
+        let member = self.member(block)?;
         let numbers = member.number..member.number + member.dim;
         let last = &self.history[self.sweeps * self.normals.len()..];
         let mut change = [T::zero(); MOST];
@@ -598,11 +613,10 @@ impl<T: Real> NoSlip<T> {
     pub(super) fn normals_vjp(&self, set: &ConstraintSet<T>, block: usize) -> ([T; MOST_ROWS], Weights<T>) {
         let (mut u_bar, mut w_bar) = ([T::zero(); MOST_ROWS], Weights::default());
         let b = &set.blocks[block];
-        let place = self.members.binary_search_by_key(&block, |m| m.block);
-        let (Ok(place), Cost::Pyramid) = (place, b.cost) else { return (u_bar, w_bar) };
+        let (Some(member), Cost::Pyramid) = (self.member(block), b.cost) else { return (u_bar, w_bar) };
         let (u, w) = (&set.residual[b.row..b.row + b.dim], &set.weights[block]);
         for k in 1..b.dim {
-            let bar = self.normal_bars[self.members[place].number + k - 1];
+            let bar = self.normal_bars[member.number + k - 1];
             for sign in [T::one(), -T::one()] {
                 // N = −D min(u₀ ± μ uₖ, 0)
                 let mu = sign * w.friction[k - 1];
