@@ -64,10 +64,10 @@ impl Walk {
     }
 
     /// Takes note of the cost of `plan`; returns whether patience has ended, with `plan` at the best again.
-    fn note(&mut self, config: &DescentConfig, cost: f64, plan: &mut Vec<f64>) -> bool {
+    fn note(&mut self, config: &DescentConfig, cost: f64, plan: &mut [f64]) -> bool {
         // Of equal costs the later one: before contact only contacts from distance tell them apart.
         if cost <= self.best.0 {
-            self.best = (cost, plan.clone());
+            self.best = (cost, plan.to_vec());
             self.since = 0;
             return false;
         }
