@@ -185,6 +185,16 @@ impl<T: Real> Newton<T> {
                 step[k] = select(small, T::zero(), -gradient[k]);
             }
             hessian.solve(dofs, step);
+            // A Hessian that round-off has made useless gives a step that leads up, or none that is a number.
+            let descent = dofs.iter().fold(T::zero(), |sum, k| sum - gradient[*k] * step[*k]);
+            let down = descent.gt(T::zero()) & descent.lt(T::lit(f64::INFINITY));
+            if !(small | down).all() {
+                self.info.converged &= (small | stalled | down).all();
+                if (small | !down).all() {
+                    break;
+                }
+                dofs.iter().for_each(|k| step[*k] = select(down, step[*k], T::zero()));
+            }
             // No better direction is known once the Hessian itself is rounded.
             let least = select(stalled, T::lit(T::EPSILON.sqrt()), T::lit(ROUND_OFF * T::EPSILON));
             if (small | largest(dofs, step).le(largest(dofs, acceleration) * least)).all() {
@@ -206,7 +216,6 @@ impl<T: Real> Newton<T> {
                     break;
                 }
             }
-            let descent = || dofs.iter().fold(T::zero(), |sum, k| sum - gradient[*k] * step[*k]);
             let at = Iterate { dofs, blocks, acceleration, momentum };
             watchdog.begin(&mut attempts, iterations, (size, descent), &at, constraints);
             // Of two full steps the first may raise the gradient.

@@ -83,7 +83,7 @@ impl<T: Real> Watchdog<T> {
         &mut self,
         attempts: &mut Attempts<T>,
         iteration: usize,
-        (size, descent): (T, impl FnOnce() -> T),
+        (size, descent): (T, T),
         at: &Iterate<'_, T>,
         constraints: &ConstraintSet<T>,
     ) {
@@ -96,7 +96,7 @@ impl<T: Real> Watchdog<T> {
             return;
         }
         attempts.size = select(start, size, attempts.size);
-        attempts.descent = select(start, descent(), attempts.descent);
+        attempts.descent = select(start, descent, attempts.descent);
         for &k in at.dofs {
             self.acceleration[k] = select(start, at.acceleration[k], self.acceleration[k]);
             self.momentum[k] = select(start, at.momentum[k], self.momentum[k]);
