@@ -26,6 +26,17 @@ struct Summary {
     files: Vec<PathBuf>,
 }
 
+impl Summary {
+    /// Prints figures, goals and files; returns whether every goal was met.
+    fn print(self, output: &Output) -> Result<bool, CliError> {
+        output.print(&self, || {
+            let files: Vec<String> = self.files.iter().map(|f| f.display().to_string()).collect();
+            results_text(&self.results) + "\n\n" + &files.join("\n")
+        })?;
+        Ok(self.results.all_met())
+    }
+}
+
 /// How an experiment of a paper is run; whether every goal was met.
 pub type Experiment = fn(&ReproduceOptions, &Output) -> Result<bool, CliError>;
 
@@ -88,12 +99,7 @@ fn diffmjx_toy(points: usize, output: &Output) -> Result<bool, CliError> {
     toy_figure(&toy).save_png(&picture)?;
     output.write(&data, toy_csv(&toy).as_bytes())?;
 
-    let summary = Summary { results: toy.results(), files: vec![picture, data] };
-    output.print(&summary, || {
-        let files: Vec<String> = summary.files.iter().map(|f| f.display().to_string()).collect();
-        results_text(&summary.results) + "\n\n" + &files.join("\n")
-    })?;
-    Ok(summary.results.all_met())
+    Summary { results: toy.results(), files: vec![picture, data] }.print(output)
 }
 
 /// Loss over gradient, one column per case of the paper: penalty contact above, elastic contact below.

@@ -17,7 +17,7 @@ use self::casadi::PeerCost;
 use super::Summary;
 use crate::args::ReproduceOptions;
 use crate::memory::peak_of;
-use crate::output::{CliError, Output, results_text};
+use crate::output::{CliError, Output};
 use crate::progress;
 
 /// Seed of CMA-ES.
@@ -96,12 +96,7 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     let mut files = replays(&measured.contests, &ten, &folder)?;
     files.splice(0..0, page::write(&measured, &results, &folder)?);
 
-    let summary = Summary { results, files };
-    output.print(&summary, || {
-        let files: Vec<String> = summary.files.iter().map(|f| f.display().to_string()).collect();
-        results_text(&summary.results) + "\n\n" + &files.join("\n")
-    })?;
-    Ok(summary.results.all_met())
+    Summary { results, files }.print(output)
 }
 
 /// The costs of gradients over these steps and intervals.

@@ -9,7 +9,7 @@ use pullback_tasks::bo_leap::{self, METHODS, Plan, RunResult, TASKS};
 
 use super::Summary;
 use crate::args::ReproduceOptions;
-use crate::output::{CliError, Output, results_text};
+use crate::output::{CliError, Output};
 use crate::progress;
 
 /// Seeds and simulations of the paper, and of a quick look.
@@ -58,12 +58,7 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     report.footer = results.notes.join(" ");
     report.save(&page)?;
 
-    let summary = Summary { results, files: vec![page, bars, curves, data] };
-    output.print(&summary, || {
-        let files: Vec<String> = summary.files.iter().map(|f| f.display().to_string()).collect();
-        results_text(&summary.results) + "\n\n" + &files.join("\n")
-    })?;
-    Ok(summary.results.all_met())
+    Summary { results, files: vec![page, bars, curves, data] }.print(output)
 }
 
 /// The tasks asked for.

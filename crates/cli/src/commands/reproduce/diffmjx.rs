@@ -21,7 +21,7 @@ use pullback_tasks::{Results, recording};
 
 use super::Summary;
 use crate::args::ReproduceOptions;
-use crate::output::{CliError, Output, results_text};
+use crate::output::{CliError, Output};
 use crate::progress;
 
 /// How much is computed.
@@ -147,12 +147,7 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     let data = folder.join("results.json");
     output.write(&data, serde_json::to_string_pretty(&results)?.as_bytes())?;
     files.extend([data, log_file]);
-    let summary = Summary { results, files };
-    output.print(&summary, || {
-        let files: Vec<String> = summary.files.iter().map(|f| f.display().to_string()).collect();
-        results_text(&summary.results) + "\n\n" + &files.join("\n")
-    })?;
-    Ok(summary.results.all_met())
+    Summary { results, files }.print(output)
 }
 
 /// The log of a run of this size on these tosses.

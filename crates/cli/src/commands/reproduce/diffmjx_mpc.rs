@@ -13,7 +13,7 @@ use pullback_tasks::diffmjx::mpc::{
 
 use super::Summary;
 use crate::args::ReproduceOptions;
-use crate::output::{CliError, Output, results_text};
+use crate::output::{CliError, Output};
 use crate::progress;
 
 /// Where `cargo xtask assets` puts MyoSuite's models, from the project's root.
@@ -70,12 +70,7 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     output.write(&data, serde_json::to_string_pretty(&results)?.as_bytes())?;
     output.write(&all, serde_json::to_string_pretty(&runs)?.as_bytes())?;
     files.splice(0..0, [index, data, all]);
-    let summary = Summary { results, files };
-    output.print(&summary, || {
-        let files: Vec<String> = summary.files.iter().map(|f| f.display().to_string()).collect();
-        results_text(&summary.results) + "\n\n" + &files.join("\n")
-    })?;
-    Ok(summary.results.all_met())
+    Summary { results, files }.print(output)
 }
 
 /// The folder of MyoSuite's models: the one asked for, or the usual one if it is there and time is not short.
