@@ -1,6 +1,6 @@
 //! Control of muscles by looking ahead (Figs. 1, 10): gradients with and without contacts from distance beside samples.
 //!
-//! Two tasks, [`swap`](crate::planning::swap) and [`tennis`](crate::planning::tennis), with MyoSuite's models where
+//! Two tasks, [`swap`] and [`tennis`], with MyoSuite's models where
 //! they are given, with our own otherwise. Every planner has the same start, horizon and number of applied controls.
 //! Beyond the paper, `hybrid` polishes samples by gradients.
 //!

@@ -154,9 +154,17 @@ fn figure(task: &MuscleTask, runs: &[&MuscleRun]) -> Figure {
         x_label: "time (s)".into(),
         y_label: "cost of the step (m)".into(),
         series: series.collect(),
+        y_range: Some((0.0, 1.2 * highest(runs))),
         ..LinePanel::default()
     };
-    Figure::grid(task.name, 1, vec![Panel::from(panel)]).sized(9.0, 5.0)
+    Figure::grid(task.name, 1, vec![Panel::from(panel)]).sized(11.0, 7.5)
+}
+
+/// The highest cost of the runs that end well, or of all if none does: a ball that is lost leaves the figure.
+fn highest(runs: &[&MuscleRun]) -> f64 {
+    let any = runs.iter().any(|run| run.judgment.solved);
+    let shown = runs.iter().filter(|run| run.judgment.solved || !any);
+    shown.flat_map(|run| &run.costs).copied().fold(1e-3, f64::max)
 }
 
 fn table(runs: &[&MuscleRun]) -> Table {
@@ -167,8 +175,7 @@ fn table(runs: &[&MuscleRun]) -> Table {
         "miss at the end (m)",
         "cost",
         "planning (s)",
-        "rollouts",
-        "gradients",
+        "rollouts + gradients",
     ];
     let row = |name: &&str| {
         let of: Vec<&&MuscleRun> = runs.iter().filter(|run| run.contender == **name).collect();
@@ -183,11 +190,12 @@ fn table(runs: &[&MuscleRun]) -> Table {
             each(&|run| compact(run.judgment.last, 2)),
             each(&|run| compact(run.cost, 4)),
             each(&|run| compact(run.seconds, 4)),
-            each(&|run| run.rollouts.to_string()),
-            each(&|run| run.gradients.to_string()),
+            format!("{} + {}", of[0].rollouts, of[0].gradients),
         ]
     };
-    let caption = "Where there are several seeds, one figure for each.".into();
+    let caption =
+        "Where there are several seeds, one figure for each, but for the rollouts and gradients of one."
+            .into();
     Table {
         caption,
         header: header.map(str::to_owned).to_vec(),
