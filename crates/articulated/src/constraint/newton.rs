@@ -3,7 +3,7 @@
 //!
 //! The cost is convex and piecewise smooth, so the Newton direction with a line search converges from
 //! anywhere, and near the optimum quadratically; where all costs are piecewise quadratic, in finitely many
-//! steps. Where the line search creeps along a curved valley, full steps are tried ([`super::watchdog`]). It starts at a₀, so the result is a function of the state alone. On lanes all environments iterate
+//! steps. Where the line search creeps along a curved valley, full steps are tried (`watchdog.rs`). It starts at a₀, so the result is a function of the state alone. On lanes all environments iterate
 //! together; those that have converged stand still.
 //!
 //! A file's `tolerance` bounds MuJoCo's measure of the gradient, |g| / tr M. Gradients by the implicit

@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | dry friction | f ← clamp(f − u / A), A = J M⁻¹ Jᵀ | the loss |
 //! | tangent k of a pyramid | the same | μₖ times the normal force of its pair of edges |
-//! | tangents of an elliptic cone | min ½ x·A x + c·x, c = u − A f ([`super::ellipsoid_qp`]) | Σ (xₖ/μₖ)² ≤ f₀² |
+//! | tangents of an elliptic cone | min ½ x·A x + c·x, c = u − A f (`ellipsoid_qp.rs`) | Σ (xₖ/μₖ)² ≤ f₀² |
 //!
 //! and a ← a + M⁻¹ Jᵀ δf. A sweep goes over dry friction of joints, of tendons, then contacts. Sweeps end as in MuJoCo: after
 //! their number, or when one lowers the cost by less than `noslip_tolerance` tr M. To the first sweep's gain counts the
