@@ -1,6 +1,7 @@
 //! Systems, losses and rollouts as maps that [`gradcheck`] can check.
 
 use std::cell::RefCell;
+use std::ops::Range;
 
 use pullback_math::Dual;
 
@@ -51,20 +52,21 @@ fn input_names(layout: &Layout, steps: Option<usize>) -> Vec<String> {
 }
 
 /// Parameters that are inertias: a step of a tenth could make a light body negative, so their size is the largest
-/// entry of their slice.
+/// entry of their slice. Where that is zero, as armature often is, it is the least of the others.
 const INERTIAS: [&str; 3] = ["mass", "inertia", "armature"];
 
 /// Size of every input: of a state, controls of any number of steps and parameters, which come last.
 fn sizes(layout: &Layout, x: &[f64]) -> Vec<f64> {
     let mut sizes: Vec<f64> = x.iter().map(|x| x.abs().max(0.1)).collect();
     let params = x.len() - layout.params.len();
-    for slice in layout.params.slices() {
-        let kind = slice.name.rsplit('.').next().unwrap_or(&slice.name);
-        let range = params + slice.range.start..params + slice.range.end;
-        let largest = x[range.clone()].iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-        if INERTIAS.contains(&kind) && largest > 0.0 {
-            sizes[range].fill(largest);
-        }
+    let is_inertia = |name: &str| INERTIAS.contains(&name.rsplit('.').next().unwrap_or(name));
+    let inertias = layout.params.slices().iter().filter(|slice| is_inertia(&slice.name));
+    let ranges: Vec<_> = inertias.map(|s| params + s.range.start..params + s.range.end).collect();
+    let largest = |range: &Range<usize>| x[range.clone()].iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let least = ranges.iter().map(largest).filter(|size| *size > 0.0).fold(0.1, f64::min);
+    for range in ranges {
+        let size = largest(&range);
+        sizes[range].fill(if size > 0.0 { size } else { least });
     }
     sizes
 }
@@ -306,6 +308,6 @@ mod tests {
             .build()
             .unwrap();
         let x = [1e-7, 3.0, 2e-6, 1e-7, 0.0, 0.0, 1e-3];
-        assert_eq!(sizes(&layout, &x), [0.1, 3.0, 2e-6, 2e-6, 2e-6, 0.1, 0.1]);
+        assert_eq!(sizes(&layout, &x), [0.1, 3.0, 2e-6, 2e-6, 2e-6, 2e-6, 0.1]);
     }
 }
