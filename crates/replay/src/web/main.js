@@ -11,15 +11,20 @@ function fail(message) {
 window.addEventListener("error", (event) => fail(event.message));
 window.addEventListener("unhandledrejection", (event) => fail(String(event.reason)));
 
-// Bounds of the motion from at most 120 of its frames, and the middle size of a single one.
-function motionBounds(renderer, recording) {
+// At most 120 frames, evenly spaced.
+function sampledFrames(recording) {
   const count = recording.times.length;
   const stride = Math.max(1, Math.floor(count / 120));
+  return recording.times.map((_, frame) => frame).filter((frame) => frame % stride === 0);
+}
+
+// Bounds of the motion of some solids, and the middle size of a single frame.
+function motionBounds(recording, solids) {
   const low = [Infinity, Infinity, Infinity];
   const high = [-Infinity, -Infinity, -Infinity];
   const radii = [];
-  for (let frame = 0; frame < count; frame += stride) {
-    const bounds = solidBounds(renderer, instantAt(recording, frame, 0));
+  for (const frame of sampledFrames(recording)) {
+    const bounds = solidBounds(solids, instantAt(recording, frame, 0));
     radii.push(bounds.radius);
     for (let k = 0; k < 3; k++) {
       low[k] = Math.min(low[k], bounds.low[k]);
@@ -29,6 +34,22 @@ function motionBounds(renderer, recording) {
   radii.sort((a, b) => a - b);
   const radius = 0.5 * length(subtract(high, low));
   return { low, high, radius, frameRadius: radii[radii.length >> 1] };
+}
+
+// Solids that the camera shows: those that move, and those that stand where they move; all if none moves.
+function framedSolids(renderer, recording) {
+  const pose = (frame, body) => JSON.stringify(recordedPose(recording, frame, body));
+  const frames = sampledFrames(recording);
+  const moves = recording.bodies.map((_, body) => frames.some((frame) => pose(frame, body) !== pose(0, body)));
+  const movers = renderer.solids.filter((geom) => moves[geom.body]);
+  if (!movers.length) return renderer.solids;
+  const box = motionBounds(recording, movers);
+  const first = { ...instantAt(recording, 0, 0), soft: [] };
+  const reaches = (geom) => {
+    const own = solidBounds([geom], first);
+    return [0, 1, 2].every((k) => own.low[k] <= box.high[k] && own.high[k] >= box.low[k]);
+  };
+  return renderer.solids.filter((geom) => moves[geom.body] || reaches(geom));
 }
 
 // 1, 2 or 5 times a power of ten, not above x.
@@ -51,7 +72,7 @@ function frameAll(app) {
   if (app.followed < 0) {
     frameBox(app.camera, app.motion.low, app.motion.high, aspect);
   } else {
-    const now = solidBounds(app.renderer, currentInstant(app));
+    const now = solidBounds(app.framed, currentInstant(app));
     frameBox(app.camera, now.low, now.high, aspect);
     // Room for what comes.
     zoom(app.camera, 1.3);
@@ -138,8 +159,8 @@ function describe(app) {
 }
 
 // The floor of the marks and of shading: the first level plane, else below everything.
-function groundHeightOf(renderer, recording, motion) {
-  if (!renderer.planes.length) return Math.min(0, motion.low[2]);
+function groundHeightOf(renderer, recording) {
+  if (!renderer.planes.length) return Math.min(0, motionBounds(recording, renderer.solids).low[2]);
   return geomPose(renderer.planes[0], interpolatedPoses(recording, 0, 0)).position[2];
 }
 
@@ -156,14 +177,15 @@ function start() {
   const renderer = createRenderer(gl, recording);
   report.shaders = "compiled";
 
-  const motion = motionBounds(renderer, recording);
+  const framed = framedSolids(renderer, recording);
+  const motion = motionBounds(recording, framed);
   const app = {
-    canvas, recording, renderer, motion,
+    canvas, recording, renderer, framed, motion,
     camera: createCamera(),
     playback: createPlayback(recording),
     show: { contacts: true, forces: true, axes: false, wireframe: false },
     cell: roundNumber(0.3 * motion.frameRadius),
-    groundHeight: groundHeightOf(renderer, recording, motion),
+    groundHeight: groundHeightOf(renderer, recording),
     fullForce: referenceForce(recording),
     followed: -1,
     followedAt: null,

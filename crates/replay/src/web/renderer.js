@@ -34,11 +34,11 @@ function createRenderer(gl, recording) {
 const IDENTITY = matrixFromPose({ position: [0, 0, 0], orientation: [1, 0, 0, 0] });
 const geomPose = (geom, poses) => compose(poses[geom.body], geom);
 
-// A sphere around all solids and soft shapes at an instant.
-function solidBounds(renderer, { poses, soft }) {
+// A sphere around solids and all soft shapes at an instant.
+function solidBounds(solids, { poses, soft }) {
   const low = [Infinity, Infinity, Infinity];
   const high = [-Infinity, -Infinity, -Infinity];
-  for (const geom of renderer.solids) {
+  for (const geom of solids) {
     const pose = geomPose(geom, poses);
     const matrix = matrixFromPose(pose);
     const center = add(pose.position, rotate(pose.orientation, geom.bounds.center));
@@ -60,7 +60,7 @@ function solidBounds(renderer, { poses, soft }) {
 
 function drawScene(renderer, scene) {
   const { gl } = renderer;
-  const bounds = solidBounds(renderer, scene);
+  const bounds = solidBounds(renderer.solids, scene);
   renderer.soft.forEach((item, k) => updateSoft(gl, item, scene.soft[k]));
   const lightFromWorld = lightMatrix(bounds);
   drawShadowMap(renderer, scene, lightFromWorld, bounds);
