@@ -89,7 +89,7 @@ impl Size {
 
     /// For a quick look.
     pub fn quick() -> Size {
-        Size { seeds: 1, samples: vec![64], proposals: 32, iterations: 16, steps: 400 }
+        Size { seeds: 1, samples: vec![64], proposals: 32, iterations: 32, steps: 400 }
     }
 
     /// The planners.

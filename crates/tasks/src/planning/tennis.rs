@@ -124,7 +124,7 @@ fn own() -> Result<Scene, ConfigError> {
         goal: [0.5, -0.05, 1.38],
         tone: 0.05,
         touched: |_, geom| geom.name == "paddle",
-        within: (0.08, 0),
+        within: (0.05, 0),
         steps: 400,
     })
 }
