@@ -77,13 +77,18 @@ const TABLE: &[Entry<Experiment>] = &[
 ];
 
 pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
-    if options.data.is_some() && options.what.name != "diffmjx" {
-        return Err(ConfigError::new(format!("{}: --data belongs to diffmjx", options.what.name)).into());
-    }
-    if options.models.is_some() && options.what.name != "diffmjx-mpc" {
-        return Err(
-            ConfigError::new(format!("{}: --models belongs to diffmjx-mpc", options.what.name)).into()
-        );
+    let (bo_leap, mpc) = ("bo-leap", "diffmjx-mpc");
+    for (option, given, of) in [
+        ("--data", options.data.is_some(), &["diffmjx"][..]),
+        ("--models", options.models.is_some(), &[mpc]),
+        ("--seeds", options.seeds.is_some(), &[bo_leap, mpc]),
+        ("--budget", options.budget.is_some(), &[bo_leap]),
+        ("--tasks", !options.tasks.is_empty(), &[bo_leap]),
+    ] {
+        if given && !of.contains(&options.what.name) {
+            let why = format!("{}: {option} belongs to {}", options.what.name, of.join(" and "));
+            return Err(ConfigError::new(why).into());
+        }
     }
     (options.what.value)(options, output)
 }
