@@ -11,6 +11,11 @@ impl Random {
     pub fn new(seed: u64) -> Self {
         Random { state: seed }
     }
+    /// A stream of its own for every `key` under a seed: no order of use changes it.
+    pub fn stream(seed: u64, key: &[u64]) -> Self {
+        let mix = |state: u64, part: &u64| Random::new(state).bits() ^ part;
+        Random::new(Random::new(key.iter().fold(seed, mix)).bits())
+    }
     /// 64 uniform bits.
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -59,6 +59,8 @@ pub const GRADSIM: Source = Source::new("gradsim", "gradSim", "Jatavallabhula et
 /// Rewarped, a parallel differentiable multiphysics platform, and SAPO, reinforcement learning by analytic
 /// gradients.
 pub const REWARPED: Source = Source::new("rewarped", "Rewarped", "Xing et al., ICLR 2025");
+/// DFlex's tasks of locomotion, and SHAC, short-horizon actor-critic learning.
+pub const DFLEX: Source = Source::new("shac", "DFlex", "Xu et al., ICLR 2022");
 /// The adjoint of articulated bodies.
 pub const ARTICULATED_ADJOINT: Source =
     Source::new("articulated-adjoint", "articulated adjoint", "Qiao et al., ICML 2021");
@@ -96,6 +98,7 @@ pub const SOURCES: &[Source] = &[
     BO_LEAP,
     GRADSIM,
     REWARPED,
+    DFLEX,
     ARTICULATED_ADJOINT,
     DIFFMJX,
     PLASTICINE_LAB,

@@ -1,5 +1,6 @@
 //! Environments, networks and algorithms that learn policies through the physics.
 
+pub mod env;
 pub mod nn;
 pub mod number;
 pub mod run;

@@ -4,6 +4,7 @@ pub mod articulated_adjoint;
 pub mod bo_leap;
 pub mod contact_doctor;
 pub mod diffmjx;
+pub mod environments;
 pub mod files;
 pub mod mpm;
 pub mod objectives;

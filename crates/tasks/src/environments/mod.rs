@@ -1,0 +1,159 @@
+//! Environments for learners: tasks of DFlex, Rewarped and the articulated adjoint.
+//!
+//! A task is a page: a scene, an observation, a reward, an end and noise at the start. To add one, write its file
+//! beside these, implement [`TaskSpec`](pullback_learn::env::TaskSpec) and [`Task`], and add a line to
+//! [`ENVIRONMENTS`].
+//!
+//! | task | model | steps per action | observation | actions | episode |
+//! |---|---|---|---|---|---|
+//! | `cartpole` | `cartpole.xml` | 4 of 1/240 s | 5 | 1 | 240 |
+//! | `hopper` | `hopper.xml` | 16 of 1/960 s | 11 | 3 | 1000 |
+//! | `cheetah` | `half_cheetah.xml` | 16 | 17 | 6 | 1000 |
+//! | `ant` | `ant.xml` | 16 | 37 | 8 | 1000 |
+//! | `humanoid` | `humanoid.xml` | 48 of 1/2880 s | 76 | 21 | 1000 |
+//! | `snu-humanoid` | `snu.xml` | 48 | 53 | 152 muscles | 1000 |
+
+mod ant;
+mod cartpole;
+mod cheetah;
+mod hopper;
+mod humanoid;
+mod locomotion;
+mod planar;
+mod robots;
+mod snu_humanoid;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use pullback_core::registry::{Entry, Registry};
+use pullback_core::rollout::Inputs;
+use pullback_core::sources::DFLEX;
+use pullback_core::{ConfigError, Described};
+use pullback_learn::env::{Spaces, Task, TaskSpec, VecEnv, VecEnvOptions};
+use pullback_math::{Dual, f32x16, f64x8};
+use pullback_replay::Replay;
+
+use crate::recording;
+use robots::Robot;
+
+/// What the physics computes with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// Single, sixteen lanes where the physics runs on lanes.
+    #[default]
+    F32,
+    /// Double, eight lanes.
+    F64,
+}
+
+/// A task that can be run in many environments.
+pub trait Environment: Send + Sync {
+    /// Sizes of observations and actions.
+    fn spaces(&self) -> Spaces;
+    /// Actions per episode.
+    fn episode_length(&self) -> usize;
+    /// Seconds per action.
+    fn action_seconds(&self) -> f64;
+    /// Environments for training.
+    fn vec_env(&self, options: VecEnvOptions, precision: Precision) -> Result<VecEnv<f32>, ConfigError>;
+    /// Environments in double precision throughout.
+    fn exact_env(&self, options: VecEnvOptions) -> Result<VecEnv<f64>, ConfigError>;
+    /// Environments that carry tangents.
+    fn dual_env(&self, options: VecEnvOptions) -> Result<VecEnv<Dual<f64>>, ConfigError>;
+    /// A page that plays the states of an episode.
+    fn replay(&self, states: &[Vec<f64>]) -> Replay;
+}
+
+/// How an environment is made.
+pub type BuildEnvironment = fn() -> Result<Box<dyn Environment>, ConfigError>;
+
+/// Every environment by name.
+pub const ENVIRONMENTS: Registry<BuildEnvironment> = Registry::new("environment", &[DFLEX_TASKS]);
+
+const DFLEX_TASKS: &[Entry<BuildEnvironment>] = &[
+    Entry::cited("cartpole", "swing a pole up on a cart that is pushed", DFLEX.at("CartPoleSwingUp"), || {
+        robot_env(cartpole::Cartpole::new()?, |task| task.robot())
+    }),
+    Entry::cited("hopper", "hop along a line on one leg", DFLEX.at("Hopper"), || {
+        robot_env(hopper::Hopper::new()?, |task| task.robot())
+    }),
+    Entry::cited("cheetah", "run along a line on two legs", DFLEX.at("Cheetah"), || {
+        robot_env(cheetah::Cheetah::new()?, |task| task.robot())
+    }),
+    Entry::cited("ant", "run on four legs", DFLEX.at("Ant"), || {
+        robot_env(ant::task()?, |task| task.robot())
+    }),
+    Entry::cited("humanoid", "run on two legs, with 21 torques", DFLEX.at("Humanoid"), || {
+        robot_env(humanoid::task()?, |task| task.robot())
+    }),
+    Entry::cited("snu-humanoid", "run on two legs, with 152 muscles", DFLEX.at("SNUHumanoid"), || {
+        robot_env(snu_humanoid::task()?, |task| task.robot())
+    }),
+];
+
+/// The environment called `name`.
+pub fn build(name: &str) -> Result<Box<dyn Environment>, ConfigError> {
+    (ENVIRONMENTS.find(name)?.value)()
+}
+
+/// Environments of robots: they run on lanes.
+struct RobotEnvironment<K> {
+    task: Arc<K>,
+    robot: fn(&K) -> &Robot,
+}
+
+fn robot_env<K>(task: K, robot: fn(&K) -> &Robot) -> Result<Box<dyn Environment>, ConfigError>
+where
+    K: TaskSpec
+        + Task<f64, System = Robot>
+        + Task<f32x16, System = Robot>
+        + Task<f64x8, System = Robot>
+        + Task<Dual<f64>, System = Robot>
+        + 'static,
+{
+    Ok(Box::new(RobotEnvironment { task: Arc::new(task), robot }))
+}
+
+impl<K> Environment for RobotEnvironment<K>
+where
+    K: TaskSpec
+        + Task<f64, System = Robot>
+        + Task<f32x16, System = Robot>
+        + Task<f64x8, System = Robot>
+        + Task<Dual<f64>, System = Robot>
+        + 'static,
+{
+    fn spaces(&self) -> Spaces {
+        self.task.spaces()
+    }
+    fn episode_length(&self) -> usize {
+        self.task.episode_length()
+    }
+    fn action_seconds(&self) -> f64 {
+        (self.robot)(&self.task).dt() * self.task.substeps() as f64
+    }
+    fn vec_env(&self, options: VecEnvOptions, precision: Precision) -> Result<VecEnv<f32>, ConfigError> {
+        match precision {
+            Precision::F32 => VecEnv::new::<f32x16, K>(self.task.clone(), options),
+            Precision::F64 => VecEnv::new::<f64x8, K>(self.task.clone(), options),
+        }
+    }
+    fn exact_env(&self, options: VecEnvOptions) -> Result<VecEnv<f64>, ConfigError> {
+        VecEnv::new::<f64, K>(self.task.clone(), options)
+    }
+    fn dual_env(&self, options: VecEnvOptions) -> Result<VecEnv<Dual<f64>>, ConfigError> {
+        VecEnv::new::<Dual<f64>, K>(self.task.clone(), options)
+    }
+    fn replay(&self, states: &[Vec<f64>]) -> Replay {
+        let robot = (self.robot)(&self.task).field();
+        let dt = self.action_seconds();
+        let rows: Vec<(f64, Vec<f64>)> =
+            states.iter().enumerate().map(|(i, state)| (i as f64 * dt, state.clone())).collect();
+        let controls = vec![0.0; states.len().max(1) * robot.layout().control.len()];
+        let params = self.task.params().unwrap_or_else(|| robot.layout().params.defaults());
+        let inputs = Inputs { state: states.first().cloned().unwrap_or_default(), controls, params };
+        recording::replay(robot, (&inputs, dt), &rows)
+    }
+}
