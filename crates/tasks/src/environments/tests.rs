@@ -1,1 +1,164 @@
+//! Gradients of horizons, and what the sources say of each task.
+
+use pullback_core::gradcheck::{Differentiable, Options, gradcheck};
+use pullback_core::random::Random;
+use pullback_learn::Number;
+use pullback_learn::env::{StepBars, StepOutput};
+
 use super::*;
+
+/// Steps of a checked horizon, after as many steps that nothing is asked of.
+const STEPS: usize = 3;
+
+/// Sum of rewards and of what is seen over a few steps, with random weights, as a function of the actions.
+struct Horizon<'a> {
+    environment: &'a dyn Environment,
+    seed: u64,
+    settle: usize,
+}
+
+impl Horizon<'_> {
+    fn weights(&self, n: usize) -> Vec<f64> {
+        let mut random = Random::new(self.seed);
+        (0..n).map(|_| random.uniform(-1.0, 1.0)).collect()
+    }
+
+    /// Runs the horizon; the value, and where asked for the gradient.
+    fn run<F: Number>(&self, env: &mut VecEnv<F>, actions: &[F], bar: Option<&mut [F]>) -> F {
+        let spaces = env.spaces();
+        let seen = spaces.observation();
+        let mut out = StepOutput::new(1, spaces);
+        let mut random = Random::new(self.seed + 1);
+        env.reset(self.seed);
+        for _ in 0..self.settle {
+            let calm: Vec<F> = (0..spaces.actions).map(|_| F::from_f64(random.uniform(-0.3, 0.3))).collect();
+            env.step(&calm, &mut out).unwrap();
+        }
+        let weights: Vec<F> = self.weights(STEPS * (seen + 1)).into_iter().map(F::from_f64).collect();
+        let row = |t: usize| &weights[t * (seen + 1)..(t + 1) * (seen + 1)];
+        env.run(|shard| shard.record(STEPS));
+        let mut value = F::zero();
+        for t in 0..STEPS {
+            env.step(&actions[t * spaces.actions..(t + 1) * spaces.actions], &mut out).unwrap();
+            value += row(t)[0] * out.rewards[0];
+            for (w, o) in row(t)[1..].iter().zip(&out.final_observations) {
+                value += *w * *o;
+            }
+        }
+        if let Some(bar) = bar {
+            let parts = env.run(|shard| {
+                let mut bars = vec![F::zero(); STEPS * spaces.actions];
+                shard.begin_backward();
+                for t in (0..STEPS).rev() {
+                    let none = vec![F::zero(); seen];
+                    let actions = &mut bars[t * spaces.actions..(t + 1) * spaces.actions];
+                    let bars = StepBars {
+                        rewards: &row(t)[..1],
+                        final_observations: &row(t)[1..],
+                        observations: &none,
+                        actions,
+                    };
+                    shard.step_vjp(t, bars, &mut [0.0]).unwrap();
+                }
+                bars
+            });
+            bar.copy_from_slice(&parts[0]);
+        }
+        value
+    }
+
+    fn options(&self) -> VecEnvOptions {
+        VecEnvOptions { threads: 1, ..VecEnvOptions::new(1) }
+    }
+}
+
+impl Differentiable for Horizon<'_> {
+    fn input_names(&self) -> Vec<String> {
+        let actions = self.environment.spaces().actions;
+        (0..STEPS * actions).map(|i| format!("action{}[{}]", i / actions, i % actions)).collect()
+    }
+    fn outputs(&self) -> usize {
+        1
+    }
+    fn eval(&self, x: &[f64], y: &mut [f64]) -> Result<(), String> {
+        let mut env = self.environment.exact_env(self.options()).map_err(|e| e.to_string())?;
+        y[0] = self.run(&mut env, x, None);
+        Ok(())
+    }
+    fn jvp(&self, x: &[f64], x_dot: &[f64], y: &mut [f64], y_dot: &mut [f64]) -> Result<(), String> {
+        let mut env = self.environment.dual_env(self.options()).map_err(|e| e.to_string())?;
+        let x: Vec<Dual<f64>> = x.iter().zip(x_dot).map(|(x, d)| Dual { value: *x, tangent: *d }).collect();
+        let found = self.run(&mut env, &x, None);
+        (y[0], y_dot[0]) = (found.value, found.tangent);
+        Ok(())
+    }
+    fn vjp(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) -> Result<(), String> {
+        let mut env = self.environment.exact_env(self.options()).map_err(|e| e.to_string())?;
+        let mut bar = vec![0.0; x.len()];
+        self.run(&mut env, x, Some(&mut bar));
+        x_bar.iter_mut().zip(bar).for_each(|(to, x)| *to += x * y_bar[0]);
+        Ok(())
+    }
+}
+
+/// Every task, from the air and from the ground.
+#[test]
+fn horizons_pull_back_to_actions() {
+    for entry in ENVIRONMENTS.entries() {
+        let environment = build(entry.name).unwrap();
+        for settle in [0, 20] {
+            let horizon = Horizon { environment: &*environment, seed: 3, settle };
+            let n = STEPS * environment.spaces().actions;
+            let mut random = Random::new(7);
+            let actions: Vec<f64> = (0..n).map(|_| random.uniform(-0.5, 0.5)).collect();
+            let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-5, probes: 1, ..Options::default() };
+            let report = gradcheck(&horizon, &actions, &options);
+            assert!(report.passed(), "{} after {settle} steps\n{report}", entry.name);
+        }
+    }
+}
+
+/// Sizes that the sources give.
+#[test]
+fn spaces_are_those_of_the_sources() {
+    let expected = [
+        ("cartpole", 5, 1, 240),
+        ("hopper", 11, 3, 1000),
+        ("cheetah", 17, 6, 1000),
+        ("ant", 37, 8, 1000),
+        ("humanoid", 76, 21, 1000),
+        ("snu-humanoid", 53, 152, 1000),
+    ];
+    for (name, observation, actions, length) in expected {
+        let environment = build(name).unwrap();
+        let spaces = environment.spaces();
+        let found = (spaces.observation(), spaces.actions, environment.episode_length());
+        assert_eq!(found, (observation, actions, length), "{name}");
+    }
+}
+
+/// The same states to the last bit for any number of threads, and from a snapshot.
+#[test]
+fn motion_depends_on_the_seed_alone() {
+    let environment = build("hopper").unwrap();
+    let run = |threads: usize, pause: bool| {
+        let options = VecEnvOptions { envs: 40, threads, seed: 5, ..VecEnvOptions::new(40) };
+        let mut env = environment.vec_env(options, Precision::F32).unwrap();
+        let mut out = StepOutput::new(40, env.spaces());
+        for t in 0..30 {
+            if pause && t == 15 {
+                let snapshot = env.snapshot();
+                env = environment.vec_env(options, Precision::F32).unwrap();
+                env.restore(5, &snapshot);
+            }
+            let mut random = Random::new(t);
+            let actions: Vec<f32> = (0..120).map(|_| random.uniform(-1.0, 1.0) as f32).collect();
+            env.step(&actions, &mut out).unwrap();
+        }
+        out.observations
+    };
+    let reference = run(1, false);
+    assert!(reference.iter().all(|x| x.is_finite()));
+    assert_eq!(reference, run(3, false));
+    assert_eq!(reference, run(2, true));
+}
