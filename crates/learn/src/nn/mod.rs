@@ -1,1 +1,4 @@
-//! Networks: structure here, parameters in one flat vector, forward and backward over rows of a batch.
+//! Networks, optimizers and what surrounds them.
+
+pub mod product;
+pub mod rows;
