@@ -1,6 +1,8 @@
 //! Runs of training: a folder with metrics, events and checkpoints that other programs read.
 
+mod crc32c;
 mod error;
+pub mod events;
 mod files;
 pub mod metrics;
 pub mod table;
@@ -9,5 +11,6 @@ pub mod table;
 mod test_folder;
 
 pub use error::RunError;
+pub use events::EventWriter;
 pub use metrics::Metrics;
 pub use table::MetricsTable;
