@@ -36,6 +36,7 @@ mod files;
 pub mod folder;
 pub mod metrics;
 pub mod recorder;
+pub mod statistics;
 pub mod table;
 
 #[cfg(test)]
