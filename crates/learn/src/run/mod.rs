@@ -9,7 +9,8 @@
 //! | `run.lock` | held while a process trains in the folder |
 //!
 //! [`RunRecorder`] keeps all of them in step. A run that is killed and started again goes on from its last
-//! checkpoint and leaves the metrics of an uninterrupted run, columns of wall time excepted.
+//! checkpoint and leaves the metrics of an uninterrupted run, columns of wall time excepted. [`compare`] reads such
+//! folders back and says which settings did better.
 //!
 //! ```
 //! use pullback_learn::run::{Checkpoint, RunRecorder};
@@ -28,6 +29,7 @@
 //! ```
 
 pub mod checkpoint;
+pub mod compare;
 mod config;
 mod crc32c;
 mod error;
