@@ -1,17 +1,33 @@
 //! Networks, optimizers and what surrounds them.
+//!
+//! A [`Network`] or [`Policy`] is a description; parameters are one flat vector beside it. Optimizers, weights
+//! in files and gradient checks see that vector, and [`Tensor`]s say what lies where.
 
-pub mod activation;
+mod activation;
 #[cfg(test)]
 mod check;
-pub mod encoder;
+pub mod clip;
+mod encoder;
 pub mod gaussian;
-pub mod init;
-pub mod layer;
-pub mod layer_norm;
-pub mod linear;
-pub mod mlp;
-pub mod network;
-pub mod policy;
-pub mod product;
-pub mod rows;
-pub mod tensors;
+mod init;
+mod layer;
+mod layer_norm;
+mod linear;
+mod mlp;
+mod network;
+pub mod optimizer;
+mod policy;
+mod product;
+mod rows;
+pub mod schedule;
+mod tensors;
+
+pub use activation::Activation;
+pub use encoder::EncoderConfig;
+pub use init::Init;
+pub use layer_norm::LayerNorm;
+pub use network::{InputShape, Network, NetworkConfig, Tape};
+pub use optimizer::{Optimizer, OptimizerConfig, OptimizerState};
+pub use policy::{LogStd, Policy, PolicyTape};
+pub use schedule::{Schedule, ScheduleConfig};
+pub use tensors::Tensor;
