@@ -22,6 +22,7 @@ mod product;
 mod rows;
 pub mod schedule;
 mod tensors;
+pub mod weights;
 
 pub use activation::Activation;
 pub use encoder::EncoderConfig;
@@ -33,3 +34,4 @@ pub use optimizer::{Optimizer, OptimizerConfig, OptimizerState};
 pub use policy::{LogStd, Policy, PolicyTape};
 pub use schedule::{Schedule, ScheduleConfig};
 pub use tensors::Tensor;
+pub use weights::{Weights, WeightsError};
