@@ -7,7 +7,8 @@ use thiserror::Error;
 pub enum ClipError {
     /// An entry is infinite or no number.
     #[error(
-        "entry {index} of the gradient is {value}: a rollout diverged, or its gradient did; shorten the horizon or lower the learning rate"
+        "entry {index} of the gradient is {value}: a rollout or its gradient diverged; \
+         shorten the horizon or lower the learning rate"
     )]
     NotFinite {
         /// Index in the flat vector.
@@ -19,13 +20,15 @@ pub enum ClipError {
 
 /// Euclidean norm, summed in double precision.
 pub fn norm(gradient: &[f32]) -> f64 {
-    // Eight sums that do not wait for each other.
-    let mut sums = [0.0; 8];
-    for chunk in gradient.chunks(8) {
+    // Sixteen sums that do not wait for each other.
+    let mut sums = [0.0; 16];
+    let (chunks, rest) = gradient.as_chunks::<16>();
+    for chunk in chunks {
         for (sum, g) in sums.iter_mut().zip(chunk) {
             *sum += f64::from(*g) * f64::from(*g);
         }
     }
+    sums.iter_mut().zip(rest).for_each(|(sum, g)| *sum += f64::from(*g) * f64::from(*g));
     sums.iter().sum::<f64>().sqrt()
 }
 

@@ -1,6 +1,7 @@
 //! Steps along gradients: SGD with momentum, Adam (Kingma and Ba 2015), AdamW (Loshchilov and Hutter 2019).
 //!
-//! Formulas and defaults are PyTorch's. The learning rate is an argument of each step, since schedules change it.
+//! Formulas and defaults are PyTorch's. The learning rate is an argument of each step, since schedules change
+//! it.
 
 use pullback_core::ConfigError;
 use serde::{Deserialize, Serialize};
@@ -125,7 +126,8 @@ impl Optimizer {
         let found = (state.first.len(), state.second.len());
         if expected != found {
             return Err(ConfigError::new(format!(
-                "optimizer: a state of {found:?} moments does not fit {expected:?}; it belongs to another network or algorithm"
+                "optimizer: a state of {found:?} moments does not fit {expected:?}; \
+                 it belongs to another network or algorithm"
             )));
         }
         optimizer.state = state;
