@@ -3,7 +3,7 @@
 //! Kernels of networks are written once, over registers of [`Number::Lanes`]. Training runs them on sixteen
 //! `f32` at a time. Gradient checks run the same lines on eight `f64`, and on dual numbers one by one.
 
-use pullback_math::{Dual, Real, f32x16, f64x8};
+use pullback_math::{Dual, Real, f32x8, f32x16, f64x8};
 
 /// `f32` in training; `f64` and dual numbers where gradients are checked.
 pub trait Number: Real {
@@ -16,6 +16,11 @@ pub trait Number: Real {
     fn sum(lanes: Self::Lanes) -> Self;
     /// eˣ of every lane; arguments beyond ±87 count as ±87, so that the result is normal and finite in `f32`.
     fn exp_lanes(x: Self::Lanes) -> Self::Lanes;
+    /// The transpose of a square.
+    #[inline(always)]
+    fn transpose_square(square: [[Self; 8]; 8]) -> [[Self; 8]; 8] {
+        std::array::from_fn(|i| std::array::from_fn(|j| square[j][i]))
+    }
     /// The numbers of registers, one after another.
     fn numbers(lanes: &[Self::Lanes]) -> &[Self];
     /// The numbers of registers, to be written.
@@ -31,7 +36,7 @@ pub trait Number: Real {
 const EXP_LIMIT: f64 = 87.0;
 
 macro_rules! float_number {
-    ($f:ident, $lanes:ident, $exp:expr) => {
+    ($f:ident, $lanes:ident, $square:ident, $exp:expr) => {
         impl Number for $f {
             type Lanes = $lanes;
 
@@ -46,6 +51,10 @@ macro_rules! float_number {
             #[inline(always)]
             fn exp_lanes(x: $lanes) -> $lanes {
                 $exp(x)
+            }
+            #[inline(always)]
+            fn transpose_square(square: [[$f; 8]; 8]) -> [[$f; 8]; 8] {
+                $square::transpose(square.map($square::from)).map($square::to_array)
             }
             #[inline(always)]
             fn numbers(lanes: &[$lanes]) -> &[$f] {
@@ -66,8 +75,8 @@ macro_rules! float_number {
         }
     };
 }
-float_number!(f32, f32x16, exp_f32);
-float_number!(f64, f64x8, exp_in_range);
+float_number!(f32, f32x16, f32x8, exp_f32);
+float_number!(f64, f64x8, f64x8, exp_in_range);
 
 impl Number for Dual<f64> {
     type Lanes = Self;

@@ -23,9 +23,9 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// x ← f(x) and slope = f′(x) of a row.
+    /// x ← f(x) and slope = f′(x).
     #[inline(always)]
-    pub fn row_in_place<F: Number>(self, x: &mut [F::Lanes], slope: &mut [F::Lanes]) {
+    pub fn in_place<F: Number>(self, x: &mut [F::Lanes], slope: &mut [F::Lanes]) {
         match self {
             Activation::Elu => map_in_place::<F>(elu::<F>, x, slope),
             Activation::Silu => map_in_place::<F>(silu::<F>, x, slope),
@@ -34,9 +34,9 @@ impl Activation {
         }
     }
 
-    /// value = f(x) and slope = f′(x) of a row.
+    /// value = f(x) and slope = f′(x) for x of register j.
     #[inline(always)]
-    pub fn row<F: Number>(
+    pub fn map<F: Number>(
         self,
         x: impl Fn(usize) -> F::Lanes,
         value: &mut [F::Lanes],

@@ -6,7 +6,7 @@ use pullback_math::Real;
 
 use super::activation::Activation;
 use super::init::Init;
-use super::layer_norm::{LayerNorm, Norm};
+use super::layer_norm::{BLOCK, LayerNorm, Norm};
 use super::linear::{Linear, Scratch, add, load};
 use super::rows::Rows;
 use super::tensors::TensorList;
@@ -107,9 +107,8 @@ impl Layer {
         let registers = output.registers();
         let Some((order, norm)) = &self.norm else {
             self.linear.forward(params, rows, x, output, scratch);
-            for i in 0..rows {
-                self.activation.row_in_place::<F>(output.row_mut(i), slope.row_mut(i));
-            }
+            let (output, slope) = (output.lanes_mut(), slope.lanes_mut());
+            self.activation.in_place::<F>(&mut output[..rows * registers], slope);
             return;
         };
         self.linear.forward(params, rows, x, normalized, scratch);
@@ -118,19 +117,24 @@ impl Layer {
         load(&params[norm.scale.clone()], scale);
         load(&params[norm.shift.clone()], shift);
         let kernel = norm.kernel::<F>();
-        for i in 0..rows {
-            let (x, y, slope) = (normalized.row_mut(i), output.row_mut(i), slope.row_mut(i));
-            match order {
-                Order::BeforeActivation => {
-                    inverse[i] = kernel.row(x);
-                    self.activation.row::<F>(|j| x[j].mul_add(scale[j], shift[j]), y, slope);
-                }
-                Order::AfterActivation => {
-                    self.activation.row_in_place::<F>(x, slope);
-                    inverse[i] = kernel.row(x);
-                    for j in 0..registers {
-                        y[j] = x[j].mul_add(scale[j], shift[j]);
-                    }
+
+        // Blocks of rows: what goes in beside what comes out.
+        let block = BLOCK * registers;
+        let total = rows * registers;
+        let blocks = normalized.lanes_mut()[..total].chunks_mut(block);
+        let blocks = blocks.zip(inverse[..rows].chunks_mut(BLOCK));
+        let outputs = output.lanes_mut().chunks_mut(block).zip(slope.lanes_mut().chunks_mut(block));
+        for ((x, inverse), (y, slope)) in blocks.zip(outputs) {
+            if *order == Order::AfterActivation {
+                self.activation.in_place::<F>(x, slope);
+            }
+            kernel.rows(x, inverse);
+            let rows = x.chunks_exact(registers).zip(y.chunks_exact_mut(registers));
+            for ((x, y), slope) in rows.zip(slope.chunks_exact_mut(registers)) {
+                let scaled = |j: usize| x[j].mul_add(scale[j], shift[j]);
+                match order {
+                    Order::BeforeActivation => self.activation.map::<F>(scaled, y, slope),
+                    Order::AfterActivation => y.iter_mut().enumerate().for_each(|(j, y)| *y = scaled(j)),
                 }
             }
         }
@@ -148,8 +152,9 @@ impl Layer {
         scratch: &mut Scratch<F>,
     ) {
         let LayerTape { normalized, inverse, slope, bar, .. } = tape;
+        let registers = bar.registers();
+        let bars = &mut bar.lanes_mut()[..rows * registers];
         if let Some((order, norm)) = &self.norm {
-            let registers = bar.registers();
             let [_, scale, scale_bar, shift_bar] = &mut scratch.vectors;
             let (scale, scale_bar, shift_bar) =
                 (&mut scale[..registers], &mut scale_bar[..registers], &mut shift_bar[..registers]);
@@ -157,17 +162,18 @@ impl Layer {
             scale_bar.fill(F::Lanes::zero());
             shift_bar.fill(F::Lanes::zero());
             let kernel = norm.kernel::<F>();
-            for i in 0..rows {
-                let (bar, slope, x_hat) = (bar.row_mut(i), slope.row(i), normalized.row(i));
-                match order {
-                    Order::BeforeActivation => {
-                        scale_row(slope, bar);
-                        kernel.row_vjp(x_hat, inverse[i], scale, bar, scale_bar, shift_bar);
-                    }
-                    Order::AfterActivation => {
-                        kernel.row_vjp(x_hat, inverse[i], scale, bar, scale_bar, shift_bar);
-                        scale_row(slope, bar);
-                    }
+
+            // Blocks of rows: cotangents beside what the way forward kept.
+            let block = BLOCK * registers;
+            let blocks = bars.chunks_mut(block).zip(slope.lanes().chunks(block));
+            let normalized = normalized.lanes().chunks(block).zip(inverse.chunks(BLOCK));
+            for ((bars, slope), (x_hat, inverse)) in blocks.zip(normalized) {
+                if *order == Order::BeforeActivation {
+                    multiply(slope, bars);
+                }
+                kernel.rows_vjp(x_hat, inverse, scale, bars, scale_bar, shift_bar);
+                if *order == Order::AfterActivation {
+                    multiply(slope, bars);
                 }
             }
             if let Some(params_bar) = params_bar.as_deref_mut() {
@@ -175,9 +181,7 @@ impl Layer {
                 add::<F>(shift_bar, &mut params_bar[norm.shift.clone()]);
             }
         } else {
-            for i in 0..rows {
-                scale_row(slope.row(i), bar.row_mut(i));
-            }
+            multiply(slope.lanes(), bars);
         }
         self.linear.backward(params, rows, x, bar, x_bar, params_bar, scratch);
     }
@@ -185,7 +189,7 @@ impl Layer {
 
 /// bar ← slope · bar
 #[inline(always)]
-fn scale_row<L: Real>(slope: &[L], bar: &mut [L]) {
+fn multiply<L: Real>(slope: &[L], bar: &mut [L]) {
     bar.iter_mut().zip(slope).for_each(|(bar, slope)| *bar *= *slope);
 }
 

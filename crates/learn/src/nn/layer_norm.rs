@@ -1,6 +1,7 @@
 //! [`LayerNorm`]: rows of mean zero and variance one, then a learned scale and shift.
 //!
-//! x̂ = (x − mean) / √(variance + ε), y = x̂ · scale + shift. A constant row has x̂ = 0, and its pullback is finite.
+//! x̂ = (x − mean) / √(variance + ε), y = x̂ · scale + shift. A constant row has x̂ = 0, and its pullback is
+//! finite.
 
 use std::ops::Range;
 
@@ -13,6 +14,9 @@ use crate::Number;
 
 /// ε of the variance.
 pub const EPSILON: f64 = 1e-5;
+
+/// Rows that are normalized together: few enough to stay in the nearest cache.
+pub const BLOCK: usize = 16;
 
 /// Where the rows of a hidden layer are normalized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,67 +73,80 @@ pub struct NormKernel<F: Number> {
 }
 
 impl<F: Number> NormKernel<F> {
-    /// Turns x into x̂, and returns 1 / √(variance + ε).
+    /// Turns rows x into x̂, and writes 1 / √(variance + ε) of each.
+    ///
+    /// One pass for each quantity: rows do not wait for each other's sums, and roots are taken of whole
+    /// registers.
     #[inline(always)]
-    pub fn row(&self, x: &mut [F::Lanes]) -> F {
+    pub fn rows(&self, x: &mut [F::Lanes], inverse: &mut [F]) {
+        let registers = x.len() / inverse.len();
         // mean = Σ x / n
-        let mut sum = F::Lanes::zero();
-        for x in x.iter() {
-            sum += *x;
+        for (x, mean) in x.chunks_exact(registers).zip(&mut *inverse) {
+            let sum = x.iter().fold(F::Lanes::zero(), |sum, x| sum + *x);
+            *mean = F::sum(sum) * self.per_width;
         }
-        let mean = (F::sum(sum) * self.per_width).splat();
         // variance = Σ (x − mean)² / n
-        let mut squares = F::Lanes::zero();
-        for x in x.iter_mut() {
-            *x -= mean;
+        for (x, variance) in x.chunks_exact_mut(registers).zip(&mut *inverse) {
+            let mean = variance.splat();
+            x.iter_mut().for_each(|x| *x -= mean);
+            if let Some(last) = x.last_mut() {
+                *last *= self.mask;
+            }
+            let sum = x.iter().fold(F::Lanes::zero(), |sum, d| d.mul_add(*d, sum));
+            *variance = F::sum(sum) * self.per_width;
         }
-        if let Some(last) = x.last_mut() {
-            *last *= self.mask;
+        for inverse in inverse.iter_mut() {
+            *inverse = F::one() / (*inverse + F::from_f64(EPSILON)).sqrt();
         }
-        for d in x.iter() {
-            squares = d.mul_add(*d, squares);
+        // x̂ = (x − mean) / √(variance + ε)
+        for (x, inverse) in x.chunks_exact_mut(registers).zip(inverse) {
+            let factor = inverse.splat();
+            x.iter_mut().for_each(|x| *x *= factor);
         }
-        let variance = F::sum(squares) * self.per_width;
-        let inverse = F::one() / (variance + F::from_f64(EPSILON)).sqrt();
-        let factor = inverse.splat();
-        for x in x.iter_mut() {
-            *x *= factor;
-        }
-        inverse
     }
 
-    /// Turns ȳ into x̄, and adds to the cotangents of scale and shift.
+    /// Turns rows ȳ into x̄, and adds to the cotangents of scale and shift. At most [`BLOCK`] rows.
     #[inline(always)]
-    pub fn row_vjp(
+    pub fn rows_vjp(
         &self,
         x_hat: &[F::Lanes],
-        inverse: F,
+        inverse: &[F],
         scale: &[F::Lanes],
         bar: &mut [F::Lanes],
         scale_bar: &mut [F::Lanes],
         shift_bar: &mut [F::Lanes],
     ) {
-        let n = bar.len();
-        let (x_hat, scale, scale_bar, shift_bar) =
-            (&x_hat[..n], &scale[..n], &mut scale_bar[..n], &mut shift_bar[..n]);
-        // scale_bar += ȳ x̂, shift_bar += ȳ, x̂_bar = ȳ scale
-        let (mut sum, mut along) = (F::Lanes::zero(), F::Lanes::zero());
-        for j in 0..n {
-            scale_bar[j] = bar[j].mul_add(x_hat[j], scale_bar[j]);
-            shift_bar[j] += bar[j];
-            bar[j] *= scale[j];
-            sum += bar[j];
-            along = bar[j].mul_add(x_hat[j], along);
+        let registers = scale.len();
+        // scale_bar += Σ ȳ x̂, shift_bar += Σ ȳ
+        for (bar, x_hat) in bar.chunks_exact(registers).zip(x_hat.chunks_exact(registers)) {
+            let sums = scale_bar.iter_mut().zip(&mut *shift_bar);
+            for ((bar, x_hat), (scale_bar, shift_bar)) in bar.iter().zip(x_hat).zip(sums) {
+                *scale_bar = bar.mul_add(*x_hat, *scale_bar);
+                *shift_bar += *bar;
+            }
+        }
+        // x̂_bar = ȳ scale, its mean, and mean(x̂_bar x̂)
+        let mut means = [[F::zero(); 2]; BLOCK];
+        let rows = bar.chunks_exact_mut(registers).zip(x_hat.chunks_exact(registers));
+        for ((bar, x_hat), means) in rows.zip(&mut means) {
+            let (mut sum, mut along) = (F::Lanes::zero(), F::Lanes::zero());
+            for ((bar, x_hat), scale) in bar.iter_mut().zip(x_hat).zip(scale) {
+                *bar *= *scale;
+                sum += *bar;
+                along = bar.mul_add(*x_hat, along);
+            }
+            *means = [F::sum(sum) * self.per_width, F::sum(along) * self.per_width];
         }
         // x̄ = (x̂_bar − mean(x̂_bar) − x̂ mean(x̂_bar x̂)) / √(variance + ε)
-        let sum = (F::sum(sum) * self.per_width).splat();
-        let along = (F::sum(along) * self.per_width).splat();
-        let inverse = inverse.splat();
-        for j in 0..n {
-            bar[j] = (bar[j] - sum - x_hat[j] * along) * inverse;
-        }
-        if let Some(last) = bar.last_mut() {
-            *last *= self.mask;
+        let rows = bar.chunks_exact_mut(registers).zip(x_hat.chunks_exact(registers));
+        for (((bar, x_hat), [sum, along]), inverse) in rows.zip(means).zip(inverse) {
+            let (sum, along, inverse) = (sum.splat(), along.splat(), inverse.splat());
+            for (bar, x_hat) in bar.iter_mut().zip(x_hat) {
+                *bar = (*bar - sum - *x_hat * along) * inverse;
+            }
+            if let Some(last) = bar.last_mut() {
+                *last *= self.mask;
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use super::init::Init;
 use super::product::{Left, Start, product};
 use super::rows::{Rows, registers};
 use super::tensors::TensorList;
+use super::transpose::transpose;
 use crate::Number;
 
 /// A linear map with bias; the weight has a row for each output.
@@ -81,6 +82,9 @@ impl Linear {
         y: &mut Rows<F>,
         scratch: &mut Scratch<F>,
     ) {
+        if self.outputs == 1 {
+            return self.forward_one(params, rows, x, y, scratch);
+        }
         let registers = y.registers();
         transpose(&params[self.weight.clone()], self.inputs, y.stride(), F::numbers_mut(&mut scratch.weight));
         let bias = &mut scratch.vectors[0][..registers];
@@ -88,6 +92,25 @@ impl Linear {
         let a = Left::plain(F::numbers(x.lanes()), x.stride());
         let shape = (rows, self.inputs);
         product(shape, a, &scratch.weight, registers, Start::Row(bias), y.lanes_mut());
+    }
+
+    /// y = w · x + b: critics have one output, and a product would leave the rest of its register idle.
+    fn forward_one<F: Number>(
+        &self,
+        params: &[F],
+        rows: usize,
+        x: &Rows<F>,
+        y: &mut Rows<F>,
+        scratch: &mut Scratch<F>,
+    ) {
+        let weight = &mut scratch.weight[..x.registers()];
+        load(&params[self.weight.clone()], weight);
+        let bias = params[self.bias.start];
+        for i in 0..rows {
+            let terms = x.row(i).iter().zip(&*weight);
+            let sum = terms.fold(F::Lanes::zero(), |sum, (x, w)| x.mul_add(*w, sum));
+            y.numbers_mut(i)[0] = F::sum(sum) + bias;
+        }
     }
 
     /// X̄ = Ȳ W; W̄ += Ȳᵀ X, b̄ += Σ ȳ.
@@ -144,26 +167,5 @@ pub fn load<F: Number<Lanes = L>, L: Real>(numbers: &[F], lanes: &mut [L]) {
 pub fn add<F: Number>(lanes: &[F::Lanes], numbers: &mut [F]) {
     for (number, lane) in numbers.iter_mut().zip(F::numbers(lanes)) {
         *number += *lane;
-    }
-}
-
-/// Rows of `columns` numbers to columns of a matrix with rows of `stride` numbers, padded with zeros.
-///
-/// Done in strips as wide as a register, which fill whole lines of the cache.
-fn transpose<F: Number>(matrix: &[F], columns: usize, stride: usize, out: &mut [F]) {
-    let lanes = F::Lanes::LANES;
-    for (strip, rows) in matrix.chunks(lanes * columns).enumerate() {
-        for k in 0..columns {
-            let line = &mut out[k * stride + strip * lanes..][..lanes];
-            if rows.len() == lanes * columns {
-                for (i, number) in line.iter_mut().enumerate() {
-                    *number = rows[i * columns + k];
-                }
-            } else {
-                for (i, number) in line.iter_mut().enumerate() {
-                    *number = rows.get(i * columns + k).copied().unwrap_or(F::zero());
-                }
-            }
-        }
     }
 }

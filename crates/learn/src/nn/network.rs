@@ -146,7 +146,7 @@ impl Network {
 
     /// Length of the flat vector of parameters.
     pub fn num_params(&self) -> usize {
-        self.tensors.len()
+        self.tensors.num_params()
     }
     /// Where tensors lie in the flat vector.
     pub fn tensors(&self) -> &[Tensor] {

@@ -110,7 +110,7 @@ impl Policy {
 
     /// Length of the flat vector of parameters.
     pub fn num_params(&self) -> usize {
-        self.tensors.len()
+        self.tensors.num_params()
     }
     /// Where tensors lie in the flat vector.
     pub fn tensors(&self) -> &[Tensor] {
@@ -196,7 +196,7 @@ impl Policy {
                 LogStd::PerState { min, max } => {
                     let (min, max) = (F::from_f64(min), F::from_f64(max));
                     for j in 0..n {
-                        let inside = row[n + j].ge(min) & row[n + j].le(max);
+                        let inside = row[n + j].gt(min) & row[n + j].lt(max);
                         bar[n + j] = select(inside, log_std_bar[j], F::zero());
                     }
                 }

@@ -22,18 +22,14 @@ pub struct TensorList {
 impl TensorList {
     /// Appends a tensor and returns its place.
     pub fn push(&mut self, name: impl Into<String>, shape: &[usize]) -> Range<usize> {
-        let start = self.len();
+        let start = self.num_params();
         let range = start..start + shape.iter().product::<usize>();
         self.tensors.push(Tensor { name: name.into(), shape: shape.to_vec(), range: range.clone() });
         range
     }
     /// Length of the flat vector.
-    pub fn len(&self) -> usize {
+    pub fn num_params(&self) -> usize {
         self.tensors.last().map_or(0, |last| last.range.end)
-    }
-    /// Whether there are no tensors.
-    pub fn is_empty(&self) -> bool {
-        self.tensors.is_empty()
     }
     /// The tensors in order.
     pub fn as_slice(&self) -> &[Tensor] {
