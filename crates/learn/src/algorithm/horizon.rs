@@ -14,10 +14,12 @@ use pullback_core::random::Random;
 use super::returns::{Outcome, lambda_returns};
 use crate::Number;
 use crate::env::{EnvShard, Spaces, StepBars, StepOutput};
-use crate::nn::{
-    Network, Normalizer, Policy, PolicyTape, Tape, squashed_entropy, squashed_entropy_vjp, squashed_sample,
-    squashed_sample_vjp,
+use crate::nn::Normalizer;
+use crate::nn::gaussian::{
+    squashed_entropy_sample, squashed_entropy_sample_vjp, squashed_sample, squashed_sample_vjp,
 };
+use crate::nn::{Network, Tape};
+use crate::nn::{Policy, PolicyTape};
 
 /// What the actor maximizes.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +84,7 @@ pub struct Timing {
 
 /// Memory of one shard over a horizon, and what it holds afterwards. Rows are step after step, environment after
 /// environment.
-pub struct HorizonMemory<F> {
+pub struct HorizonMemory<F: Number> {
     spaces: Spaces,
     envs: usize,
     policy_tapes: Vec<PolicyTape<F>>,
@@ -127,6 +129,8 @@ struct BarMemory<F> {
     rewards: Vec<F>,
     final_observations: Vec<F>,
     observations: Vec<F>,
+    /// Of normalized observations.
+    normalized: Vec<F>,
     actions: Vec<F>,
     mean: Vec<F>,
     log_std: Vec<F>,
@@ -136,7 +140,13 @@ struct BarMemory<F> {
 
 impl<F: Number> HorizonMemory<F> {
     /// Memory for a shard of `envs` environments.
-    pub fn new(spaces: Spaces, envs: usize, horizon: usize, policy: &Policy, critic: Option<&Network>) -> Self {
+    pub fn new(
+        spaces: Spaces,
+        envs: usize,
+        horizon: usize,
+        policy: &Policy,
+        critic: Option<&Network>,
+    ) -> Self {
         let zeros = |n: usize| vec![F::zero(); n];
         let (rows, seen, actions) = (horizon * envs, spaces.observation(), spaces.actions);
         HorizonMemory {
@@ -166,6 +176,7 @@ impl<F: Number> HorizonMemory<F> {
                 rewards: zeros(envs),
                 final_observations: zeros(envs * seen),
                 observations: zeros(envs * seen),
+                normalized: zeros(envs * seen),
                 actions: zeros(envs * actions),
                 mean: zeros(envs * actions),
                 log_std: zeros(envs * actions),
@@ -205,7 +216,11 @@ impl<F: Number> HorizonMemory<F> {
 
 impl<F: Number> ActorObjective<'_, F> {
     /// Runs the horizon; the loss and all that is seen on the way are left in `memory`.
-    pub fn forward(&self, shard: &mut dyn EnvShard<F>, memory: &mut HorizonMemory<F>) -> Result<(), StepError> {
+    pub fn forward(
+        &self,
+        shard: &mut dyn EnvShard<F>,
+        memory: &mut HorizonMemory<F>,
+    ) -> Result<(), StepError> {
         let (n, seen, acts) = (memory.envs, memory.spaces.observation(), memory.spaces.actions);
         self.draw_noise(shard.first_env(), memory);
         memory.timing = Timing::default();
@@ -219,9 +234,13 @@ impl<F: Number> ActorObjective<'_, F> {
             memory.raw[rows.clone()].copy_from_slice(&memory.out.observations);
             let observations = &mut memory.observations[rows.clone()];
             self.normalize(&memory.out.observations, observations);
-            memory.policy_tapes[t].forward(self.policy, self.params, observations);
+            self.policy.forward(self.params, observations, &mut memory.policy_tapes[t]);
             let range = t * n * acts..(t + 1) * n * acts;
-            self.act(&memory.policy_tapes[t], &memory.noise[range.clone()], &mut memory.actions[range.clone()]);
+            self.act(
+                &memory.policy_tapes[t],
+                &memory.noise[range.clone()],
+                &mut memory.actions[range.clone()],
+            );
             memory.timing.networks += lap(&mut clock);
 
             // s_{t+1}, r_t
@@ -240,8 +259,12 @@ impl<F: Number> ActorObjective<'_, F> {
     }
 
     /// The gradient of the loss of the last horizon, into `memory.policy_bar`.
-    pub fn backward(&self, shard: &mut dyn EnvShard<F>, memory: &mut HorizonMemory<F>) -> Result<(), StepError> {
-        let (n, seen, acts) = (memory.envs, memory.spaces.observation(), memory.spaces.actions);
+    pub fn backward(
+        &self,
+        shard: &mut dyn EnvShard<F>,
+        memory: &mut HorizonMemory<F>,
+    ) -> Result<(), StepError> {
+        let n = memory.envs;
         memory.policy_bar.fill(F::zero());
         memory.bars.observations.fill(F::zero());
         memory.gradient_norms.fill(0.0);
@@ -254,7 +277,8 @@ impl<F: Number> ActorObjective<'_, F> {
             }
             self.value_vjp(t, memory);
             memory.timing.networks += lap(&mut clock);
-            let BarMemory { rewards, final_observations, observations, actions, norms, .. } = &mut memory.bars;
+            let BarMemory { rewards, final_observations, observations, actions, norms, .. } =
+                &mut memory.bars;
             let bars = StepBars { rewards, final_observations, observations, actions };
             shard.step_vjp(t, bars, norms)?;
             for (most, norm) in memory.gradient_norms.iter_mut().zip(&memory.bars.norms) {
@@ -264,14 +288,12 @@ impl<F: Number> ActorObjective<'_, F> {
 
             // a_t = tanh(μ + σ ε), h_t = −log π at μ + σ ε̃
             self.action_vjp(t, memory);
-            memory.bars.observations.fill(F::zero());
-            let range = t * n * acts..(t + 1) * n * acts;
-            let tape = &mut memory.policy_tapes[t];
-            let bars = (&memory.bars.mean[..], &memory.bars.log_std[..]);
-            debug_assert_eq!(range.len(), bars.0.len());
-            tape.backward(self.policy, self.params, bars, &mut memory.bars.observations, &mut memory.policy_bar);
-            self.normalize_vjp(&mut memory.bars.observations);
-            debug_assert_eq!(memory.bars.observations.len(), n * seen);
+            memory.bars.normalized.fill(F::zero());
+            let HorizonMemory { policy_tapes, policy_bar, bars, .. } = memory;
+            let (seen_bar, params_bar) = (Some(&mut bars.normalized[..]), Some(&mut policy_bar[..]));
+            let tape = &mut policy_tapes[t];
+            self.policy.backward(self.params, tape, &bars.mean, &bars.log_std, seen_bar, params_bar);
+            self.normalize_vjp(&bars.normalized, &mut bars.observations);
             memory.timing.networks += lap(&mut clock);
         }
         Ok(())
@@ -302,9 +324,11 @@ impl<F: Number> ActorObjective<'_, F> {
         }
     }
 
-    fn normalize_vjp(&self, bar: &mut [F]) {
-        if let Some(normalizer) = self.normalizer {
-            normalizer.normalize_vjp(bar);
+    fn normalize_vjp(&self, normalized_bar: &[F], bar: &mut [F]) {
+        bar.fill(F::zero());
+        match self.normalizer {
+            Some(normalizer) => normalizer.normalize_vjp(normalized_bar, bar),
+            None => bar.copy_from_slice(normalized_bar),
         }
     }
 
@@ -320,7 +344,7 @@ impl<F: Number> ActorObjective<'_, F> {
         for (env, h) in entropies.iter_mut().enumerate() {
             *h = F::zero();
             for k in env * acts..(env + 1) * acts {
-                *h += squashed_entropy(tape.mean()[k], tape.log_std()[k], noise[k]);
+                *h += squashed_entropy_sample(tape.mean()[k], tape.log_std()[k], noise[k]);
             }
         }
     }
@@ -389,11 +413,12 @@ impl<F: Number> ActorObjective<'_, F> {
             return;
         }
         let HorizonMemory { critic_tape: Some(tape), final_observations, bars, .. } = memory else { return };
+        bars.normalized.fill(F::zero());
         for params in ensemble {
             critic.forward(params, &final_observations[t * n * seen..(t + 1) * n * seen], tape);
-            critic.backward(params, tape, &bars.values, Some(&mut bars.final_observations), None);
+            critic.backward(params, tape, &bars.values, Some(&mut bars.normalized), None);
         }
-        self.normalize_vjp(&mut bars.final_observations);
+        self.normalize_vjp(&bars.normalized, &mut bars.final_observations);
     }
 
     /// The pullback of actions and entropies at step `t`.
@@ -409,7 +434,8 @@ impl<F: Number> ActorObjective<'_, F> {
                 let (mut m, mut s, ()) =
                     squashed_sample_vjp(mean, log_std, memory.noise[at], memory.bars.actions[k]);
                 if let Some(bar) = entropy_bar {
-                    let (m2, s2, ()) = squashed_entropy_vjp(mean, log_std, memory.entropy_noise[at], bar);
+                    let (m2, s2, ()) =
+                        squashed_entropy_sample_vjp(mean, log_std, memory.entropy_noise[at], bar);
                     m += m2;
                     s += s2;
                 }

@@ -79,7 +79,12 @@ impl Episodes {
         let mean = self.recent.iter().map(|(sum, _)| sum).sum::<f64>() / n;
         let square = self.recent.iter().map(|(sum, _)| (sum - mean).powi(2)).sum::<f64>() / n;
         let length_mean = self.recent.iter().map(|(_, length)| *length as f64).sum::<f64>() / n;
-        EpisodeStatistics { return_mean: mean, return_std: square.sqrt(), length_mean, finished: self.finished }
+        EpisodeStatistics {
+            return_mean: mean,
+            return_std: square.sqrt(),
+            length_mean,
+            finished: self.finished,
+        }
     }
 }
 
@@ -91,8 +96,9 @@ mod tests {
     #[test]
     fn recursion_is_the_weighted_sum_of_k_step_returns() {
         let (gamma, lambda) = (0.9, 0.8);
-        let outcomes: Vec<Outcome> =
-            (0..5).map(|t| Outcome { reward: 1.0 + t as f64, next_value: 0.5 * t as f64, done: false }).collect();
+        let outcomes: Vec<Outcome> = (0..5)
+            .map(|t| Outcome { reward: 1.0 + t as f64, next_value: 0.5 * t as f64, done: false })
+            .collect();
         let mut returns = vec![0.0; 5];
         lambda_returns(&outcomes, gamma, lambda, &mut returns);
         let k_step = |t: usize, k: usize| {

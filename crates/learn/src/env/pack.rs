@@ -261,6 +261,22 @@ impl<T: Real, W> Pack<T, W> {
         Ok(())
     }
 
+    /// The norm of the cotangent of each lane's state. Lanes whose cotangents are not finite get zeros, those beyond
+    /// `limit` are scaled to it.
+    pub fn tame(&mut self, limit: Option<f64>) -> T {
+        let squares = self.state_bar.iter().fold(T::zero(), |sum, x| x.mul_add(*x, sum));
+        let actions = self.action_bar.iter().fold(T::zero(), |sum, x| x.mul_add(*x, sum));
+        let lost = !(squares + actions).is_finite();
+        mask(&mut self.state_bar, lost);
+        mask(&mut self.action_bar, lost);
+        let norm = squares.sqrt();
+        if let Some(limit) = limit.map(T::lit) {
+            let scale = T::select(norm.gt(limit), limit / norm, T::one());
+            self.state_bar.iter_mut().for_each(|x| *x = *x * scale);
+        }
+        T::select(lost, T::lit(f64::INFINITY), norm)
+    }
+
     /// States of all substeps of step `t` into `substates`, and its control into `control`.
     fn run_again<K: Task<T>>(&mut self, task: &K, t: usize) -> Result<(), StepError>
     where
@@ -278,11 +294,7 @@ impl<T: Real, W> Pack<T, W> {
         }
         for substep in 0..substeps {
             let (done, rest) = self.substates.split_at_mut((substep + 1) * state);
-            let at = Point {
-                params: &self.params,
-                state: &done[substep * state..],
-                control: &self.control,
-            };
+            let at = Point { params: &self.params, state: &done[substep * state..], control: &self.control };
             task.system().step(&mut self.workspace, at, &mut rest[..state])?;
         }
         Ok(())

@@ -82,8 +82,10 @@ pub trait EnvShard<F: Number>: Send {
     fn stop_recording(&mut self);
     /// Begins the way back from the last step recorded.
     fn begin_backward(&mut self);
-    /// The pullback of step `t` of the horizon, which follows that of step `t + 1`. Returns the norm of the
-    /// cotangent of each environment's state before the step.
+    /// Bounds the norm of the cotangent of each environment's state after each step of the way back.
+    fn limit_gradients(&mut self, limit: Option<f64>);
+    /// The pullback of step `t` of the horizon, which follows that of step `t + 1`. `norms` takes the norm of the
+    /// cotangent of each environment's state before the step. Where it is not finite the cotangents become zero.
     fn step_vjp(&mut self, t: usize, bars: StepBars<'_, F>, norms: &mut [f64]) -> Result<(), StepError>;
     /// All that the environments are between two steps.
     fn snapshot(&self) -> EnvSnapshot;
@@ -106,6 +108,7 @@ pub struct TaskShard<K: Task<T>, T: Real> {
     recorded: Option<usize>,
     cuts: Vec<Cut>,
     kept: Kept,
+    limit: Option<f64>,
     defaults: Defaults,
 }
 
@@ -147,6 +150,7 @@ impl<K: Task<T>, T: Real> TaskShard<K, T> {
             recorded: None,
             cuts: Vec::new(),
             kept,
+            limit: None,
             defaults,
         }
     }
@@ -311,6 +315,10 @@ where
         self.recorded = None;
     }
 
+    fn limit_gradients(&mut self, limit: Option<f64>) {
+        self.limit = limit;
+    }
+
     fn begin_backward(&mut self) {
         self.packs.iter_mut().for_each(Pack::begin_backward);
     }
@@ -340,11 +348,9 @@ where
                 if lane < lanes && !cut(lane).failed { bars.rewards[first + lane] } else { F::zero() }
             });
             pack.step_vjp(&*self.task, t, reward_bar, (done, failed))?;
+            let norm = pack.tame(self.limit);
             scatter(&pack.action_bar, first, lanes, bars.actions);
-            for lane in 0..lanes {
-                let squares: f64 = pack.state_bar.iter().map(|x| x.lane(lane).powi(2)).sum();
-                norms[first + lane] = squares.sqrt();
-            }
+            norms[first..first + lanes].iter_mut().enumerate().for_each(|(i, to)| *to = norm.lane(i));
         }
         Ok(())
     }

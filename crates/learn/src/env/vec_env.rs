@@ -55,7 +55,9 @@ impl<F: Number> VecEnv<F> {
     {
         let VecEnvOptions { envs, shard, threads, kept, seed } = options;
         if envs == 0 || shard == 0 || threads == 0 {
-            return Err(ConfigError::new("environments, environments per shard and threads must be at least 1"));
+            return Err(ConfigError::new(
+                "environments, environments per shard and threads must be at least 1",
+            ));
         }
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)

@@ -4,9 +4,7 @@
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
-use pullback_learn::env::{
-    Spaces, Start, Task, TaskSpec, Transition, TransitionBars, View, ViewBars,
-};
+use pullback_learn::env::{Spaces, Start, Task, TaskSpec, Transition, TransitionBars, View, ViewBars};
 use pullback_math::{Cotangent, Flat, Quat, Real, Vec3, differentiable};
 
 use super::robots::{Dflex, Robot, jitter, jitter_rotation};

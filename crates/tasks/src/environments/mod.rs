@@ -82,9 +82,7 @@ const DFLEX_TASKS: &[Entry<BuildEnvironment>] = &[
     Entry::cited("cheetah", "run along a line on two legs", DFLEX.at("Cheetah"), || {
         robot_env(cheetah::Cheetah::new()?, |task| task.robot())
     }),
-    Entry::cited("ant", "run on four legs", DFLEX.at("Ant"), || {
-        robot_env(ant::task()?, |task| task.robot())
-    }),
+    Entry::cited("ant", "run on four legs", DFLEX.at("Ant"), || robot_env(ant::task()?, |task| task.robot())),
     Entry::cited("humanoid", "run on two legs, with 21 torques", DFLEX.at("Humanoid"), || {
         robot_env(humanoid::task()?, |task| task.robot())
     }),

@@ -111,7 +111,12 @@ fn horizons_pull_back_to_actions() {
             let n = STEPS * environment.spaces().actions;
             let mut random = Random::new(7);
             let actions: Vec<f64> = (0..n).map(|_| random.uniform(-0.5, 0.5)).collect();
-            let options = Options { forward_tolerance: 1e-8, difference_tolerance: 1e-5, probes: 1, ..Options::default() };
+            let options = Options {
+                forward_tolerance: 1e-8,
+                difference_tolerance: 1e-5,
+                probes: 1,
+                ..Options::default()
+            };
             let report = gradcheck(&horizon, &actions, &options);
             assert!(report.passed(), "{} after {settle} steps\n{report}", entry.name);
         }

@@ -1,0 +1,54 @@
+//! Algorithms that learn policies. Each is a trio: settings, state, and one epoch of learning.
+
+pub mod actor_critic;
+pub mod apg;
+pub mod critics;
+mod error;
+pub mod horizon;
+pub mod presets;
+pub mod returns;
+pub mod sapo;
+mod saved;
+pub mod shac;
+
+pub use actor_critic::{ActorCritic, ActorCriticConfig};
+pub use error::TrainError;
+
+use crate::env::VecEnv;
+use crate::nn::Normalizer;
+use crate::nn::Policy;
+use crate::run::Checkpoint;
+
+/// Numbers that an epoch reports, by name and in order.
+pub type Report = Vec<(&'static str, f64)>;
+
+/// A policy as it stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Actor<'a> {
+    /// The policy.
+    pub policy: &'a Policy,
+    /// Its parameters.
+    pub params: &'a [f32],
+    /// By which observations are normalized.
+    pub normalizer: Option<&'a Normalizer>,
+    /// Whether actions are squashed by tanh.
+    pub squashed: bool,
+}
+
+/// An algorithm with its state.
+pub trait Algorithm: Send {
+    /// Epochs of a whole run.
+    fn epochs(&self) -> usize;
+    /// Epochs done.
+    fn epoch(&self) -> usize;
+    /// Steps of all environments per epoch.
+    fn steps_per_epoch(&self) -> usize;
+    /// Learns for one epoch.
+    fn learn(&mut self, env: &mut VecEnv<f32>) -> Result<Report, TrainError>;
+    /// The policy learned so far.
+    fn actor(&self) -> Actor<'_>;
+    /// Everything that learning goes on from, but for the environments.
+    fn save(&self, to: &mut Checkpoint);
+    /// Goes on from what [`Algorithm::save`] kept.
+    fn load(&mut self, from: &Checkpoint) -> Result<(), TrainError>;
+}

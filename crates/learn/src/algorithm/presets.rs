@@ -1,0 +1,117 @@
+//! Settings of the papers by name.
+
+use pullback_core::ConfigError;
+use pullback_core::registry::{Entry, Registry};
+use pullback_core::sources::{DFLEX, REWARPED};
+
+use super::actor_critic::ActorCriticConfig;
+use super::sapo::Design;
+use super::{apg, sapo, shac};
+use crate::nn::EncoderConfig;
+
+/// What a preset says besides an algorithm's own settings.
+#[derive(Clone, Copy, Debug)]
+pub struct Preset {
+    /// Widths of the actor's and of a critic's hidden layers.
+    pub actor: &'static [usize],
+    /// Of a critic's.
+    pub critic: &'static [usize],
+    /// Environments.
+    pub envs: usize,
+    /// Epochs.
+    pub epochs: usize,
+    /// Whether points are read by an encoder.
+    pub encoder: bool,
+    /// SHAC's own rate of learning of the critic, and what stays of its target network, where these are meant.
+    pub shac: Option<(f64, f64)>,
+}
+
+/// Every preset by name.
+pub const PRESETS: Registry<Preset> = Registry::new("preset", &[TABLE]);
+
+const fn dflex(actor: &'static [usize], critic: &'static [usize]) -> Preset {
+    Preset { actor, critic, envs: 64, epochs: 2000, encoder: false, shac: None }
+}
+
+const fn diffrl(actor: &'static [usize], critic: &'static [usize], critic_lr: f64, target: f64) -> Preset {
+    Preset { shac: Some((critic_lr, target)), ..dflex(actor, critic) }
+}
+
+const fn particles(epochs: usize) -> Preset {
+    Preset { actor: &[512, 256], critic: &[256, 256], envs: 32, epochs, encoder: true, shac: None }
+}
+
+const TABLE: &[Entry<Preset>] = &[
+    Entry::cited(
+        "dflex-cartpole",
+        "cart-pole",
+        DFLEX.whole(),
+        Preset { epochs: 500, ..dflex(&[64, 64], &[64, 64]) },
+    ),
+    Entry::cited("dflex-hopper", "4.1 M steps", REWARPED.at("Tables 4, 5"), dflex(&[128, 64, 32], &[64, 64])),
+    Entry::cited("dflex-cheetah", "4.1 M steps", REWARPED.at("Table 4"), dflex(&[128, 64, 32], &[64, 64])),
+    Entry::cited("dflex-ant", "4.1 M steps", REWARPED.at("Tables 4, 5"), dflex(&[128, 64, 32], &[64, 64])),
+    Entry::cited(
+        "dflex-humanoid",
+        "4.1 M steps",
+        REWARPED.at("Tables 4, 5"),
+        dflex(&[256, 128], &[128, 128]),
+    ),
+    Entry::cited(
+        "dflex-snu-humanoid",
+        "4.1 M steps",
+        REWARPED.at("Tables 4, 5"),
+        dflex(&[512, 256], &[256, 256]),
+    ),
+    Entry::cited(
+        "diffrl-hopper",
+        "SHAC as its code has it",
+        DFLEX.at("Hopper"),
+        Preset { envs: 256, ..diffrl(&[128, 64, 32], &[64, 64], 2e-4, 0.2) },
+    ),
+    Entry::cited(
+        "diffrl-ant",
+        "SHAC as its code has it",
+        DFLEX.at("Ant"),
+        diffrl(&[128, 64, 32], &[64, 64], 2e-3, 0.2),
+    ),
+    Entry::cited(
+        "diffrl-humanoid",
+        "SHAC as its code has it",
+        DFLEX.at("Humanoid"),
+        diffrl(&[256, 128], &[128, 128], 5e-4, 0.995),
+    ),
+    Entry::cited("rewarped-ant-run", "4.1 M steps", REWARPED.at("Table 6"), dflex(&[128, 64, 32], &[64, 64])),
+    Entry::cited(
+        "rewarped-hand-reorient",
+        "4.1 M steps",
+        REWARPED.at("Table 6"),
+        dflex(&[512, 256], &[256, 256]),
+    ),
+    Entry::cited("rewarped-rolling-flat", "4.1 M steps", REWARPED.at("Table 6"), particles(4000)),
+    Entry::cited("rewarped-fluid-move", "4.1 M steps", REWARPED.at("Table 6"), particles(4000)),
+    Entry::cited("rewarped-soft-jumper", "6.1 M steps", REWARPED.at("Table 6"), particles(6000)),
+    Entry::cited("rewarped-hand-flip", "6.1 M steps", REWARPED.at("Table 6"), particles(6000)),
+];
+
+impl Preset {
+    /// The settings of an algorithm that follows gradients of the physics.
+    pub fn actor_critic(&self, algorithm: &str) -> Result<ActorCriticConfig, ConfigError> {
+        let mut config = match (algorithm, self.shac) {
+            ("sapo", _) => sapo::config(self.actor, self.critic, Design::default()),
+            ("shac", None) => shac::config(self.actor, self.critic),
+            ("shac", Some((critic_lr, target))) => shac::original(self.actor, self.critic, critic_lr, target),
+            ("apg", _) => apg::config(self.actor),
+            (other, _) => return Err(ConfigError::new(format!("no algorithm is called `{other}`"))),
+        };
+        config.envs = self.envs;
+        config.epochs = self.epochs;
+        if self.encoder {
+            config.actor.network.encoder = Some(EncoderConfig::default());
+            if let Some(critic) = &mut config.critic {
+                critic.network.encoder = Some(EncoderConfig::default());
+            }
+        }
+        Ok(config)
+    }
+}
