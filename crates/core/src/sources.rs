@@ -61,6 +61,8 @@ pub const GRADSIM: Source = Source::new("gradsim", "gradSim", "Jatavallabhula et
 pub const REWARPED: Source = Source::new("rewarped", "Rewarped", "Xing et al., ICLR 2025");
 /// DFlex's tasks of locomotion, and SHAC, short-horizon actor-critic learning.
 pub const DFLEX: Source = Source::new("shac", "DFlex", "Xu et al., ICLR 2022");
+/// Brax, and policy gradients by differentiating through its steps.
+pub const APG: Source = Source::new("apg", "Brax", "Freeman et al., NeurIPS Datasets and Benchmarks 2021");
 /// The adjoint of articulated bodies.
 pub const ARTICULATED_ADJOINT: Source =
     Source::new("articulated-adjoint", "articulated adjoint", "Qiao et al., ICML 2021");
@@ -99,6 +101,7 @@ pub const SOURCES: &[Source] = &[
     GRADSIM,
     REWARPED,
     DFLEX,
+    APG,
     ARTICULATED_ADJOINT,
     DIFFMJX,
     PLASTICINE_LAB,

@@ -323,6 +323,9 @@ impl Algorithm for ActorCritic {
     fn epoch(&self) -> usize {
         self.epoch
     }
+    fn envs(&self) -> usize {
+        self.config.envs
+    }
     fn steps_per_epoch(&self) -> usize {
         self.config.envs * self.config.horizon
     }

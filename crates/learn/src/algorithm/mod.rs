@@ -10,9 +10,12 @@ pub mod returns;
 pub mod sapo;
 mod saved;
 pub mod shac;
+pub mod table;
 
 pub use actor_critic::{ActorCritic, ActorCriticConfig};
 pub use error::TrainError;
+pub use presets::{PRESETS, Preset};
+pub use table::{ALGORITHMS, AlgorithmSpec};
 
 use crate::env::VecEnv;
 use crate::nn::Normalizer;
@@ -41,6 +44,8 @@ pub trait Algorithm: Send {
     fn epochs(&self) -> usize;
     /// Epochs done.
     fn epoch(&self) -> usize;
+    /// Environments it learns in.
+    fn envs(&self) -> usize;
     /// Steps of all environments per epoch.
     fn steps_per_epoch(&self) -> usize;
     /// Learns for one epoch.

@@ -1,12 +1,9 @@
 //! Settings of the papers by name.
 
-use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::{DFLEX, REWARPED};
 
 use super::actor_critic::ActorCriticConfig;
-use super::sapo::Design;
-use super::{apg, sapo, shac};
 use crate::nn::EncoderConfig;
 
 /// What a preset says besides an algorithm's own settings.
@@ -95,15 +92,8 @@ const TABLE: &[Entry<Preset>] = &[
 ];
 
 impl Preset {
-    /// The settings of an algorithm that follows gradients of the physics.
-    pub fn actor_critic(&self, algorithm: &str) -> Result<ActorCriticConfig, ConfigError> {
-        let mut config = match (algorithm, self.shac) {
-            ("sapo", _) => sapo::config(self.actor, self.critic, Design::default()),
-            ("shac", None) => shac::config(self.actor, self.critic),
-            ("shac", Some((critic_lr, target))) => shac::original(self.actor, self.critic, critic_lr, target),
-            ("apg", _) => apg::config(self.actor),
-            (other, _) => return Err(ConfigError::new(format!("no algorithm is called `{other}`"))),
-        };
+    /// Environments, epochs and encoders of settings that follow gradients of the physics.
+    pub fn apply(&self, mut config: ActorCriticConfig) -> ActorCriticConfig {
         config.envs = self.envs;
         config.epochs = self.epochs;
         if self.encoder {
@@ -112,6 +102,6 @@ impl Preset {
                 critic.network.encoder = Some(EncoderConfig::default());
             }
         }
-        Ok(config)
+        config
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::actor_critic::{ActorConfig, ActorCriticConfig, EntropyConfig};
 use super::critics::CriticConfig;
+use super::presets::Preset;
 use super::shac;
 use crate::nn::Activation;
 use crate::nn::Init;
@@ -107,4 +108,9 @@ pub fn config(actor: &[usize], critic: &[usize], design: Design) -> ActorCriticC
         normalize_observations: Some(1.0),
         ..shac
     }
+}
+
+/// The settings of a preset.
+pub fn preset(preset: &Preset) -> ActorCriticConfig {
+    preset.apply(config(preset.actor, preset.critic, Design::default()))
 }

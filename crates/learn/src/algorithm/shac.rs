@@ -3,6 +3,7 @@
 
 use super::actor_critic::{ActorConfig, ActorCriticConfig};
 use super::critics::CriticConfig;
+use super::presets::Preset;
 use crate::nn::Activation;
 use crate::nn::Init;
 use crate::nn::LayerNorm;
@@ -68,4 +69,12 @@ pub fn original(actor: &[usize], critic: &[usize], critic_lr: f64, target: f64) 
     let config = config(actor, critic);
     let critic = config.critic.map(|critic| CriticConfig { lr: critic_lr, target: Some(target), ..critic });
     ActorCriticConfig { critic, ..config }
+}
+
+/// The settings of a preset.
+pub fn preset(preset: &Preset) -> ActorCriticConfig {
+    preset.apply(match preset.shac {
+        None => config(preset.actor, preset.critic),
+        Some((critic_lr, target)) => original(preset.actor, preset.critic, critic_lr, target),
+    })
 }

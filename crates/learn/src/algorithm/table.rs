@@ -1,0 +1,130 @@
+//! Every algorithm by name, made of a preset and what settings change about it.
+
+use pullback_core::ConfigError;
+use pullback_core::registry::{Entry, Registry};
+use pullback_core::sources::{APG, DFLEX, REWARPED};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::actor_critic::{ActorCritic, ActorCriticConfig};
+use super::presets::Preset;
+use super::{Algorithm, apg, sapo, shac};
+use crate::env::Spaces;
+
+/// How an algorithm is made.
+#[derive(Clone, Copy, Debug)]
+pub struct AlgorithmSpec {
+    /// The settings of a preset.
+    pub settings: fn(&Preset) -> Value,
+    /// The algorithm with settings that may have been changed; every key must be known.
+    pub build: fn(&Value, Spaces, u64) -> Result<Box<dyn Algorithm>, ConfigError>,
+}
+
+/// Every algorithm by name.
+pub const ALGORITHMS: Registry<AlgorithmSpec> = Registry::new("algorithm", &[TABLE]);
+
+const TABLE: &[Entry<AlgorithmSpec>] = &[
+    Entry::cited(
+        "sapo",
+        "soft analytic policy optimization: gradients through the physics, rewarded entropy, two critics",
+        REWARPED.at("section 4"),
+        AlgorithmSpec { settings: |preset| json(&sapo::preset(preset)), build: actor_critic },
+    ),
+    Entry::cited(
+        "shac",
+        "short-horizon actor-critic: gradients through the physics and a value beyond",
+        DFLEX.whole(),
+        AlgorithmSpec { settings: |preset| json(&shac::preset(preset)), build: actor_critic },
+    ),
+    Entry::cited(
+        "apg",
+        "analytic policy gradients: gradients through the physics alone",
+        APG.whole(),
+        AlgorithmSpec { settings: |preset| json(&apg::preset(preset)), build: actor_critic },
+    ),
+];
+
+fn json(settings: &impl Serialize) -> Value {
+    serde_json::to_value(settings).unwrap_or(Value::Null)
+}
+
+fn actor_critic(settings: &Value, spaces: Spaces, seed: u64) -> Result<Box<dyn Algorithm>, ConfigError> {
+    let config: ActorCriticConfig = read(settings)?;
+    Ok(Box::new(ActorCritic::new(config, spaces, seed)?))
+}
+
+/// Settings of one kind; unknown keys are errors.
+pub fn read<C: serde::de::DeserializeOwned>(settings: &Value) -> Result<C, ConfigError> {
+    serde_json::from_value(settings.clone()).map_err(|e| ConfigError::new(format!("settings: {e}")))
+}
+
+/// Changes the entry of nested settings that a dotted path names, `critic.network.hidden`. The entry must be there.
+pub fn change(settings: &mut Value, path: &str, value: Value) -> Result<(), ConfigError> {
+    let mut at = settings;
+    for key in path.split('.') {
+        let known: Vec<String> = at.as_object().map(|map| map.keys().cloned().collect()).unwrap_or_default();
+        at = at.get_mut(key).ok_or_else(|| {
+            let there = if known.is_empty() { "nothing".into() } else { known.join(", ") };
+            ConfigError::new(format!("settings: `{path}` is unknown at `{key}`; there is {there}"))
+        })?;
+    }
+    *at = value;
+    Ok(())
+}
+
+/// Lays the entries of `changes` over `settings`; entries that `settings` does not have are errors.
+pub fn overlay(settings: &mut Value, changes: &Value, path: &str) -> Result<(), ConfigError> {
+    let (Value::Object(to), Value::Object(from)) = (&mut *settings, changes) else {
+        *settings = changes.clone();
+        return Ok(());
+    };
+    for (key, value) in from {
+        let here = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        match to.get_mut(key) {
+            Some(old) if old.is_object() && value.is_object() => overlay(old, value, &here)?,
+            Some(old) => *old = value.clone(),
+            None => return Err(ConfigError::new(format!("settings: `{here}` is unknown"))),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::presets::PRESETS;
+    use super::*;
+
+    const SPACES: Spaces = Spaces { points: 0, vector: 11, actions: 3 };
+
+    #[test]
+    fn every_algorithm_takes_every_preset() {
+        for entry in ALGORITHMS.entries() {
+            for preset in PRESETS.entries() {
+                let settings = (entry.value.settings)(&preset.value);
+                let spaces = Spaces { points: if preset.value.encoder { 4 } else { 0 }, ..SPACES };
+                let built = (entry.value.build)(&settings, spaces, 0);
+                assert!(built.is_ok(), "{} {}: {}", entry.name, preset.name, built.err().unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_settings_are_errors() {
+        let preset = PRESETS.find("dflex-ant").unwrap().value;
+        let mut settings = (ALGORITHMS.find("sapo").unwrap().value.settings)(&preset);
+        let message = change(&mut settings, "critic.learning", 1.into()).unwrap_err().to_string();
+        assert!(
+            message.starts_with("settings: `critic.learning` is unknown at `learning`; there is batches")
+        );
+        change(&mut settings, "critic.lr", 0.1.into()).unwrap();
+        assert_eq!(settings["critic"]["lr"], 0.1);
+        let file = serde_json::json!({"actor": {"lrr": 1.0}});
+        assert_eq!(
+            overlay(&mut settings, &file, "").unwrap_err().to_string(),
+            "settings: `actor.lrr` is unknown"
+        );
+        settings["more"] = 1.into();
+        let build = ALGORITHMS.find("sapo").unwrap().value.build;
+        assert!(build(&settings, SPACES, 0).err().unwrap().to_string().contains("unknown field `more`"));
+    }
+}
