@@ -61,11 +61,11 @@ pub struct Group {
     pub finals: Vec<f64>,
     /// Mean final value.
     pub last: Estimate,
-    /// Best report of each run, mean over runs.
+    /// Best report of each run up to `steps`, mean over runs.
     pub best: f64,
     /// Environment steps at which the group is judged.
     pub steps: f64,
-    /// Hours of a run, mean over runs; `None` without a column `seconds`.
+    /// Hours of a run up to `steps`, mean over runs; `None` without a column `seconds`.
     pub hours: Option<f64>,
     /// The metric over steps.
     pub curve: Curve,
@@ -177,8 +177,8 @@ fn summarize(
         _ => {}
     }
     let finals: Vec<f64> = runs.iter().map(|run| run.mean_before(steps, FINAL_SHARE)).collect();
-    let best: Vec<f64> = runs.iter().map(|run| run.best(options.lower_is_better)).collect();
-    let seconds: Vec<f64> = runs.iter().filter_map(|run| run.seconds).collect();
+    let best: Vec<f64> = runs.iter().map(|run| run.best_before(steps, options.lower_is_better)).collect();
+    let seconds: Vec<f64> = runs.iter().filter_map(|run| run.seconds_before(steps)).collect();
     Ok(Group {
         task: task.clone(),
         label: label.clone(),
