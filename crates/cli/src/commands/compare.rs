@@ -122,14 +122,15 @@ fn report(comparison: &Comparison, figure: &Figure) -> Result<Report, CliError> 
 }
 
 fn final_caption() -> String {
-    "Final: mean over the last 5 % of steps, mean over seeds and 95 % interval. Best: best report of each run, mean over seeds."
+    "Final: mean over the last 5 % of steps, mean over seeds and 95 % interval. \
+     Best: best report of each run, mean over seeds."
         .into()
 }
 
 fn test_caption() -> String {
     format!(
-        "p of Welch's test of means and of the rank test of Mann and Whitney, each corrected for the number of pairs (Holm). \
-         A verdict needs Welch's p below {SIGNIFICANT}."
+        "p of Welch's test of means and of the rank test of Mann and Whitney, \
+         each corrected for the number of pairs (Holm). A verdict needs Welch's p below {SIGNIFICANT}."
     )
 }
 

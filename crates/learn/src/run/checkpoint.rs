@@ -1,8 +1,8 @@
 //! [`Checkpoint`]: everything that training goes on from, as one safetensors file.
 //!
-//! Tensors are read by any program that knows the format. Its metadata have one entry, `checkpoint`, a JSON object with
-//! the epoch, whatever else training needs (`meta`), and a CRC-32C of both and of all tensors. A file that was cut off
-//! or whose bits changed does not decode. Equal checkpoints are equal files.
+//! Tensors are read by any program that knows the format. Its metadata have one entry, `checkpoint`, a JSON
+//! object with the epoch, whatever else training needs (`meta`), and a CRC-32C of both and of all tensors. A
+//! file that was cut off or whose bits changed does not decode. Equal checkpoints are equal files.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -163,7 +163,7 @@ impl Checkpoint {
         }
         let about = About { epoch: self.epoch, meta: self.meta.clone(), crc32c: crc.value() };
         let about = serde_json::to_string(&about).map_err(|error| error.to_string())?;
-        // One entry: the format's map has no order, so that more of them would make files of equal content differ.
+        // One entry: the format's map has no order, so that with more of them equal checkpoints would differ.
         let about = [(ABOUT.to_owned(), about)].into_iter().collect();
         safetensors::serialize(encoded, Some(about)).map_err(|error| error.to_string())
     }

@@ -14,8 +14,8 @@ pub(super) struct Members {
     pub runs: Vec<Run>,
 }
 
-/// Splits runs by task, algorithm and settings. The label is the algorithm with the settings that differ among runs of
-/// the same task and algorithm: what differs between algorithms alone goes without saying.
+/// Splits runs by task, algorithm and settings. The label is the algorithm with the settings that differ among
+/// runs of the same task and algorithm: what differs between algorithms alone goes without saying.
 pub(super) fn split(runs: Vec<Run>) -> Result<Vec<Members>, RunError> {
     let differing: Vec<BTreeMap<String, String>> =
         runs.iter().map(|run| differing_settings(run, runs.iter().filter(|r| alike(r, run)))).collect();
