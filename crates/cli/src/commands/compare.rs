@@ -69,6 +69,7 @@ fn figure(comparison: &Comparison) -> Figure {
             title: task.to_owned(),
             x_label: x_label.into(),
             y_label: spoken(&options.metric),
+            y_range: y_range(&series),
             series,
             ..LinePanel::default()
         }));
@@ -77,6 +78,19 @@ fn figure(comparison: &Comparison) -> Figure {
         1 => Figure::grid("", 1, panels).sized(7.5, 5.0),
         n => Figure::grid("", n.min(3), panels),
     }
+}
+
+/// Limits that keep curves legible where intervals of two or three seeds are far wider than the curves; `None` if
+/// all fits within three times the range of the means.
+fn y_range(series: &[Series]) -> Option<(f64, f64)> {
+    let ends = |values: &mut dyn Iterator<Item = f64>| {
+        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), y| (low.min(y), high.max(y)))
+    };
+    let (low, high) = ends(&mut series.iter().flat_map(|s| &s.points).map(|point| point.1));
+    let bands = ends(&mut series.iter().flat_map(|s| &s.band).flat_map(|band| [band.1, band.2]));
+    let span = high - low;
+    let outside = span > 0.0 && (bands.0 < low - span || bands.1 > high + span);
+    outside.then(|| (bands.0.clamp(low - span, low), bands.1.clamp(high, high + span)))
 }
 
 /// `color` counts on over the palette; steps are drawn in units of `unit`.
@@ -241,4 +255,30 @@ fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
         format!("  {}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
     };
     lines().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_intervals_do_not_flatten_curves() {
+        let rising = Series::new("", 0, vec![(0.0, 0.0), (1.0, 10.0)]);
+        let band = |low, high| vec![rising.clone().with_band(vec![(0.0, low, high)])];
+        assert_eq!(y_range(&band(-5.0, 12.0)), None);
+        assert_eq!(y_range(&band(-5.0, 500.0)), Some((-5.0, 20.0)));
+        assert_eq!(y_range(&band(-500.0, 500.0)), Some((-10.0, 20.0)));
+        assert_eq!(y_range(&[rising]), None);
+    }
+
+    #[test]
+    fn decimals_follow_the_interval() {
+        let text = |mean: f64, half: f64| {
+            let interval = Some((mean - half, mean + half));
+            estimate(&Estimate { mean, interval }, IntervalMethod::Student)
+        };
+        assert_eq!(text(4137.04, 391.2), "4137 ± 391");
+        assert_eq!(text(0.123456, 0.0123), "0.123 ± 0.012");
+        assert_eq!(text(2.0, 0.0), "2.000 ± 0.000");
+    }
 }
