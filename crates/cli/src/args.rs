@@ -58,6 +58,8 @@ pub enum Command {
     Optimize(OptimizeOptions),
     /// Control by looking ahead: plan, apply, plan again; goes on where an interrupted run stopped
     Mpc(MpcOptions),
+    /// Training runs beside each other: curves, final values, and whether their seeds can tell them apart
+    Compare(CompareOptions),
     /// A paper's result beside ours
     Reproduce(ReproduceOptions),
     /// Machine-readable figures of speed and memory
@@ -317,6 +319,25 @@ pub struct MpcOptions {
     /// Every target is to be met to within this [default: 0.05] (model files)
     #[arg(long)]
     pub within: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+pub struct CompareOptions {
+    /// Folders of runs, or folders that hold them, one per seed
+    #[arg(required = true, value_name = "DIR")]
+    pub folders: Vec<PathBuf>,
+    /// Column of metrics.csv that is compared
+    #[arg(long, default_value = "return_mean", value_name = "NAME")]
+    pub metric: String,
+    /// Small values of the metric are good
+    #[arg(long)]
+    pub lower_is_better: bool,
+    /// Environment steps at which runs are judged [default: where the shortest run of each group ends]
+    #[arg(long, value_name = "STEPS")]
+    pub at: Option<f64>,
+    /// Intervals by the bootstrap in place of Student's t (groups of five seeds and more)
+    #[arg(long)]
+    pub bootstrap: bool,
 }
 
 #[derive(Debug, Args)]

@@ -64,6 +64,7 @@ fn run(arguments: &Arguments, output: &Output) -> Result<bool, CliError> {
         Command::Doctor(options) => commands::doctor::run(options, seed, output),
         Command::Optimize(options) => commands::optimize::run(options, seed, output),
         Command::Mpc(options) => commands::mpc::run(options, seed, output),
+        Command::Compare(options) => commands::compare::run(options, output),
         Command::Reproduce(options) => commands::reproduce::run(options, output),
         Command::Bench(options) => bench::run(options, seed, output),
     }

@@ -31,6 +31,8 @@ pub enum CliError {
     Plan(#[from] pullback_control::PlanError),
     #[error(transparent)]
     Compare(#[from] pullback_tasks::bo_leap::CompareError),
+    #[error(transparent)]
+    Run(#[from] pullback_learn::run::RunError),
     #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: io::Error },
     #[error("cannot encode the result as JSON: {0}")]

@@ -140,6 +140,38 @@ fn the_catalog_lists_what_the_program_does() {
     );
 }
 
+/// Runs of two algorithms, three seeds each, are grouped, drawn and tested.
+#[test]
+fn training_runs_are_compared() {
+    let (runs, out) = (Folder::new("compare-runs"), Folder::new("compare"));
+    for (algorithm, height) in [("sapo", 100.0), ("ppo", 20.0)] {
+        for seed in 0..3 {
+            let run = runs.0.join(format!("{algorithm}-{seed}"));
+            std::fs::create_dir_all(&run).unwrap();
+            let config = format!(r#"{{"task": "ant", "algorithm": "{algorithm}", "seed": {seed}}}"#);
+            std::fs::write(run.join("config.json"), config).unwrap();
+            let row =
+                |i: i32| format!("{i},{},{}\n", 1000 * i, height * f64::from(i) / 50.0 + f64::from(seed));
+            let rows: String = (1..=50).map(row).collect();
+            std::fs::write(run.join("metrics.csv"), format!("epoch,steps,return_mean\n{rows}")).unwrap();
+        }
+    }
+    let folder = runs.0.to_str().unwrap();
+    let (value, code) = json(&out, &["compare", folder]);
+    assert_eq!((code, &value["groups"][1]["label"]), (0, &"sapo".into()));
+    assert!(value["pairs"][0]["welch"]["p_holm"].as_f64().unwrap() < 1e-6);
+    for file in ["index.html", "curves.png", "comparison.json"] {
+        assert!(out.0.join(file).metadata().unwrap().len() > 1000, "{file}");
+    }
+    let text =
+        String::from_utf8(pullback(&["compare", folder, "--out", out.0.to_str().unwrap()]).stdout).unwrap();
+    assert!(text.contains("sapo is better"), "{text}");
+    let wrong = pullback(&["compare", folder, "--metric", "loss"]);
+    let message = String::from_utf8(wrong.stderr).unwrap();
+    assert_eq!((wrong.status.code(), message.lines().count()), (Some(2), 1));
+    assert!(message.contains("no column `loss`; there are epoch, steps, return_mean"), "{message}");
+}
+
 /// The README has a line for every benchmark and every reproduction.
 #[test]
 fn the_readme_names_every_benchmark_and_reproduction() {

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod compare;
 pub mod demo;
 pub mod doctor;
 pub mod gradcheck;

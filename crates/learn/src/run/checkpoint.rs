@@ -1,8 +1,8 @@
 //! [`Checkpoint`]: everything that training goes on from, as one safetensors file.
 //!
-//! Tensors are read by any program that knows the format. Its metadata have one entry, `checkpoint`, a JSON object with
-//! the epoch, whatever else training needs (`meta`), and a CRC-32C of both and of all tensors. A file that was cut off
-//! or whose bits changed does not decode. Equal checkpoints are equal files.
+//! Tensors are read by any program that knows the format. Its metadata have one entry, `checkpoint`, a JSON
+//! object with the epoch, whatever else training needs (`meta`), and a CRC-32C of both and of all tensors. A
+//! file that was cut off or whose bits changed does not decode. Equal checkpoints are equal files.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -58,11 +58,26 @@ impl TensorData {
         }
     }
 
-    fn to_bytes(&self) -> Vec<u8> {
+    /// Little-endian bytes in blocks that stay in the cache.
+    fn for_each_block(&self, mut visit: impl FnMut(&[u8])) {
+        fn encode<T: Copy, const N: usize>(
+            data: &[T],
+            bytes: fn(T) -> [u8; N],
+            visit: &mut impl FnMut(&[u8]),
+        ) {
+            let mut block = vec![0; BLOCK * N];
+            for part in data.chunks(BLOCK) {
+                let block = &mut block[..part.len() * N];
+                for (to, x) in block.as_chunks_mut::<N>().0.iter_mut().zip(part) {
+                    *to = bytes(*x);
+                }
+                visit(block);
+            }
+        }
         match self {
-            TensorData::F32(data) => data.iter().flat_map(|x| x.to_le_bytes()).collect(),
-            TensorData::F64(data) => data.iter().flat_map(|x| x.to_le_bytes()).collect(),
-            TensorData::U64(data) => data.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            TensorData::F32(data) => encode(data, f32::to_le_bytes, &mut visit),
+            TensorData::F64(data) => encode(data, f64::to_le_bytes, &mut visit),
+            TensorData::U64(data) => encode(data, u64::to_le_bytes, &mut visit),
         }
     }
 
@@ -77,6 +92,9 @@ impl TensorData {
     }
 }
 
+/// Numbers that are encoded at a time.
+const BLOCK: usize = 4096;
+
 /// Name of the entry of the metadata.
 const ABOUT: &str = "checkpoint";
 
@@ -88,25 +106,26 @@ struct About {
     crc32c: u32,
 }
 
-/// A tensor as the format sees it.
+/// A tensor as the format sees it; its bytes are made when they are asked for.
 struct Encoded<'a> {
     shape: &'a [usize],
-    dtype: Dtype,
-    bytes: Vec<u8>,
+    data: &'a TensorData,
 }
 
 impl View for Encoded<'_> {
     fn dtype(&self) -> Dtype {
-        self.dtype
+        self.data.dtype()
     }
     fn shape(&self) -> &[usize] {
         self.shape
     }
     fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(&self.bytes)
+        let mut bytes = Vec::with_capacity(self.data_len());
+        self.data.for_each_block(|block| bytes.extend_from_slice(block));
+        Cow::Owned(bytes)
     }
     fn data_len(&self) -> usize {
-        self.bytes.len()
+        self.data.len() * self.dtype().bitsize() / 8
     }
 }
 
@@ -135,17 +154,16 @@ impl Checkpoint {
                 return Err(format!("tensor `{name}` of shape {shape:?} has {} numbers", data.len()));
             }
         }
+        let mut crc = begin_checksum(self.epoch, &self.meta);
         let mut encoded = Vec::new();
         for (name, (shape, data)) in &self.tensors {
-            encoded.push((name, Encoded { shape, dtype: data.dtype(), bytes: data.to_bytes() }));
-        }
-        let mut crc = begin_checksum(self.epoch, &self.meta);
-        for (name, tensor) in &encoded {
-            add_tensor(&mut crc, name, tensor.dtype, tensor.shape, &tensor.bytes);
+            begin_tensor(&mut crc, name, data.dtype(), shape);
+            data.for_each_block(|block| crc.add(block));
+            encoded.push((name, Encoded { shape, data }));
         }
         let about = About { epoch: self.epoch, meta: self.meta.clone(), crc32c: crc.value() };
         let about = serde_json::to_string(&about).map_err(|error| error.to_string())?;
-        // One entry: the format's map has no order, so that more of them would make files of equal content differ.
+        // One entry: the format's map has no order, so that with more of them equal checkpoints would differ.
         let about = [(ABOUT.to_owned(), about)].into_iter().collect();
         safetensors::serialize(encoded, Some(about)).map_err(|error| error.to_string())
     }
@@ -161,7 +179,8 @@ impl Checkpoint {
         let views: BTreeMap<&str, _> = file.iter().collect();
         let mut tensors = BTreeMap::new();
         for (name, view) in views {
-            add_tensor(&mut crc, name, view.dtype(), view.shape(), view.data());
+            begin_tensor(&mut crc, name, view.dtype(), view.shape());
+            crc.add(view.data());
             let data = TensorData::from_bytes(view.dtype(), view.data());
             let data = data.ok_or(format!("tensor `{name}` is neither f32 nor f64 nor u64"))?;
             tensors.insert(name.to_owned(), (view.shape().to_vec(), data));
@@ -179,9 +198,9 @@ fn begin_checksum(epoch: u64, meta: &Value) -> Crc32c {
     crc
 }
 
-fn add_tensor(crc: &mut Crc32c, name: &str, dtype: Dtype, shape: &[usize], bytes: &[u8]) {
+/// The bytes of the tensor follow.
+fn begin_tensor(crc: &mut Crc32c, name: &str, dtype: Dtype, shape: &[usize]) {
     crc.add(format!("{name}\n{dtype}{shape:?}\n").as_bytes());
-    crc.add(bytes);
 }
 
 #[cfg(test)]

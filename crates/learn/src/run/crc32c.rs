@@ -1,7 +1,8 @@
 //! CRC-32C (Castagnoli), eight bytes at a time.
 //!
-//! Checksum of TFRecord files (masked) and of checkpoints. Method: slicing by eight (Kounavis and Berry 2008). Table k
-//! holds the remainder of a byte that k zero bytes follow, so that eight lookups advance the register by 64 bits.
+//! Checksum of TFRecord files (masked) and of checkpoints. Method: slicing by eight (Kounavis and Berry 2008).
+//! Table k holds the remainder of a byte that k zero bytes follow, so that eight lookups advance the register
+//! by 64 bits.
 
 /// x³² + x²⁸ + x²⁷ + … + 1 with bits reversed.
 const POLYNOMIAL: u32 = 0x82f6_3b78;

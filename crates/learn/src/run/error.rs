@@ -26,7 +26,8 @@ pub enum RunError {
     },
     /// The folder belongs to a run with other settings.
     #[error(
-        "{folder} holds a run with other settings: {difference}; use the same settings to go on, or another folder"
+        "{folder} holds a run with other settings: {difference}; \
+         use the same settings to go on, or another folder"
     )]
     OtherConfig {
         /// The folder.

@@ -1,6 +1,7 @@
 //! [`EventWriter`]: scalars in a file that TensorBoard reads.
 //!
-//! An event file is a sequence of TFRecords, each the protobuf message `Event` in a frame of length and masked CRC-32C:
+//! An event file is a sequence of TFRecords, each the protobuf message `Event` in a frame of length and masked
+//! CRC-32C:
 //!
 //! ```text
 //! u64 length, u32 masked crc of length, data, u32 masked crc of data        (little-endian)
@@ -10,9 +11,10 @@
 //!                                 SessionLog  1: status (START = 1)
 //! ```
 //!
-//! The second event of a file is `SessionLog` START at the first step that will follow. From the second START of a run
-//! on, TensorBoard drops what it has read of that step and later ones, so that a resumed run begins a new file. Files
-//! are read in the order of their names: the time in the name of a new file is later than in those of all others.
+//! The second event of a file is `SessionLog` START at the first step that will follow. From the second START
+//! of a run on, TensorBoard drops what it has read of that step and later ones, so that a resumed run begins a
+//! new file. Files are read in the order of their names: the time in the name of a new file is later than in
+//! those of all others.
 //!
 //! Limitations: scalars alone, rounded to `f32` as the format has them. NaN is left out.
 

@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Ending of files that are being written. What a killed process leaves behind is removed when its folder is opened.
+/// Ending of files that are being written. Those of a killed process are removed when its folder is opened.
 const TEMPORARY: &str = ".tmp";
 
-/// Writes `bytes` to a temporary name beside `path` and synchronizes them with the disk. [`publish`] renames it.
+/// Writes `bytes` under a temporary name beside `path`, which [`publish`] renames; they are on the disk then.
 pub(crate) fn write_temporary(path: &Path, bytes: &[u8]) -> io::Result<PathBuf> {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let temporary = path.with_file_name(format!(".{name}{TEMPORARY}"));

@@ -1,8 +1,9 @@
 //! [`RunFolder`]: the folder of a run, held by one process at a time.
 //!
-//! A checkpoint is a single file, so that tensors and settings cannot be of different epochs. It is written to a
-//! temporary name, synchronized with the disk and renamed, after the one before it was renamed to
-//! `checkpoint.previous.safetensors`. At any moment one of the two is whole; reading checks lengths and checksum.
+//! A checkpoint is a single file, so that tensors and settings cannot be of different epochs. It is written to
+//! a temporary name, synchronized with the disk and renamed, after the one before it was renamed to
+//! `checkpoint.previous.safetensors`. At any moment one of the two is whole; reading checks lengths and
+//! checksum.
 //!
 //! The lock is the system's, on `run.lock`. It ends with the process that holds it, however that ends. The number in
 //! the file is for messages alone.

@@ -1,9 +1,9 @@
 //! [`Metrics`]: `metrics.csv`, one row per report, for any program that reads tables.
 //!
-//! The first row fixes the columns, of which the first is `epoch`. Numbers have as many digits as it takes to read the
-//! same bits back; NaN is an empty field. Rows go to the system as they are written, so that a killed process loses
-//! none. On resumption, rows after the epoch of the checkpoint are dropped and reports go on from there: the file
-//! becomes that of an uninterrupted run, but for [`TIME_COLUMNS`](super::table::TIME_COLUMNS).
+//! The first row fixes the columns, of which the first is `epoch`. Numbers have as many digits as it takes to
+//! read the same bits back; NaN is an empty field. Rows go to the system as they are written, so that a killed
+//! process loses none. On resumption, rows after the epoch of the checkpoint are dropped and reports go on from
+//! there: the file becomes that of an uninterrupted run, but for [`TIME_COLUMNS`](super::table::TIME_COLUMNS).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

@@ -5,12 +5,13 @@
 //! | `config.json` | settings; a rerun with other settings is refused |
 //! | `metrics.csv` | one row per report |
 //! | `events.out.tfevents.*` | the same numbers for TensorBoard |
-//! | `checkpoint.safetensors` | what training goes on from; `checkpoint.previous.safetensors` is the one before |
+//! | `checkpoint.safetensors` | what training goes on from |
+//! | `checkpoint.previous.safetensors` | the one before |
 //! | `run.lock` | held while a process trains in the folder |
 //!
 //! [`RunRecorder`] keeps all of them in step. A run that is killed and started again goes on from its last
-//! checkpoint and leaves the metrics of an uninterrupted run, columns of wall time excepted. [`compare`] reads such
-//! folders back and says which settings did better.
+//! checkpoint and leaves the metrics of an uninterrupted run, columns of wall time excepted. [`compare`] reads
+//! such folders back and says which settings did better.
 //!
 //! ```
 //! use pullback_learn::run::{Checkpoint, RunRecorder};

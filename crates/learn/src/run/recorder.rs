@@ -1,7 +1,7 @@
 //! [`RunRecorder`]: folder, metrics and events of a run, kept in step.
 //!
-//! The order is what makes resumption exact: rows are on the disk before the checkpoint of their epoch is, and a run
-//! that starts again drops the rows and events after its checkpoint.
+//! The order is what makes resumption exact: rows are on the disk before the checkpoint of their epoch is, and
+//! a run that starts again drops the rows and events after its checkpoint.
 
 use std::path::Path;
 

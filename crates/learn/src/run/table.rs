@@ -1,7 +1,7 @@
 //! [`MetricsTable`]: `metrics.csv` as it is read back.
 //!
-//! The first line names the columns, every further line is a report. An empty field is NaN. A last line without its
-//! end was cut off with the process that wrote it and does not count.
+//! The first line names the columns, every further line is a report. An empty field is NaN. A last line without
+//! its end was cut off with the process that wrote it and does not count.
 
 use std::fs;
 use std::path::Path;
@@ -49,8 +49,8 @@ impl MetricsTable {
         Some(self.rows.iter().map(|row| row[at]).collect())
     }
 
-    /// The first place at which two tables differ, in words; columns of wall time are left out. `None` if all other
-    /// numbers have the same bits.
+    /// The first place at which two tables differ, in words; columns of wall time are left out. `None` if all
+    /// other numbers have the same bits.
     pub fn first_difference(&self, other: &Self) -> Option<String> {
         if self.columns != other.columns {
             return Some(format!("columns {} and {}", self.columns.join(","), other.columns.join(",")));

@@ -14,8 +14,8 @@ pub(super) struct Members {
     pub runs: Vec<Run>,
 }
 
-/// Splits runs by task, algorithm and settings. The label is the algorithm with the settings that differ among runs of
-/// the same task and algorithm: what differs between algorithms alone goes without saying.
+/// Splits runs by task, algorithm and settings. The label is the algorithm with the settings that differ among
+/// runs of the same task and algorithm: what differs between algorithms alone goes without saying.
 pub(super) fn split(runs: Vec<Run>) -> Result<Vec<Members>, RunError> {
     let differing: Vec<BTreeMap<String, String>> =
         runs.iter().map(|run| differing_settings(run, runs.iter().filter(|r| alike(r, run)))).collect();
@@ -58,7 +58,7 @@ fn differing_settings<'a>(run: &Run, others: impl Iterator<Item = &'a Run>) -> B
     paths.into_iter().map(|path| (path.clone(), text(path))).collect()
 }
 
-/// `sapo, rate=0.001`: a path is cut to its last part where that says which it is.
+/// `sapo rate=0.001`: a path is cut to its last part where that says which it is.
 fn label(run: &Run, differing: &BTreeMap<String, String>) -> String {
     let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
     let name = |path: &String| match differing.keys().filter(|other| last(other) == last(path)).count() {
@@ -68,7 +68,7 @@ fn label(run: &Run, differing: &BTreeMap<String, String>) -> String {
     let settings = differing.iter().map(|(path, value)| format!("{}={value}", name(path)));
     let algorithm = Some(run.algorithm.clone()).filter(|algorithm| !algorithm.is_empty());
     let parts: Vec<String> = algorithm.into_iter().chain(settings).collect();
-    if parts.is_empty() { "runs".into() } else { parts.join(", ") }
+    if parts.is_empty() { "runs".into() } else { parts.join(" ") }
 }
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
             settings,
             steps: vec![1.0],
             values: vec![1.0],
-            seconds: None,
+            seconds: vec![1.0],
         }
     }
 
@@ -106,7 +106,7 @@ mod tests {
             json!({"task": "ant", "algorithm": "sapo", "seed": 0, "actor": {"rate": 0.2}, "horizon": 32}),
             json!({"task": "ant", "algorithm": "ppo", "seed": 0, "clip": 0.2}),
         ];
-        let expected = [("sapo, rate=0.1", 2), ("sapo, rate=0.2", 1), ("ppo", 1)];
+        let expected = [("sapo rate=0.1", 2), ("sapo rate=0.2", 1), ("ppo", 1)];
         assert_eq!(labels(configs), expected.map(|(label, n)| (label.to_owned(), n)));
     }
 
@@ -116,7 +116,7 @@ mod tests {
             json!({"seed": 0, "actor": {"rate": 0.1}, "critic": {"rate": 0.3}}),
             json!({"seed": 0, "actor": {"rate": 0.2}, "critic": {"rate": 0.4}}),
         ];
-        assert_eq!(labels(configs)[0].0, "actor.rate=0.1, critic.rate=0.3");
+        assert_eq!(labels(configs)[0].0, "actor.rate=0.1 critic.rate=0.3");
     }
 
     #[test]

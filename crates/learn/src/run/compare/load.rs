@@ -26,8 +26,8 @@ pub(super) struct Run {
     /// Environment steps of each report that has the metric; they do not fall.
     pub steps: Vec<f64>,
     pub values: Vec<f64>,
-    /// Wall time of the last report, s.
-    pub seconds: Option<f64>,
+    /// Wall time of each report, s; NaN where it is not known.
+    pub seconds: Vec<f64>,
 }
 
 /// Folders with metrics among those given and those within them, each once.
@@ -99,9 +99,14 @@ impl Run {
                 )
             })
         };
-        let reports = column("steps")?.into_iter().zip(column(metric)?);
-        let (steps, values): (Vec<f64>, Vec<f64>) =
-            reports.filter(|(steps, value)| steps.is_finite() && value.is_finite()).unzip();
+        let (all_steps, all_values) = (column("steps")?, column(metric)?);
+        let all_seconds = table.column("seconds").unwrap_or_else(|| vec![f64::NAN; table.rows.len()]);
+        let (mut steps, mut values, mut seconds) = (Vec::new(), Vec::new(), Vec::new());
+        for i in (0..table.rows.len()).filter(|i| all_steps[*i].is_finite() && all_values[*i].is_finite()) {
+            steps.push(all_steps[i]);
+            values.push(all_values[i]);
+            seconds.push(all_seconds[i]);
+        }
         if steps.is_empty() {
             return Err(RunError::content(
                 &path,
@@ -111,7 +116,6 @@ impl Run {
         if steps.windows(2).any(|pair| pair[1] < pair[0]) {
             return Err(RunError::content(&path, "has steps that fall: it holds rows of several runs"));
         }
-        let seconds = table.column("seconds").and_then(|column| column.into_iter().rfind(|s| s.is_finite()));
         Ok(Run { folder: folder.to_owned(), task, algorithm, seed, settings, steps, values, seconds })
     }
 
@@ -122,15 +126,25 @@ impl Run {
 
     /// Mean of the reports over the last `share` of the first `steps` steps; the last one at least.
     pub fn mean_before(&self, steps: f64, share: f64) -> f64 {
-        let last = self.steps.partition_point(|s| *s <= steps).max(1);
+        let last = self.reports(steps);
         let first = self.steps.partition_point(|s| *s <= steps - share * steps).min(last - 1);
         crate::run::statistics::mean(&self.values[first..last])
     }
 
-    /// The best report.
-    pub fn best(&self, lower_is_better: bool) -> f64 {
+    /// The best report of the first `steps` steps.
+    pub fn best_before(&self, steps: f64, lower_is_better: bool) -> f64 {
         let better = if lower_is_better { f64::min } else { f64::max };
-        self.values.iter().copied().reduce(better).unwrap_or(f64::NAN)
+        self.values[..self.reports(steps)].iter().copied().reduce(better).unwrap_or(f64::NAN)
+    }
+
+    /// Wall time of the first `steps` steps, s.
+    pub fn seconds_before(&self, steps: f64) -> Option<f64> {
+        self.seconds[..self.reports(steps)].iter().copied().rfind(|seconds| seconds.is_finite())
+    }
+
+    /// How many reports the first `steps` steps have; one at least.
+    fn reports(&self, steps: f64) -> usize {
+        self.steps.partition_point(|s| *s <= steps).max(1)
     }
 
     /// The metric at `steps`, linear between reports and constant before the first and after the last.
@@ -166,7 +180,7 @@ mod tests {
             settings: BTreeMap::new(),
             steps: steps.to_vec(),
             values: values.to_vec(),
-            seconds: None,
+            seconds: vec![f64::NAN; steps.len()],
         }
     }
 
@@ -175,7 +189,8 @@ mod tests {
         let run = run(&[10.0, 20.0, 40.0], &[1.0, 2.0, -2.0]);
         let at = [0.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0].map(|steps| run.value_at(steps));
         assert_eq!(at, [1.0, 1.0, 1.5, 2.0, 0.0, -2.0, -2.0]);
-        assert_eq!((run.best(false), run.best(true), run.end()), (2.0, -2.0, 40.0));
+        assert_eq!((run.best_before(40.0, false), run.best_before(40.0, true), run.end()), (2.0, -2.0, 40.0));
+        assert_eq!((run.best_before(39.0, true), run.seconds_before(40.0)), (1.0, None));
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Comparison of runs: which settings did better, and can the seeds that were run tell?
 //!
-//! Runs of the same settings but for the seed are a group. A group has a curve of a metric over environment steps, mean
-//! and 95 % interval over seeds, and a final value. Groups of the same task are compared two by two by Welch's test of
-//! means and by the rank test of Mann and Whitney, both corrected for the number of pairs (Holm).
+//! Runs of the same settings but for the seed are a group. A group has a curve of a metric over environment
+//! steps, mean and 95 % interval over seeds, and a final value. Groups of the same task are compared two by two
+//! by Welch's test of means and by the rank test of Mann and Whitney, both corrected for the number of pairs
+//! (Holm).
 //!
-//! The final value of a run is the mean of its reports over the last 5 % of steps. Runs of a group that differ in
-//! length are judged where the shortest ends.
+//! The final value of a run is the mean of its reports over the last 5 % of steps. Runs of a group that differ
+//! in length are judged where the shortest ends.
 
 mod curve;
 mod group;
@@ -61,11 +62,11 @@ pub struct Group {
     pub finals: Vec<f64>,
     /// Mean final value.
     pub last: Estimate,
-    /// Best report of each run, mean over runs.
+    /// Best report of each run up to `steps`, mean over runs.
     pub best: f64,
     /// Environment steps at which the group is judged.
     pub steps: f64,
-    /// Hours of a run, mean over runs; `None` without a column `seconds`.
+    /// Hours of a run up to `steps`, mean over runs; `None` without a column `seconds`.
     pub hours: Option<f64>,
     /// The metric over steps.
     pub curve: Curve,
@@ -163,7 +164,8 @@ fn summarize(
     }
     if options.at.is_none() && shortest < 0.99 * longest {
         notes.push(format!(
-            "{name}: runs end between {shortest} and {longest} steps; all are judged at {shortest}, where the shortest ends"
+            "{name}: runs end between {shortest} and {longest} steps; all are judged at {shortest}, \
+             where the shortest ends"
         ));
     }
     match runs.len() {
@@ -177,8 +179,8 @@ fn summarize(
         _ => {}
     }
     let finals: Vec<f64> = runs.iter().map(|run| run.mean_before(steps, FINAL_SHARE)).collect();
-    let best: Vec<f64> = runs.iter().map(|run| run.best(options.lower_is_better)).collect();
-    let seconds: Vec<f64> = runs.iter().filter_map(|run| run.seconds).collect();
+    let best: Vec<f64> = runs.iter().map(|run| run.best_before(steps, options.lower_is_better)).collect();
+    let seconds: Vec<f64> = runs.iter().filter_map(|run| run.seconds_before(steps)).collect();
     Ok(Group {
         task: task.clone(),
         label: label.clone(),
@@ -234,7 +236,8 @@ fn ranks_note(pairs: &[Pair]) -> Option<String> {
     let corrected = (least * pairs.len() as f64).min(1.0);
     (corrected > 0.05).then(|| {
         format!(
-            "{}: with so few seeds the rank test has p = {corrected:.2} at least, corrected for {} pairs: it can show nothing",
+            "{}: with so few seeds the rank test has p = {corrected:.2} at least, \
+             corrected for {} pairs: it can show nothing",
             pairs[0].task,
             pairs.len()
         )

@@ -16,7 +16,7 @@ pub fn bootstrap_interval(values: &[f64]) -> (f64, f64) {
     let mut random = Random::new(0);
     let n = values.len();
     // The high half of a product of 64-bit numbers is uniform in 0..n.
-    let mut draw = || values[(u128::from(random.bits()) * n as u128 >> 64) as usize];
+    let mut draw = || values[((u128::from(random.bits()) * n as u128) >> 64) as usize];
     let resampled = |_| mean(&(0..n).map(|_| draw()).collect::<Vec<f64>>());
     let mut means: Vec<f64> = (0..RESAMPLES).map(resampled).collect();
     means.sort_by(f64::total_cmp);

@@ -1,7 +1,7 @@
 //! Holm's correction: p values of several tests, such that any below α is wrong with probability at most α.
 
-/// Adjusted p values, in the order given: the k-th smallest of m is multiplied by m − k + 1, and none is below a
-/// smaller one.
+/// Adjusted p values, in the order given: the k-th smallest of m is multiplied by m − k + 1, and none is below
+/// a smaller one.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|i, j| p[*i].total_cmp(&p[*j]));

@@ -1,8 +1,8 @@
 //! The rank test of Mann and Whitney, exact with and without ties.
 //!
-//! If the groups do not differ, every choice of n of the n + m ranks is as likely as any other. The number of choices
-//! with a given sum of ranks is counted rank by rank (dynamic programming). Ranks of tied values are their mean; twice
-//! a rank is a whole number.
+//! If the groups do not differ, every choice of n of the n + m ranks is as likely as any other. The number of
+//! choices with a given sum of ranks is counted rank by rank (dynamic programming). Ranks of tied values are
+//! their mean; twice a rank is a whole number.
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub struct MannWhitney {
     pub u: f64,
     /// Probability of a U as far out if the groups do not differ: twice that of the smaller tail.
     pub p: f64,
-    /// The least p that groups of these sizes can have, reached where all values of one are above those of the other.
+    /// The least p that groups of these sizes can have: that of groups that do not overlap.
     pub least_p: f64,
 }
 

@@ -1,7 +1,7 @@
 //! Statistics of few runs: intervals of a mean, and tests of whether two groups differ.
 //!
-//! Runs of learning are few and their spread is large, so that everything here is exact for small samples: Student's t
-//! and the rank test by counting, not by normal approximations. Numbers in tests are SciPy 1.17's.
+//! Runs of learning are few and their spread is large, so that everything here is exact for small samples:
+//! Student's t and the rank test by counting, not by normal approximations. Numbers in tests are SciPy 1.17's.
 
 pub mod beta;
 pub mod bootstrap;
@@ -35,8 +35,8 @@ pub enum IntervalMethod {
     /// Student's t: right if values are normal, and close to it at any number of them.
     #[default]
     Student,
-    /// Percentiles of resampled means: assumes no distribution, but is too narrow below some twenty values. Of normal
-    /// values it covers the mean in 84 % of cases at five, in 90 % at ten.
+    /// Percentiles of resampled means: assumes no distribution, but is too narrow below some twenty values. Of
+    /// normal values it covers the mean in 84 % of cases at five, in 90 % at ten.
     Bootstrap,
 }
 
