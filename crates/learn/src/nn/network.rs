@@ -331,12 +331,18 @@ mod tests {
     /// Values and gradients of `f32` are those of `f64` to 10⁻⁵, and the same bits at every run.
     #[test]
     fn single_precision_follows_double() {
-        for activation in [Activation::Silu, Activation::Elu, Activation::Tanh] {
-            let network =
-                Network::new(InputShape::vector(37), 3, &config(&[64, 64], activation, LayerNorm::Before))
-                    .unwrap();
+        let encoder = Some(EncoderConfig { point_layers: vec![16, 33], point_output: 20, vector_output: 24 });
+        for (activation, encoder) in [
+            (Activation::Silu, None),
+            (Activation::Elu, None),
+            (Activation::Tanh, None),
+            (Activation::Silu, encoder),
+        ] {
+            let input = InputShape { points: 9, vector: 10 };
+            let config = NetworkConfig { encoder, ..config(&[64, 64], activation, LayerNorm::Before) };
+            let network = Network::new(input, 3, &config).unwrap();
             let params = network.init(&mut Random::new(1));
-            let (input, output_bar) = (normals(20 * 37, 2), normals(60, 3));
+            let (input, output_bar) = (normals(20 * input.len(), 2), normals(60, 3));
             let (y, x_bar, params_bar) = run(&network, &params, &input, &output_bar);
             let single = |x: &[f64]| x.iter().map(|x| *x as f32).collect::<Vec<_>>();
             let result = run(&network, &single(&params), &single(&input), &single(&output_bar));

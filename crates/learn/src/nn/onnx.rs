@@ -244,7 +244,7 @@ mod tests {
 
     /// Operators in order, every value made before it is used, and constants that are the parameters.
     ///
-    /// That a runtime's actions are ours was seen by hand: 192 models of all kinds, 1.4e-6 at worst.
+    /// Actions of onnxruntime 1.31 were compared once, for 192 models of all kinds: 1.4e-6 apart at worst.
     #[test]
     fn graphs_are_chains_of_operators() {
         let config = NetworkConfig {
