@@ -8,9 +8,11 @@ use pullback_control::planner::BuildPlanner;
 use pullback_control::spline::{INTERPOLATIONS, Interpolation};
 use pullback_core::integrator::{Adjoint, Integrator, METHODS, Method, PidController, StepControl};
 use pullback_core::registry::Entry;
+use pullback_learn::algorithm::{ALGORITHMS, AlgorithmSpec};
 use pullback_optim::methods::{self, BuildMethod};
 use pullback_physics::articulated::{CONTACT_MODELS, ContactModel};
 use pullback_tasks::bo_leap::{self, Claim};
+use pullback_tasks::environments::ENVIRONMENTS;
 use pullback_tasks::files::{FileOptions, Package};
 use pullback_tasks::objectives::TASKS;
 use pullback_tasks::planning::CONTROL_TASKS;
@@ -19,6 +21,7 @@ use pullback_tasks::scenes::SCENES;
 use crate::bench::{BENCHMARKS, Benchmark};
 use crate::commands::demo::{PARTS, Part};
 use crate::commands::reproduce::{EXPERIMENTS, Experiment};
+use crate::commands::train::PrecisionName;
 use crate::names::{NameOrPath, OneOf};
 
 /// A differentiable multiphysics engine: every function has its pullback.
@@ -58,6 +61,10 @@ pub enum Command {
     Optimize(OptimizeOptions),
     /// Control by looking ahead: plan, apply, plan again; goes on where an interrupted run stopped
     Mpc(MpcOptions),
+    /// Learn a policy in many environments; goes on where an interrupted run stopped
+    Train(TrainArguments),
+    /// Play the policy of a run: returns of whole episodes, and a page that shows one of them
+    Play(PlayOptions),
     /// Training runs beside each other: curves, final values, and whether their seeds can tell them apart
     Compare(CompareOptions),
     /// A paper's result beside ours
@@ -319,6 +326,59 @@ pub struct MpcOptions {
     /// Every target is to be met to within this [default: 0.05] (model files)
     #[arg(long)]
     pub within: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+pub struct TrainArguments {
+    /// Name of an environment
+    #[arg(value_parser = NameOrPath(ENVIRONMENTS))]
+    pub task: String,
+    /// The algorithm
+    #[arg(long, default_value = "sapo", value_parser = OneOf(ALGORITHMS))]
+    pub algo: &'static Entry<AlgorithmSpec>,
+    /// Settings of a paper by name [default: those of the task]
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+    /// Settings that differ from the preset's, in a TOML or JSON file
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Change one setting, such as critic.lr=0.001
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// What the physics computes with
+    #[arg(long, value_enum, default_value_t)]
+    pub precision: PrecisionName,
+    /// Environments that one thread steps together
+    #[arg(long, default_value_t = 16)]
+    pub shard: usize,
+    /// Epochs between checkpoints
+    #[arg(long, default_value_t = 50, value_name = "EPOCHS")]
+    pub checkpoint_every: usize,
+    /// Stop after this epoch; the same command without it goes on
+    #[arg(long, value_name = "EPOCH")]
+    pub stop_after: Option<usize>,
+    /// Threads; results do not depend on it [default: all]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    pub threads: usize,
+}
+
+#[derive(Debug, Args)]
+pub struct PlayOptions {
+    /// Folder of a run of `train`
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Episodes
+    #[arg(long, default_value_t = 128)]
+    pub episodes: usize,
+    /// Which of them is shown
+    #[arg(long, default_value_t = 0, value_name = "EPISODE")]
+    pub watch: usize,
+    /// Draw actions with noise in place of their means
+    #[arg(long)]
+    pub stochastic: bool,
+    /// Threads; results do not depend on it [default: all]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    pub threads: usize,
 }
 
 #[derive(Debug, Args)]

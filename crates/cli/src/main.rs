@@ -64,6 +64,8 @@ fn run(arguments: &Arguments, output: &Output) -> Result<bool, CliError> {
         Command::Doctor(options) => commands::doctor::run(options, seed, output),
         Command::Optimize(options) => commands::optimize::run(options, seed, output),
         Command::Mpc(options) => commands::mpc::run(options, seed, output),
+        Command::Train(options) => commands::train::run(options, seed, output),
+        Command::Play(options) => commands::play::run(options, seed, output),
         Command::Compare(options) => commands::compare::run(options, output),
         Command::Reproduce(options) => commands::reproduce::run(options, output),
         Command::Bench(options) => bench::run(options, seed, output),

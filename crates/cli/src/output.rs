@@ -30,6 +30,8 @@ pub enum CliError {
     #[error(transparent)]
     Plan(#[from] pullback_control::PlanError),
     #[error(transparent)]
+    Train(#[from] pullback_learn::algorithm::TrainError),
+    #[error(transparent)]
     Compare(#[from] pullback_tasks::bo_leap::CompareError),
     #[error(transparent)]
     Run(#[from] pullback_learn::run::RunError),

@@ -8,8 +8,10 @@ use pullback_core::integrator;
 use pullback_core::layout::{Section, Slice};
 use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::{Citation, SOURCES};
+use pullback_learn::algorithm::{ALGORITHMS, PRESETS};
 use pullback_optim::methods;
 use pullback_physics::articulated::CONTACT_MODELS;
+use pullback_tasks::environments::ENVIRONMENTS;
 use pullback_tasks::objectives::TASKS;
 use pullback_tasks::planning::CONTROL_TASKS;
 use pullback_tasks::scenes::{SCENES, SceneEntry, SceneOptions, build};
@@ -93,6 +95,9 @@ fn everything(all_scenes: Vec<Named>) -> Listing {
         scenes(all_scenes),
         kind("tasks", "landscape, doctor, optimize", TASKS),
         kind("methods", "optimize --method", methods::METHODS),
+        kind("environments", "train", ENVIRONMENTS),
+        kind("algorithms", "train", ALGORITHMS),
+        kind("presets", "train", PRESETS),
         kind("control_tasks", "mpc", CONTROL_TASKS),
         kind("planners", "mpc --planner", PLANNERS),
         kind("interpolations", "mpc --interpolation", INTERPOLATIONS),

@@ -9,5 +9,7 @@ pub mod landscape;
 pub mod list;
 pub mod mpc;
 pub mod optimize;
+pub mod play;
 pub mod reproduce;
 pub mod simulate;
+pub mod train;

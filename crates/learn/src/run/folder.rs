@@ -72,9 +72,14 @@ impl RunFolder {
 
     /// The last checkpoint that is whole; `None` if none was saved.
     pub fn load(&self) -> Result<Option<Restored>, RunError> {
+        RunFolder::peek(&self.path)
+    }
+
+    /// The last checkpoint of a folder, which another process may be training in.
+    pub fn peek(folder: &Path) -> Result<Option<Restored>, RunError> {
         let mut problems = Vec::new();
         for name in [CHECKPOINT_FILE, PREVIOUS_FILE] {
-            let path = self.path.join(name);
+            let path = folder.join(name);
             let bytes = match fs::read(&path) {
                 Ok(bytes) => bytes,
                 // Between two renames the last is missing and the previous one is good.
@@ -85,7 +90,7 @@ impl RunFolder {
                 Ok(checkpoint) => {
                     let note = (!problems.is_empty()).then(|| {
                         let (problems, epoch) = (problems.join(", "), checkpoint.epoch);
-                        format!("{}: {problems}; going on from epoch {epoch} of {name}", self.path.display())
+                        format!("{}: {problems}; going on from epoch {epoch} of {name}", folder.display())
                     });
                     return Ok(Some(Restored { checkpoint, note }));
                 }
@@ -95,7 +100,7 @@ impl RunFolder {
         if problems.is_empty() {
             return Ok(None);
         }
-        Err(RunError::NoGoodCheckpoint { folder: self.path.clone(), reason: problems.join(", ") })
+        Err(RunError::NoGoodCheckpoint { folder: folder.to_owned(), reason: problems.join(", ") })
     }
 
     /// Writes the settings of a new run, compares those of an old one.

@@ -1,0 +1,291 @@
+//! `pullback train`: a policy learned in many environments, kept as it goes; the same command goes on after an
+//! interruption and ends as if there had been none.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use pullback_core::ConfigError;
+use pullback_learn::algorithm::table::{change, overlay};
+use pullback_learn::algorithm::{ALGORITHMS, Actor, Algorithm, PRESETS, Preset};
+use pullback_learn::env::{Kept, VecEnv, VecEnvOptions};
+use pullback_learn::evaluate::evaluate;
+use pullback_learn::nn::onnx::{self, Squash};
+use pullback_learn::nn::weights::{self, Part};
+use pullback_learn::train::{Progress, TrainOptions, Trained, train};
+use pullback_plot::compact;
+use pullback_tasks::environments::{self, ENVIRONMENTS, Environment, Precision};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::args::TrainArguments;
+use crate::output::{CliError, Output};
+use crate::progress;
+
+/// What a run is made with, kept in its folder. How many threads it has is no part of it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunConfig {
+    pub task: String,
+    pub algorithm: String,
+    pub preset: String,
+    pub seed: u64,
+    /// Of the physics.
+    pub precision: PrecisionName,
+    /// Environments that one thread steps together.
+    pub shard: usize,
+    /// Settings of the algorithm.
+    pub settings: Value,
+}
+
+/// What the physics computes with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum PrecisionName {
+    /// Single.
+    #[default]
+    F32,
+    /// Double.
+    F64,
+}
+
+impl RunConfig {
+    /// The environment, by name.
+    pub fn environment(&self) -> Result<Box<dyn Environment>, ConfigError> {
+        environments::build(&self.task)
+    }
+
+    /// The algorithm before it learned anything.
+    pub fn algorithm(&self, environment: &dyn Environment) -> Result<Box<dyn Algorithm>, ConfigError> {
+        let build = ALGORITHMS.find(&self.algorithm)?.value.build;
+        build(&self.settings, environment.spaces(), self.seed)
+    }
+
+    /// Environments to learn or to play in.
+    pub fn vec_env(
+        &self,
+        environment: &dyn Environment,
+        envs: usize,
+        threads: usize,
+    ) -> Result<VecEnv<f32>, ConfigError> {
+        let options =
+            VecEnvOptions { envs, shard: self.shard, threads, kept: Kept::Substeps, seed: self.seed };
+        let precision = match self.precision {
+            PrecisionName::F32 => Precision::F32,
+            PrecisionName::F64 => Precision::F64,
+        };
+        environment.vec_env(options, precision)
+    }
+}
+
+/// Episodes by which a policy is judged at the end.
+const EPISODES: usize = 128;
+/// Seed of these episodes, apart from those of training.
+const JUDGING: u64 = 0x6a75_6467_6500;
+
+#[derive(Serialize)]
+struct Summary {
+    task: String,
+    algorithm: String,
+    preset: String,
+    seed: u64,
+    epochs: usize,
+    steps: u64,
+    /// Epochs that an earlier, interrupted run had done.
+    resumed: usize,
+    seconds: f64,
+    steps_per_second: f64,
+    /// Mean return of whole episodes at the end, and half of its 95 % interval: actions are means.
+    return_mean: f64,
+    return_interval: f64,
+    /// The same with noise.
+    stochastic_return_mean: f64,
+    stochastic_return_interval: f64,
+    episodes: usize,
+    files: Vec<PathBuf>,
+}
+
+pub fn run(options: &TrainArguments, seed: u64, output: &Output) -> Result<bool, CliError> {
+    let config = config(options, seed)?;
+    let environment = config.environment()?;
+    let mut algorithm = config.algorithm(&*environment)?;
+    let threads = threads(options.threads);
+    let mut env = config.vec_env(&*environment, algorithm.envs(), threads)?;
+    let RunConfig { task, algorithm: name, .. } = &config;
+    let folder = output.folder(&format!("train-{task}-{name}-{seed}"))?;
+
+    let bar = progress::bar(algorithm.epochs(), task);
+    let mut watch = |at: &Progress| {
+        bar.set_position(at.epoch as u64);
+        let left = (at.epochs - at.epoch) as f64 * (at.steps as f64 / at.epoch as f64);
+        let found = at.report.iter().find(|(name, _)| *name == "return_mean").map_or(f64::NAN, |(_, x)| *x);
+        bar.set_message(format!(
+            "{task}: return {}, {} steps/s, {} s left",
+            compact(found, 4),
+            compact(at.steps_per_second, 3),
+            (left / at.steps_per_second).ceil()
+        ));
+    };
+    let how = TrainOptions {
+        checkpoint_every: options.checkpoint_every.max(1),
+        stop_after: options.stop_after,
+        ..TrainOptions::default()
+    };
+    let trained = train(&mut *algorithm, &mut env, &folder, &config, how, &mut watch)?;
+    bar.finish_and_clear();
+    if let Some(note) = &trained.warning {
+        eprintln!("note: {note}");
+    }
+    let summary = finish(&config, &*environment, &*algorithm, &trained, threads, &folder, output)?;
+    output.print(&summary, || text(&summary))?;
+    Ok(true)
+}
+
+/// Judges the policy, and writes it in forms that other programs read.
+fn finish(
+    config: &RunConfig,
+    environment: &dyn Environment,
+    algorithm: &dyn Algorithm,
+    trained: &Trained,
+    threads: usize,
+    folder: &Path,
+    output: &Output,
+) -> Result<Summary, CliError> {
+    let actor = algorithm.actor();
+    let mut files = vec![folder.join("config.json"), folder.join("metrics.csv")];
+    files.extend(write_policy(config, actor, folder, output)?);
+    let mut env = config.vec_env(environment, EPISODES, threads)?;
+    let mean = evaluate(actor, &mut env, JUDGING, false, None)?.mean();
+    let noisy = evaluate(actor, &mut env, JUDGING, true, None)?.mean();
+    let result = folder.join("result.json");
+    files.push(result.clone());
+    let summary = Summary {
+        task: config.task.clone(),
+        algorithm: config.algorithm.clone(),
+        preset: config.preset.clone(),
+        seed: config.seed,
+        epochs: algorithm.epoch(),
+        steps: trained.steps,
+        resumed: trained.resumed,
+        seconds: trained.seconds,
+        steps_per_second: trained.steps as f64 / trained.seconds,
+        return_mean: mean.0,
+        return_interval: mean.1,
+        stochastic_return_mean: noisy.0,
+        stochastic_return_interval: noisy.1,
+        episodes: EPISODES,
+        files,
+    };
+    output.write(&result, serde_json::to_string_pretty(&summary)?.as_bytes())?;
+    Ok(summary)
+}
+
+/// `policy.safetensors` and `policy.onnx`.
+fn write_policy(
+    config: &RunConfig,
+    actor: Actor<'_>,
+    folder: &Path,
+    output: &Output,
+) -> Result<[PathBuf; 2], CliError> {
+    let part = Part { name: "actor", tensors: actor.policy.tensors(), values: actor.params };
+    let mut about = BTreeMap::from([
+        ("task".to_owned(), config.task.clone()),
+        ("algorithm".to_owned(), config.algorithm.clone()),
+    ]);
+    if let Some(normalizer) = actor.normalizer {
+        about.insert("normalizer".to_owned(), serde_json::to_string(normalizer)?);
+    }
+    let squash = if actor.squashed { Squash::Tanh } else { Squash::None };
+    let tensors = folder.join("policy.safetensors");
+    output.write(&tensors, &weights::encode(&[part], &about))?;
+    let graph = folder.join("policy.onnx");
+    output.write(&graph, &onnx::encode(actor.policy, actor.params, actor.normalizer, squash))?;
+    Ok([tensors, graph])
+}
+
+/// The preset of a task, changed by a file and by single entries.
+fn config(options: &TrainArguments, seed: u64) -> Result<RunConfig, ConfigError> {
+    let task = ENVIRONMENTS.find(&options.task)?.name;
+    let (preset_name, preset) = preset(task, options.preset.as_deref())?;
+    let algorithm = options.algo;
+    let mut settings = (algorithm.value.settings)(&preset);
+    if let Some(file) = &options.config {
+        overlay(&mut settings, &read_settings(file)?, "")?;
+    }
+    for assignment in &options.set {
+        let (path, text) = assignment
+            .split_once('=')
+            .ok_or_else(|| ConfigError::new(format!("--set {assignment}: write NAME=VALUE")))?;
+        let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()));
+        change(&mut settings, path, value)?;
+    }
+    Ok(RunConfig {
+        task: task.to_owned(),
+        algorithm: algorithm.name.to_owned(),
+        preset: preset_name.to_owned(),
+        seed,
+        precision: options.precision,
+        shard: options.shard.max(1),
+        settings,
+    })
+}
+
+/// The preset asked for, or that of the task.
+fn preset(task: &str, asked: Option<&str>) -> Result<(&'static str, Preset), ConfigError> {
+    let entry = match asked {
+        Some(name) => PRESETS.find(name)?,
+        None => {
+            let of_task = |entry: &&pullback_core::registry::Entry<Preset>| {
+                ["dflex", "rewarped"].iter().any(|paper| entry.name == format!("{paper}-{task}"))
+            };
+            PRESETS.entries().find(of_task).ok_or_else(|| {
+                let names: Vec<&str> = PRESETS.names().collect();
+                ConfigError::new(format!(
+                    "{task} has no preset of its own; give --preset: {}",
+                    names.join(", ")
+                ))
+            })?
+        }
+    };
+    Ok((entry.name, entry.value))
+}
+
+/// Settings in a JSON or TOML file.
+fn read_settings(file: &Path) -> Result<Value, ConfigError> {
+    let why = |e: &dyn std::fmt::Display| ConfigError::new(format!("{}: {e}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|e| why(&e))?;
+    match file.extension().and_then(|e| e.to_str()) {
+        Some("toml") => toml::from_str(&text).map_err(|e| why(&e)),
+        Some("json") => serde_json::from_str(&text).map_err(|e| why(&e)),
+        _ => Err(why(&"settings are a .toml or a .json file")),
+    }
+}
+
+/// 0 stands for all.
+pub fn threads(asked: usize) -> usize {
+    match asked {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        threads => threads,
+    }
+}
+
+fn text(summary: &Summary) -> String {
+    let Summary { task, algorithm, preset, seed, steps, seconds, .. } = summary;
+    let resumed = match summary.resumed {
+        0 => String::new(),
+        epochs => format!(" ({epochs} epochs were done before)"),
+    };
+    let files: Vec<String> = summary.files.iter().map(|f| format!("  {}", f.display())).collect();
+    format!(
+        "{algorithm} on {task} ({preset}, seed {seed}): {} epochs, {steps} steps in {} s{resumed}, {} steps/s\n\
+         return of {} episodes: {} ± {}; with noise {} ± {}\n{}",
+        summary.epochs,
+        compact(*seconds, 3),
+        compact(summary.steps_per_second, 3),
+        summary.episodes,
+        compact(summary.return_mean, 5),
+        compact(summary.return_interval, 2),
+        compact(summary.stochastic_return_mean, 5),
+        compact(summary.stochastic_return_interval, 2),
+        files.join("\n")
+    )
+}
