@@ -409,7 +409,7 @@ pub struct ReproduceOptions {
     #[arg(long, default_value_t = 2000)]
     pub points: usize,
     /// Fewer tasks, seeds, steps and simulations: less than a quarter of an hour (bo-leap), three minutes (diffmjx,
-    /// diffmjx-mpc, articulated-adjoint)
+    /// diffmjx-mpc, articulated-adjoint), ten minutes (sapo)
     #[arg(long)]
     pub quick: bool,
     /// Recorded tosses of a cube, a CSV file [default: simulated ones] (diffmjx)
@@ -419,7 +419,8 @@ pub struct ReproduceOptions {
     /// (diffmjx-mpc)
     #[arg(long, value_name = "DIR")]
     pub models: Option<PathBuf>,
-    /// Runs of each method on each task [default: 10, or 3 if quick (bo-leap); 2, or 1 if quick (diffmjx-mpc)]
+    /// Runs of each method on each task [default: 10, or 3 if quick (bo-leap); 2, or 1 if quick (diffmjx-mpc);
+    /// 3 and 1, or 1 if quick (sapo)]
     #[arg(long)]
     pub seeds: Option<u64>,
     /// Simulations per run [default: 1000, or 100 if quick] (bo-leap)

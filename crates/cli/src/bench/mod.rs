@@ -14,12 +14,13 @@ pub mod peer;
 mod search;
 mod standing;
 mod toss;
+mod train;
 
 pub use checkpoint::measure as measure_checkpoints;
 
 use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
-use pullback_core::sources::{ARTICULATED_ADJOINT, DIFFMJX, GRADSIM};
+use pullback_core::sources::{ARTICULATED_ADJOINT, DIFFMJX, GRADSIM, REWARPED};
 use pullback_physics::articulated::{ContactModel, Model};
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 use pullback_tasks::Results;
@@ -79,6 +80,12 @@ const TABLE: &[Entry<Benchmark>] = &[
         "mpm",
         "substeps of plasticine particles, forward and backward, alone and in batches, beside Taichi's and Warp's CPU",
         |_, _, output| mpm::run(output),
+    ),
+    Entry::cited(
+        "train",
+        "a whole epoch of SAPO on the ant, split into physics and networks, beside PyTorch's networks",
+        REWARPED.at("section 6"),
+        |_, seed, output| train::run(seed, output),
     ),
     Entry::new("bo", "trials of Bayesian optimization beside BoTorch", |_, _, output| bo::run(output)),
     Entry::new("search", "search methods on known functions beside cmaes and BoTorch", |_, _, output| {

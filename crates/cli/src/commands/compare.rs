@@ -43,7 +43,7 @@ pub fn run(options: &CompareOptions, output: &Output) -> Result<bool, CliError> 
 }
 
 /// The metric over steps, one panel per task: means over seeds with their intervals.
-fn figure(comparison: &Comparison) -> Figure {
+pub fn figure(comparison: &Comparison) -> Figure {
     let Comparison { options, groups, .. } = comparison;
     let longest = groups.iter().filter_map(|group| group.curve.steps.last()).fold(0.0, |a: f64, b| a.max(*b));
     let (unit, x_label) = match longest {

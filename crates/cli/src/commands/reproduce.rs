@@ -4,12 +4,13 @@ mod articulated_adjoint;
 mod bo_leap;
 mod diffmjx;
 mod diffmjx_mpc;
+mod sapo;
 
 use std::path::PathBuf;
 
 use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
-use pullback_core::sources::{ARTICULATED_ADJOINT, BO_LEAP, DIFFMJX};
+use pullback_core::sources::{ARTICULATED_ADJOINT, BO_LEAP, DIFFMJX, REWARPED};
 use pullback_plot::{Figure, LinePanel, Panel, Series};
 use pullback_tasks::Results;
 use pullback_tasks::diffmjx::toy::{self as diffmjx_toy, Case, Toy};
@@ -74,6 +75,12 @@ const TABLE: &[Entry<Experiment>] = &[
         ARTICULATED_ADJOINT.at("Tables 1 to 3, Figs. 3 and 6 to 8"),
         articulated_adjoint::run,
     ),
+    Entry::cited(
+        "sapo",
+        "returns of SAPO, SHAC and their rivals on DFlex's tasks, with ablations",
+        REWARPED.at("Tables 13, 14"),
+        sapo::run,
+    ),
 ];
 
 pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
@@ -81,7 +88,7 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     for (option, given, of) in [
         ("--data", options.data.is_some(), &["diffmjx"][..]),
         ("--models", options.models.is_some(), &[mpc]),
-        ("--seeds", options.seeds.is_some(), &[bo_leap, mpc]),
+        ("--seeds", options.seeds.is_some(), &[bo_leap, mpc, "sapo"]),
         ("--budget", options.budget.is_some(), &[bo_leap]),
         ("--tasks", !options.tasks.is_empty(), &[bo_leap]),
     ] {

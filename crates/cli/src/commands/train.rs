@@ -82,62 +82,74 @@ const EPISODES: usize = 128;
 /// Seed of these episodes, apart from those of training.
 const JUDGING: u64 = 0x6a75_6467_6500;
 
-#[derive(Serialize)]
-struct Summary {
-    task: String,
-    algorithm: String,
-    preset: String,
-    seed: u64,
-    epochs: usize,
-    steps: u64,
+/// What came of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    pub task: String,
+    pub algorithm: String,
+    pub preset: String,
+    pub seed: u64,
+    pub epochs: usize,
+    pub steps: u64,
     /// Epochs that an earlier, interrupted run had done.
-    resumed: usize,
-    seconds: f64,
-    steps_per_second: f64,
+    pub resumed: usize,
+    pub seconds: f64,
+    pub steps_per_second: f64,
     /// Mean return of whole episodes at the end, and half of its 95 % interval: actions are means.
-    return_mean: f64,
-    return_interval: f64,
+    pub return_mean: f64,
+    pub return_interval: f64,
     /// The same with noise.
-    stochastic_return_mean: f64,
-    stochastic_return_interval: f64,
-    episodes: usize,
-    files: Vec<PathBuf>,
+    pub stochastic_return_mean: f64,
+    pub stochastic_return_interval: f64,
+    pub episodes: usize,
+    pub files: Vec<PathBuf>,
 }
 
 pub fn run(options: &TrainArguments, seed: u64, output: &Output) -> Result<bool, CliError> {
     let config = config(options, seed)?;
-    let environment = config.environment()?;
-    let mut algorithm = config.algorithm(&*environment)?;
-    let threads = threads(options.threads);
-    let mut env = config.vec_env(&*environment, algorithm.envs(), threads)?;
-    let RunConfig { task, algorithm: name, .. } = &config;
-    let folder = output.folder(&format!("train-{task}-{name}-{seed}"))?;
-
-    let bar = progress::bar(algorithm.epochs(), task);
-    let mut watch = |at: &Progress| {
-        bar.set_position(at.epoch as u64);
-        let left = (at.epochs - at.epoch) as f64 * (at.steps as f64 / at.epoch as f64);
-        let found = at.report.iter().find(|(name, _)| *name == "return_mean").map_or(f64::NAN, |(_, x)| *x);
-        bar.set_message(format!(
-            "{task}: return {}, {} steps/s, {} s left",
-            compact(found, 4),
-            compact(at.steps_per_second, 3),
-            (left / at.steps_per_second).ceil()
-        ));
-    };
+    let folder = output.folder(&format!("train-{}-{}-{seed}", config.task, config.algorithm))?;
     let how = TrainOptions {
         checkpoint_every: options.checkpoint_every.max(1),
         stop_after: options.stop_after,
         ..TrainOptions::default()
     };
-    let trained = train(&mut *algorithm, &mut env, &folder, &config, how, &mut watch)?;
+    let summary = run_in(&config, &folder, how, threads(options.threads), output)?;
+    output.print(&summary, || text(&summary))?;
+    Ok(true)
+}
+
+/// Trains in a folder until the run is over, and judges what was learned.
+pub fn run_in(
+    config: &RunConfig,
+    folder: &Path,
+    how: TrainOptions,
+    threads: usize,
+    output: &Output,
+) -> Result<Summary, CliError> {
+    let environment = config.environment()?;
+    let mut algorithm = config.algorithm(&*environment)?;
+    let mut env = config.vec_env(&*environment, algorithm.envs(), threads)?;
+    let last = how.stop_after.map_or(algorithm.epochs(), |stop| stop.min(algorithm.epochs()));
+    let bar = progress::bar(last, &config.task);
+    let mut watch = |at: &Progress| {
+        bar.set_position(at.epoch as u64);
+        let left = last.saturating_sub(at.epoch) as f64 * (at.steps as f64 / at.epoch as f64);
+        let found = at.report.iter().find(|(name, _)| *name == "return_mean").map_or(f64::NAN, |(_, x)| *x);
+        bar.set_message(format!(
+            "{} by {}: return {}, {} steps/s, {} s left",
+            config.task,
+            config.algorithm,
+            compact(found, 4),
+            compact(at.steps_per_second, 3),
+            (left / at.steps_per_second).ceil()
+        ));
+    };
+    let trained = train(&mut *algorithm, &mut env, folder, config, how, &mut watch)?;
     bar.finish_and_clear();
     if let Some(note) = &trained.warning {
         eprintln!("note: {note}");
     }
-    let summary = finish(&config, &*environment, &*algorithm, &trained, threads, &folder, output)?;
-    output.print(&summary, || text(&summary))?;
-    Ok(true)
+    finish(config, &*environment, &*algorithm, &trained, threads, folder, output)
 }
 
 /// Judges the policy, and writes it in forms that other programs read.
@@ -230,7 +242,7 @@ fn config(options: &TrainArguments, seed: u64) -> Result<RunConfig, ConfigError>
 }
 
 /// The preset asked for, or that of the task.
-fn preset(task: &str, asked: Option<&str>) -> Result<(&'static str, Preset), ConfigError> {
+pub fn preset(task: &str, asked: Option<&str>) -> Result<(&'static str, Preset), ConfigError> {
     let entry = match asked {
         Some(name) => PRESETS.find(name)?,
         None => {

@@ -17,6 +17,8 @@ mod ant;
 mod cartpole;
 mod cheetah;
 mod hopper;
+#[cfg(test)]
+mod horizon_tests;
 mod humanoid;
 mod locomotion;
 mod planar;

@@ -1,0 +1,255 @@
+//! `pullback reproduce sapo`: returns of SAPO and its rivals beside the paper's, on our own simulator.
+//!
+//! Every run is a folder of `pullback train`; what was killed goes on, what is done is not run again.
+
+use std::path::{Path, PathBuf};
+
+use pullback_core::ConfigError;
+use pullback_learn::algorithm::ALGORITHMS;
+use pullback_learn::algorithm::table::change;
+use pullback_learn::run::compare::{CompareOptions, Comparison};
+use pullback_learn::run::statistics::{Estimate, IntervalMethod};
+use pullback_learn::train::TrainOptions;
+use pullback_plot::{Report, Section, Table, compact};
+use pullback_tasks::results::Row;
+use pullback_tasks::{Goal, Results};
+use serde_json::Value;
+
+use super::Summary;
+use crate::args::ReproduceOptions;
+use crate::commands::compare::figure;
+use crate::commands::train::{PrecisionName, RunConfig, Summary as Trained, preset, run_in, threads};
+use crate::output::{CliError, Output};
+
+/// Runs of one algorithm on one task.
+struct Contender {
+    task: &'static str,
+    algorithm: &'static str,
+    /// What it is called in tables; one of a kind per task.
+    label: &'static str,
+    /// The preset, if not that of the task.
+    preset: Option<&'static str>,
+    /// Settings that differ from the preset's.
+    changes: &'static [(&'static str, &'static str)],
+    /// Seeds, in full and if time is short.
+    seeds: (u64, u64),
+    /// Epochs, if fewer than the paper's.
+    epochs: Option<usize>,
+    /// The paper's mean and half of its interval.
+    paper: Option<(f64, f64)>,
+}
+
+const fn contender(
+    task: &'static str,
+    algorithm: &'static str,
+    label: &'static str,
+    paper: (f64, f64),
+    seeds: (u64, u64),
+) -> Contender {
+    Contender { task, algorithm, label, preset: None, changes: &[], seeds, epochs: None, paper: Some(paper) }
+}
+
+/// Table 13, and Table 14 on the ant.
+const CONTENDERS: &[Contender] = &[
+    contender("hopper", "sapo", "SAPO", (5060.0, 18.0), (3, 1)),
+    contender("hopper", "shac", "SHAC", (4939.0, 3.0), (3, 1)),
+    contender("hopper", "apg", "APG", (590.0, 3.0), (1, 0)),
+    contender("ant", "sapo", "SAPO", (8610.0, 40.0), (3, 1)),
+    Contender {
+        changes: OWN,
+        paper: None,
+        ..contender("ant", "sapo", "SAPO, our settings", (0.0, 0.0), (3, 1))
+    },
+    contender("ant", "shac", "SHAC", (7779.0, 70.0), (3, 1)),
+    Contender {
+        preset: Some("diffrl-ant"),
+        ..contender("ant", "shac", "SHAC, as its code has it", (7779.0, 70.0), (3, 1))
+    },
+    contender("ant", "apg", "APG", (368.0, 11.0), (1, 0)),
+    Contender {
+        changes: &[("entropy.soft_value", "false")],
+        ..contender("ant", "sapo", "SAPO without soft value", (7729.0, 52.0), (1, 0))
+    },
+    Contender {
+        changes: &[("entropy", "null")],
+        ..contender("ant", "sapo", "SAPO without entropy", (7897.0, 30.0), (1, 0))
+    },
+    contender("humanoid", "sapo", "SAPO", (8469.0, 58.0), (1, 0)),
+    contender("humanoid", "shac", "SHAC", (8256.0, 74.0), (1, 0)),
+    contender("snu-humanoid", "sapo", "SAPO", (6427.0, 53.0), (1, 0)),
+    contender("snu-humanoid", "shac", "SHAC", (5755.0, 67.0), (1, 0)),
+];
+
+/// What serves the ant better here: critics that learn as fast as those of SHAC's code, and half the entropy.
+const OWN: &[(&str, &str)] = &[("critic.lr", "0.002"), ("entropy.target", "-1.0")];
+
+pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
+    let folder = output.folder("reproduce-sapo")?;
+    let mut found: Vec<(&Contender, Vec<Trained>, Vec<PathBuf>)> = Vec::new();
+    for contender in CONTENDERS {
+        let usual = if options.quick { contender.seeds.1 } else { contender.seeds.0 };
+        let seeds = options.seeds.map_or(usual, |asked| if usual == 0 { 0 } else { asked });
+        let (mut runs, mut folders) = (Vec::new(), Vec::new());
+        for seed in 0..seeds {
+            let place = folder.join(run_name(contender, seed));
+            runs.push(contender.train(seed, &place, output)?);
+            folders.push(place);
+        }
+        if !runs.is_empty() {
+            found.push((contender, runs, folders));
+        }
+    }
+    let mut results = Results::new("sapo");
+    for (contender, runs, _) in &found {
+        contender.report(runs, &mut results);
+    }
+    add_goals(&found, &mut results);
+    results.notes.push(
+        "Returns are means over 128 episodes per seed with mean actions; the paper's are over ten seeds on its own \
+         simulator, whose robots have other sizes where they are unpublished (humanoid, muscles). Intervals are Student's."
+            .into(),
+    );
+    let files = pages(&found, &results, &folder, output)?;
+    Summary { results, files }.print(output)
+}
+
+/// A folder's name: what is run, and its seed.
+fn run_name(contender: &Contender, seed: u64) -> String {
+    let label: String =
+        contender.label.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
+    format!("{}-{}-{seed}", contender.task, label.replace("--", "-"))
+}
+
+impl Contender {
+    fn config(&self, seed: u64) -> Result<RunConfig, ConfigError> {
+        let (preset_name, preset) = preset(self.task, self.preset)?;
+        let mut settings = (ALGORITHMS.find(self.algorithm)?.value.settings)(&preset);
+        for (path, text) in self.changes {
+            change(&mut settings, path, serde_json::from_str(text).unwrap_or(Value::Null))?;
+        }
+        Ok(RunConfig {
+            task: self.task.into(),
+            algorithm: self.algorithm.into(),
+            preset: preset_name.into(),
+            seed,
+            precision: PrecisionName::F32,
+            shard: 16,
+            settings,
+        })
+    }
+
+    /// Trains, or reads what was found before.
+    fn train(&self, seed: u64, folder: &Path, output: &Output) -> Result<Trained, CliError> {
+        let config = self.config(seed)?;
+        if let Some(done) = finished(folder, &config) {
+            return Ok(done);
+        }
+        let how = TrainOptions { stop_after: self.epochs, ..TrainOptions::default() };
+        run_in(&config, folder, how, threads(0), output)
+    }
+
+    fn report(&self, runs: &[Trained], results: &mut Results) {
+        let returns: Vec<f64> = runs.iter().map(|run| run.return_mean).collect();
+        let estimate = Estimate::of(&returns, IntervalMethod::Student);
+        let case = format!("{}, {}", self.task, self.label);
+        results.rows.push(Row {
+            case: case.clone(),
+            metric: "return".into(),
+            value: estimate.mean,
+            unit: "1".into(),
+            peer: self.paper.map(|paper| paper.0),
+            peer_name: self.paper.map(|_| "paper".into()),
+        });
+        if let Some((low, high)) = estimate.interval {
+            results.row(&case, "half of the 95 % interval over seeds", 0.5 * (high - low), "1");
+        }
+        results.row(&case, "seeds", returns.len() as f64, "1");
+        let mean = |of: fn(&Trained) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
+        results.row(&case, "return with noise", mean(|run| run.stochastic_return_mean), "1");
+        results.row(&case, "steps", mean(|run| run.steps as f64), "1");
+        results.row(&case, "minutes", mean(|run| run.seconds) / 60.0, "min");
+    }
+}
+
+/// The result of a run that is over.
+fn finished(folder: &Path, config: &RunConfig) -> Option<Trained> {
+    let stored: RunConfig = serde_json::from_slice(&std::fs::read(folder.join("config.json")).ok()?).ok()?;
+    let same = serde_json::to_value(&stored).ok()? == serde_json::to_value(config).ok()?;
+    let result = std::fs::read(folder.join("result.json")).ok()?;
+    serde_json::from_slice(&result).ok().filter(|_| same)
+}
+
+type Found<'a> = [(&'a Contender, Vec<Trained>, Vec<PathBuf>)];
+
+/// The best mean return of an algorithm on a task.
+fn best(found: &Found<'_>, task: &str, algorithm: &str) -> Option<f64> {
+    let of = found.iter().filter(|(c, _, _)| c.task == task && c.algorithm == algorithm);
+    of.map(|(_, runs, _)| runs.iter().map(|run| run.return_mean).sum::<f64>() / runs.len() as f64)
+        .reduce(f64::max)
+}
+
+/// SAPO is as good as the paper's on hopper and ant, and better than SHAC.
+fn add_goals(found: &Found<'_>, results: &mut Results) {
+    for (task, paper, interval) in [("hopper", 5060.0, 18.0), ("ant", 8610.0, 40.0)] {
+        if let (Some(sapo), Some(shac)) = (best(found, task, "sapo"), best(found, task, "shac")) {
+            results.goals.push(Goal::at_least(
+                format!("{task}: SAPO's best settings, the paper's return within its interval"),
+                sapo,
+                paper - interval,
+            ));
+            results.goals.push(Goal::at_least(
+                format!("{task}: SAPO over SHAC, best settings of each"),
+                sapo,
+                shac,
+            ));
+        }
+    }
+}
+
+/// Curves and tables.
+fn pages(
+    found: &Found<'_>,
+    results: &Results,
+    folder: &Path,
+    output: &Output,
+) -> Result<Vec<PathBuf>, CliError> {
+    let mut report = Report::new(
+        "Policies learned through the physics",
+        "SAPO (Xing, Luk and Oh, ICLR 2025), Tables 13 and 14, on our own simulator",
+    );
+    let folders: Vec<PathBuf> = found.iter().flat_map(|(_, _, folders)| folders.clone()).collect();
+    let comparison = Comparison::of(&folders, CompareOptions::default())?;
+    let (picture, index, data) =
+        (folder.join("curves.png"), folder.join("index.html"), folder.join("results.json"));
+    let curves = figure(&comparison);
+    curves.save_png(&picture)?;
+    let rows = found.iter().map(|(contender, runs, _)| {
+        let returns: Vec<f64> = runs.iter().map(|run| run.return_mean).collect();
+        let estimate = Estimate::of(&returns, IntervalMethod::Student);
+        let interval =
+            estimate.interval.map_or("one seed".into(), |(low, high)| compact(0.5 * (high - low), 3));
+        let minutes = runs.iter().map(|run| run.seconds).sum::<f64>() / runs.len() as f64 / 60.0;
+        vec![
+            contender.task.to_owned(),
+            contender.label.to_owned(),
+            runs.len().to_string(),
+            compact(estimate.mean, 5),
+            interval,
+            contender.paper.map_or_else(String::new, |(mean, half)| format!("{mean} ± {half}")),
+            compact(minutes, 3),
+        ]
+    });
+    let header = ["task", "algorithm", "seeds", "return", "±", "paper", "minutes"].map(String::from).to_vec();
+    let table =
+        Table { caption: "Mean actions, 128 episodes per seed.".into(), header, rows: rows.collect() };
+    let caption = "Return of training episodes over environment steps, mean and 95 % interval over seeds.";
+    report.sections.push(
+        Section::new("Returns")
+            .figure(&curves, caption, "Curves of returns over steps, one panel per task.")?
+            .table(table),
+    );
+    report.footer = results.notes.join(" ");
+    report.save(&index)?;
+    output.write(&data, serde_json::to_string_pretty(results)?.as_bytes())?;
+    Ok(vec![index, data, picture])
+}
