@@ -2,11 +2,12 @@
 
 use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
-use pullback_core::sources::{APG, DFLEX, REWARPED};
+use pullback_core::sources::{APG, DFLEX, PPO, REWARPED};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::actor_critic::{ActorCritic, ActorCriticConfig};
+use super::ppo::{self, Ppo};
 use super::presets::Preset;
 use super::{Algorithm, apg, sapo, shac};
 use crate::env::Spaces;
@@ -41,6 +42,15 @@ const TABLE: &[Entry<AlgorithmSpec>] = &[
         "analytic policy gradients: gradients through the physics alone",
         APG.whole(),
         AlgorithmSpec { settings: |preset| json(&apg::preset(preset)), build: actor_critic },
+    ),
+    Entry::cited(
+        "ppo",
+        "proximal policy optimization: clipped ratios of densities, without gradients of the physics",
+        PPO.whole(),
+        AlgorithmSpec {
+            settings: |preset| json(&ppo::preset(preset)),
+            build: |settings, spaces, seed| Ok(Box::new(Ppo::new(read(settings)?, spaces, seed)?)),
+        },
     ),
 ];
 
