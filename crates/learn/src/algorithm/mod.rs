@@ -11,6 +11,7 @@ pub mod parts;
 pub mod ppo;
 pub mod presets;
 pub mod returns;
+pub mod sac;
 pub mod sapo;
 mod saved;
 pub mod shac;
@@ -22,6 +23,7 @@ pub use actor_critic::{ActorCritic, ActorCriticConfig};
 pub use error::TrainError;
 pub use ppo::{Ppo, PpoConfig};
 pub use presets::{PRESETS, Preset};
+pub use sac::{Sac, SacConfig};
 pub use table::{ALGORITHMS, AlgorithmSpec};
 
 use crate::env::VecEnv;

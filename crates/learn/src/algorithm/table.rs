@@ -2,13 +2,14 @@
 
 use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
-use pullback_core::sources::{APG, DFLEX, PPO, REWARPED};
+use pullback_core::sources::{APG, DFLEX, PPO, REWARPED, SAC};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::actor_critic::{ActorCritic, ActorCriticConfig};
 use super::ppo::{self, Ppo};
 use super::presets::Preset;
+use super::sac::{self, Sac};
 use super::{Algorithm, apg, sapo, shac};
 use crate::env::Spaces;
 
@@ -50,6 +51,15 @@ const TABLE: &[Entry<AlgorithmSpec>] = &[
         AlgorithmSpec {
             settings: |preset| json(&ppo::preset(preset)),
             build: |settings, spaces, seed| Ok(Box::new(Ppo::new(read(settings)?, spaces, seed)?)),
+        },
+    ),
+    Entry::cited(
+        "sac",
+        "soft actor-critic: twin critics from a replay buffer, rewarded entropy, without gradients of the physics",
+        SAC.whole(),
+        AlgorithmSpec {
+            settings: |preset| json(&sac::preset(preset)),
+            build: |settings, spaces, seed| Ok(Box::new(Sac::new(read(settings)?, spaces, seed)?)),
         },
     ),
 ];
