@@ -18,6 +18,7 @@ pub mod shac;
 pub mod table;
 #[cfg(test)]
 mod toy;
+pub mod trajopt;
 
 pub use actor_critic::{ActorCritic, ActorCriticConfig};
 pub use error::TrainError;
@@ -25,6 +26,7 @@ pub use ppo::{Ppo, PpoConfig};
 pub use presets::{PRESETS, Preset};
 pub use sac::{Sac, SacConfig};
 pub use table::{ALGORITHMS, AlgorithmSpec};
+pub use trajopt::{TrajOpt, TrajOptConfig};
 
 use crate::env::VecEnv;
 use crate::nn::Normalizer;
@@ -64,7 +66,8 @@ pub trait Algorithm: Send {
     fn epoch(&self) -> usize;
     /// Environments it learns in.
     fn envs(&self) -> usize;
-    /// Steps of all environments per epoch.
+    /// Steps of all environments per epoch; those of an algorithm that learns from whole episodes are known after
+    /// the first.
     fn steps_per_epoch(&self) -> usize;
     /// Learns for one epoch.
     fn learn(&mut self, env: &mut VecEnv<f32>) -> Result<Report, TrainError>;

@@ -10,6 +10,7 @@ use super::actor_critic::{ActorCritic, ActorCriticConfig};
 use super::ppo::{self, Ppo};
 use super::presets::Preset;
 use super::sac::{self, Sac};
+use super::trajopt::{self, TrajOpt};
 use super::{Algorithm, apg, sapo, shac};
 use crate::env::Spaces;
 
@@ -60,6 +61,15 @@ const TABLE: &[Entry<AlgorithmSpec>] = &[
         AlgorithmSpec {
             settings: |preset| json(&sac::preset(preset)),
             build: |settings, spaces, seed| Ok(Box::new(Sac::new(read(settings)?, spaces, seed)?)),
+        },
+    ),
+    Entry::cited(
+        "trajopt",
+        "trajectory optimization: one sequence of actions along gradients through the physics",
+        REWARPED.at("appendix C"),
+        AlgorithmSpec {
+            settings: |preset| json(&trajopt::preset(preset)),
+            build: |settings, spaces, seed| Ok(Box::new(TrajOpt::new(read(settings)?, spaces, seed)?)),
         },
     ),
 ];
