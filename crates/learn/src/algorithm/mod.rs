@@ -7,6 +7,7 @@ pub mod critics;
 mod error;
 pub mod horizon;
 pub mod learned;
+pub mod mbpo;
 pub mod parts;
 pub mod ppo;
 pub mod presets;
@@ -22,6 +23,7 @@ pub mod trajopt;
 
 pub use actor_critic::{ActorCritic, ActorCriticConfig};
 pub use error::TrainError;
+pub use mbpo::{Mbpo, MbpoConfig};
 pub use ppo::{Ppo, PpoConfig};
 pub use presets::{PRESETS, Preset};
 pub use sac::{Sac, SacConfig};

@@ -1,7 +1,7 @@
 //! Settings of the papers by name.
 
 use pullback_core::registry::{Entry, Registry};
-use pullback_core::sources::{DFLEX, REWARPED};
+use pullback_core::sources::{ARTICULATED_ADJOINT, DFLEX, REWARPED};
 
 use super::actor_critic::ActorCriticConfig;
 use crate::nn::{EncoderConfig, NetworkConfig};
@@ -38,6 +38,11 @@ const fn diffrl(actor: &'static [usize], critic: &'static [usize], critic_lr: f6
 
 const fn particles(epochs: usize) -> Preset {
     Preset { actor: &[512, 256], critic: &[256, 256], envs: 32, epochs, encoder: true, ..dflex(&[], &[]) }
+}
+
+/// A pendulum of `links` links: 100 epochs each, rewards that are not discounted.
+const fn pendulum(links: usize) -> Preset {
+    Preset { epochs: 100 * links, gamma: 1.0, ..dflex(&[64, 64], &[64, 64]) }
 }
 
 const TABLE: &[Entry<Preset>] = &[
@@ -91,6 +96,19 @@ const TABLE: &[Entry<Preset>] = &[
     Entry::cited("rewarped-fluid-move", "4.1 M steps", REWARPED.at("Table 6"), particles(4000)),
     Entry::cited("rewarped-soft-jumper", "6.1 M steps", REWARPED.at("Table 6"), particles(6000)),
     Entry::cited("rewarped-hand-flip", "6.1 M steps", REWARPED.at("Table 6"), particles(6000)),
+    Entry::cited("adjoint-pendulum-1", "100 epochs", ARTICULATED_ADJOINT.at("Figure 4"), pendulum(1)),
+    Entry::cited("adjoint-pendulum-2", "200 epochs", ARTICULATED_ADJOINT.at("Figure 4"), pendulum(2)),
+    Entry::cited("adjoint-pendulum-3", "300 epochs", ARTICULATED_ADJOINT.at("Figure 4"), pendulum(3)),
+    Entry::cited("adjoint-pendulum-4", "400 epochs", ARTICULATED_ADJOINT.at("Figure 4"), pendulum(4)),
+    Entry::cited("adjoint-pendulum-5", "500 epochs", ARTICULATED_ADJOINT.at("Figure 4"), pendulum(5)),
+    Entry::cited("adjoint-pendulum-6", "600 epochs", ARTICULATED_ADJOINT.at("Figure 4"), pendulum(6)),
+    Entry::cited("adjoint-pendulum-7", "700 epochs", ARTICULATED_ADJOINT.at("Figure 4"), pendulum(7)),
+    Entry::cited(
+        "adjoint-ant",
+        "epochs of 1000 steps; how many the paper does not say",
+        ARTICULATED_ADJOINT.at("Figure 5"),
+        Preset { epochs: 300, ..dflex(&[128, 128], &[128, 128]) },
+    ),
 ];
 
 impl Preset {

@@ -2,11 +2,13 @@
 
 use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
-use pullback_core::sources::{APG, DFLEX, PPO, REWARPED, SAC};
+use pullback_core::sources::{APG, ARTICULATED_ADJOINT, DFLEX, MBPO, PPO, REWARPED, SAC};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::actor_critic::{ActorCritic, ActorCriticConfig};
+use super::mbpo::enhance::Enhancement;
+use super::mbpo::{self, Mbpo};
 use super::ppo::{self, Ppo};
 use super::presets::Preset;
 use super::sac::{self, Sac};
@@ -72,7 +74,32 @@ const TABLE: &[Entry<AlgorithmSpec>] = &[
             build: |settings, spaces, seed| Ok(Box::new(TrajOpt::new(read(settings)?, spaces, seed)?)),
         },
     ),
+    Entry::cited(
+        "mbpo",
+        "model-based policy optimization: soft actor-critic on short rollouts of learned models",
+        MBPO.whole(),
+        AlgorithmSpec { settings: |preset| json(&mbpo::preset(preset, Enhancement::None)), build: mbpo },
+    ),
+    Entry::cited(
+        "mbpo-policy",
+        "MBPO whose policy follows gradients of true steps",
+        ARTICULATED_ADJOINT.at("section 5, policy enhancement"),
+        AlgorithmSpec { settings: |preset| json(&mbpo::preset(preset, Enhancement::Policy)), build: mbpo },
+    ),
+    Entry::cited(
+        "mbpo-sample",
+        "MBPO with nine more samples to first order around each true one",
+        ARTICULATED_ADJOINT.at("section 5, sample enhancement"),
+        AlgorithmSpec { settings: |preset| json(&mbpo::preset(preset, NEIGHBORS)), build: mbpo },
+    ),
 ];
+
+/// Samples around each true one, as Qiao et al. have them.
+const NEIGHBORS: Enhancement = Enhancement::Sample { count: 9, delta: 1e-2 };
+
+fn mbpo(settings: &Value, spaces: Spaces, seed: u64) -> Result<Box<dyn Algorithm>, ConfigError> {
+    Ok(Box::new(Mbpo::new(read(settings)?, spaces, seed)?))
+}
 
 fn json(settings: &impl Serialize) -> Value {
     serde_json::to_value(settings).unwrap_or(Value::Null)
