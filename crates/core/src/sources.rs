@@ -63,6 +63,12 @@ pub const REWARPED: Source = Source::new("rewarped", "Rewarped", "Xing et al., I
 pub const DFLEX: Source = Source::new("shac", "DFlex", "Xu et al., ICLR 2022");
 /// Brax, and policy gradients by differentiating through its steps.
 pub const APG: Source = Source::new("apg", "Brax", "Freeman et al., NeurIPS Datasets and Benchmarks 2021");
+/// Policy optimization by clipped ratios of densities.
+pub const PPO: Source = Source::new("ppo", "PPO", "Schulman et al., 2017");
+/// Actor-critic learning from a replay buffer with rewarded entropy.
+pub const SAC: Source = Source::new("sac", "SAC", "Haarnoja et al., ICML 2018");
+/// Policy optimization by short rollouts of a learned model.
+pub const MBPO: Source = Source::new("mbpo", "MBPO", "Janner et al., NeurIPS 2019");
 /// The adjoint of articulated bodies.
 pub const ARTICULATED_ADJOINT: Source =
     Source::new("articulated-adjoint", "articulated adjoint", "Qiao et al., ICML 2021");
@@ -102,6 +108,9 @@ pub const SOURCES: &[Source] = &[
     REWARPED,
     DFLEX,
     APG,
+    PPO,
+    SAC,
+    MBPO,
     ARTICULATED_ADJOINT,
     DIFFMJX,
     PLASTICINE_LAB,

@@ -3,8 +3,9 @@
 use pullback_core::StepError;
 use pullback_core::random::Random;
 
-use crate::algorithm::Actor;
+use crate::algorithm::{Actor, PolicyActor};
 use crate::env::{StepOutput, VecEnv};
+use crate::nn::PolicyTape;
 use crate::nn::gaussian::squashed_sample;
 
 /// How episodes come out.
@@ -39,30 +40,15 @@ pub fn evaluate(
 ) -> Result<Evaluation, StepError> {
     let (n, spaces) = (env.envs(), env.spaces());
     env.reset(seed);
-    let mut tape = actor.policy.tape::<f32>(n);
+    let mut player = Player::new(actor, env, stochastic.then_some(seed));
     let mut out = StepOutput::new(n, spaces);
     env.observe(&mut out.observations);
-    let mut normalized = out.observations.clone();
     let mut actions = vec![0.0; n * spaces.actions];
     let mut found = Evaluation { returns: vec![0.0; n], lengths: vec![0; n], states: Vec::new() };
     let mut over = vec![false; n];
     found.states.extend(watched.map(|env_index| env.state(env_index)));
     for t in 0..env.episode_length() {
-        match actor.normalizer {
-            Some(normalizer) => normalizer.normalize(&out.observations, &mut normalized),
-            None => normalized.copy_from_slice(&out.observations),
-        }
-        actor.policy.forward(actor.params, &normalized, &mut tape);
-        for (i, action) in actions.iter_mut().enumerate() {
-            let (row, k) = (i / spaces.actions, i % spaces.actions);
-            let draw = || Random::stream(seed, &[7, t as u64, row as u64, k as u64]).normal() as f32;
-            let noise = if stochastic { draw() } else { 0.0 };
-            let (mean, log_std) = (tape.mean()[i], tape.log_std()[i]);
-            *action = match actor.squashed {
-                true => squashed_sample(mean, log_std, noise),
-                false => (mean + log_std.exp() * noise).clamp(-1.0, 1.0),
-            };
-        }
+        player.act(t, &out.observations, &mut actions);
         env.step(&actions, &mut out)?;
         for i in 0..n {
             if !over[i] {
@@ -79,4 +65,54 @@ pub fn evaluate(
         }
     }
     Ok(found)
+}
+
+/// What acts in all environments.
+enum Player<'a> {
+    Policy { actor: PolicyActor<'a>, tape: PolicyTape<f32>, normalized: Vec<f32>, noise: Option<u64> },
+    Sequence { sequence: &'a [f32], width: usize },
+}
+
+impl<'a> Player<'a> {
+    fn new(actor: Actor<'a>, env: &VecEnv<f32>, noise: Option<u64>) -> Self {
+        match actor {
+            Actor::Policy(actor) => {
+                let normalized = vec![0.0; env.envs() * env.spaces().observation()];
+                Player::Policy { actor, tape: actor.policy.tape(env.envs()), normalized, noise }
+            }
+            Actor::Sequence(sequence) => Player::Sequence { sequence, width: env.spaces().actions },
+        }
+    }
+
+    /// Actions of all environments at step `t`.
+    fn act(&mut self, t: usize, observations: &[f32], actions: &mut [f32]) {
+        match self {
+            Player::Policy { actor, tape, normalized, noise } => {
+                match actor.normalizer {
+                    Some(normalizer) => normalizer.normalize(observations, normalized),
+                    None => normalized.copy_from_slice(observations),
+                }
+                actor.policy.forward(actor.params, normalized, tape);
+                let width = actor.policy.actions();
+                for (i, action) in actions.iter_mut().enumerate() {
+                    let key = [7, t as u64, (i / width) as u64, (i % width) as u64];
+                    let noise = noise.map_or(0.0, |seed| Random::stream(seed, &key).normal() as f32);
+                    let (mean, log_std) = (tape.mean()[i], tape.log_std()[i]);
+                    *action = match actor.squashed {
+                        true => squashed_sample(mean, log_std, noise),
+                        false => (mean + log_std.exp() * noise).clamp(-1.0, 1.0),
+                    };
+                }
+            }
+            Player::Sequence { sequence, width } => {
+                let action = sequence.chunks_exact(*width).nth(t);
+                for row in actions.chunks_exact_mut(*width) {
+                    match action {
+                        Some(action) => row.copy_from_slice(action),
+                        None => row.fill(0.0),
+                    }
+                }
+            }
+        }
+    }
 }

@@ -77,15 +77,15 @@ pub fn train(
         trained.seconds = restored.checkpoint.meta["seconds"].as_f64().unwrap_or(0.0);
         trained.warning = restored.note;
     }
-    let (epochs, per_epoch) = (algorithm.epochs(), algorithm.steps_per_epoch() as u64);
+    let epochs = algorithm.epochs();
     let (clock, before) = (Instant::now(), trained.seconds);
-    trained.steps = algorithm.epoch() as u64 * per_epoch;
+    trained.steps = (algorithm.epoch() * algorithm.steps_per_epoch()) as u64;
     let first_steps = trained.steps;
     let last_epoch = options.stop_after.map_or(epochs, |stop| stop.min(epochs));
     while algorithm.epoch() < last_epoch {
         trained.last = algorithm.learn(env)?;
         let epoch = algorithm.epoch();
-        trained.steps = epoch as u64 * per_epoch;
+        trained.steps = (epoch * algorithm.steps_per_epoch()) as u64;
         let passed = clock.elapsed().as_secs_f64();
         trained.seconds = before + passed;
         let progress = Progress {

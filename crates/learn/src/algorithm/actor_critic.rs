@@ -13,7 +13,7 @@ use super::critics::{CriticConfig, Critics};
 use super::horizon::{ActorObjective, EntropyBonus, HorizonMemory, Timing};
 use super::returns::Episodes;
 use super::saved::Saved;
-use super::{Actor, Algorithm, Report, TrainError};
+use super::{Actor, Algorithm, PolicyActor, Report, TrainError};
 use crate::env::{Spaces, VecEnv};
 use crate::nn::clip::clip_norm;
 use crate::nn::{InputShape, NetworkConfig};
@@ -374,12 +374,12 @@ impl Algorithm for ActorCritic {
     }
 
     fn actor(&self) -> Actor<'_> {
-        Actor {
+        Actor::Policy(PolicyActor {
             policy: &self.policy,
             params: &self.params,
             normalizer: self.normalizer.as_ref(),
             squashed: true,
-        }
+        })
     }
 
     fn save(&self, to: &mut Checkpoint) {

@@ -1,10 +1,10 @@
 //! Settings of the papers by name.
 
 use pullback_core::registry::{Entry, Registry};
-use pullback_core::sources::{DFLEX, REWARPED};
+use pullback_core::sources::{ARTICULATED_ADJOINT, DFLEX, REWARPED};
 
 use super::actor_critic::ActorCriticConfig;
-use crate::nn::EncoderConfig;
+use crate::nn::{EncoderConfig, NetworkConfig};
 
 /// What a preset says besides an algorithm's own settings.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,8 @@ pub struct Preset {
     pub envs: usize,
     /// Epochs.
     pub epochs: usize,
+    /// Discount γ.
+    pub gamma: f64,
     /// Whether points are read by an encoder.
     pub encoder: bool,
     /// SHAC's own rate of learning of the critic, and what stays of its target network, where these are meant.
@@ -27,7 +29,7 @@ pub struct Preset {
 pub const PRESETS: Registry<Preset> = Registry::new("preset", &[TABLE]);
 
 const fn dflex(actor: &'static [usize], critic: &'static [usize]) -> Preset {
-    Preset { actor, critic, envs: 64, epochs: 2000, encoder: false, shac: None }
+    Preset { actor, critic, envs: 64, epochs: 2000, gamma: 0.99, encoder: false, shac: None }
 }
 
 const fn diffrl(actor: &'static [usize], critic: &'static [usize], critic_lr: f64, target: f64) -> Preset {
@@ -35,7 +37,12 @@ const fn diffrl(actor: &'static [usize], critic: &'static [usize], critic_lr: f6
 }
 
 const fn particles(epochs: usize) -> Preset {
-    Preset { actor: &[512, 256], critic: &[256, 256], envs: 32, epochs, encoder: true, shac: None }
+    Preset { actor: &[512, 256], critic: &[256, 256], envs: 32, epochs, encoder: true, ..dflex(&[], &[]) }
+}
+
+/// A pendulum of `links` links: 100 epochs each, rewards that are not discounted.
+const fn pendulum(links: usize) -> Preset {
+    Preset { epochs: 100 * links, gamma: 1.0, ..dflex(&[64, 64], &[64, 64]) }
 }
 
 const TABLE: &[Entry<Preset>] = &[
@@ -89,19 +96,34 @@ const TABLE: &[Entry<Preset>] = &[
     Entry::cited("rewarped-fluid-move", "4.1 M steps", REWARPED.at("Table 6"), particles(4000)),
     Entry::cited("rewarped-soft-jumper", "6.1 M steps", REWARPED.at("Table 6"), particles(6000)),
     Entry::cited("rewarped-hand-flip", "6.1 M steps", REWARPED.at("Table 6"), particles(6000)),
+    Entry::cited("adjoint-pendulum-1", "100 epochs", ARTICULATED_ADJOINT.at("Figure 4"), pendulum(1)),
+    Entry::cited("adjoint-pendulum-2", "200 epochs", ARTICULATED_ADJOINT.at("Figure 4"), pendulum(2)),
+    Entry::cited("adjoint-pendulum-3", "300 epochs", ARTICULATED_ADJOINT.at("Figure 4"), pendulum(3)),
+    Entry::cited("adjoint-pendulum-4", "400 epochs", ARTICULATED_ADJOINT.at("Figure 4"), pendulum(4)),
+    Entry::cited("adjoint-pendulum-5", "500 epochs", ARTICULATED_ADJOINT.at("Figure 4"), pendulum(5)),
+    Entry::cited("adjoint-pendulum-6", "600 epochs", ARTICULATED_ADJOINT.at("Figure 4"), pendulum(6)),
+    Entry::cited("adjoint-pendulum-7", "700 epochs", ARTICULATED_ADJOINT.at("Figure 4"), pendulum(7)),
+    Entry::cited(
+        "adjoint-ant",
+        "epochs of 1000 steps; how many the paper does not say",
+        ARTICULATED_ADJOINT.at("Figure 5"),
+        Preset { epochs: 300, ..dflex(&[128, 128], &[128, 128]) },
+    ),
 ];
 
 impl Preset {
     /// Environments, epochs and encoders of settings that follow gradients of the physics.
     pub fn apply(&self, mut config: ActorCriticConfig) -> ActorCriticConfig {
-        config.envs = self.envs;
-        config.epochs = self.epochs;
-        if self.encoder {
-            config.actor.network.encoder = Some(EncoderConfig::default());
-            if let Some(critic) = &mut config.critic {
-                critic.network.encoder = Some(EncoderConfig::default());
-            }
+        (config.envs, config.epochs, config.gamma) = (self.envs, self.epochs, self.gamma);
+        config.actor.network = self.encoded(config.actor.network);
+        if let Some(critic) = &mut config.critic {
+            critic.network = self.encoded(critic.network.clone());
         }
         config
+    }
+
+    /// A network with an encoder where points are read by one.
+    pub fn encoded(&self, network: NetworkConfig) -> NetworkConfig {
+        NetworkConfig { encoder: self.encoder.then(EncoderConfig::default), ..network }
     }
 }

@@ -2,12 +2,17 @@
 
 use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
-use pullback_core::sources::{APG, DFLEX, REWARPED};
+use pullback_core::sources::{APG, ARTICULATED_ADJOINT, DFLEX, MBPO, PPO, REWARPED, SAC};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::actor_critic::{ActorCritic, ActorCriticConfig};
+use super::mbpo::enhance::Enhancement;
+use super::mbpo::{self, Mbpo};
+use super::ppo::{self, Ppo};
 use super::presets::Preset;
+use super::sac::{self, Sac};
+use super::trajopt::{self, TrajOpt};
 use super::{Algorithm, apg, sapo, shac};
 use crate::env::Spaces;
 
@@ -42,7 +47,59 @@ const TABLE: &[Entry<AlgorithmSpec>] = &[
         APG.whole(),
         AlgorithmSpec { settings: |preset| json(&apg::preset(preset)), build: actor_critic },
     ),
+    Entry::cited(
+        "ppo",
+        "proximal policy optimization: clipped ratios of densities, without gradients of the physics",
+        PPO.whole(),
+        AlgorithmSpec {
+            settings: |preset| json(&ppo::preset(preset)),
+            build: |settings, spaces, seed| Ok(Box::new(Ppo::new(read(settings)?, spaces, seed)?)),
+        },
+    ),
+    Entry::cited(
+        "sac",
+        "soft actor-critic: twin critics from a replay buffer, rewarded entropy, without gradients of the physics",
+        SAC.whole(),
+        AlgorithmSpec {
+            settings: |preset| json(&sac::preset(preset)),
+            build: |settings, spaces, seed| Ok(Box::new(Sac::new(read(settings)?, spaces, seed)?)),
+        },
+    ),
+    Entry::cited(
+        "trajopt",
+        "trajectory optimization: one sequence of actions along gradients through the physics",
+        REWARPED.at("appendix C"),
+        AlgorithmSpec {
+            settings: |preset| json(&trajopt::preset(preset)),
+            build: |settings, spaces, seed| Ok(Box::new(TrajOpt::new(read(settings)?, spaces, seed)?)),
+        },
+    ),
+    Entry::cited(
+        "mbpo",
+        "model-based policy optimization: soft actor-critic on short rollouts of learned models",
+        MBPO.whole(),
+        AlgorithmSpec { settings: |preset| json(&mbpo::preset(preset, Enhancement::None)), build: mbpo },
+    ),
+    Entry::cited(
+        "mbpo-policy",
+        "MBPO whose policy follows gradients of true steps",
+        ARTICULATED_ADJOINT.at("section 5, policy enhancement"),
+        AlgorithmSpec { settings: |preset| json(&mbpo::preset(preset, Enhancement::Policy)), build: mbpo },
+    ),
+    Entry::cited(
+        "mbpo-sample",
+        "MBPO with nine more samples to first order around each true one",
+        ARTICULATED_ADJOINT.at("section 5, sample enhancement"),
+        AlgorithmSpec { settings: |preset| json(&mbpo::preset(preset, NEIGHBORS)), build: mbpo },
+    ),
 ];
+
+/// Samples around each true one, as Qiao et al. have them.
+const NEIGHBORS: Enhancement = Enhancement::Sample { count: 9, delta: 1e-2 };
+
+fn mbpo(settings: &Value, spaces: Spaces, seed: u64) -> Result<Box<dyn Algorithm>, ConfigError> {
+    Ok(Box::new(Mbpo::new(read(settings)?, spaces, seed)?))
+}
 
 fn json(settings: &impl Serialize) -> Value {
     serde_json::to_value(settings).unwrap_or(Value::Null)

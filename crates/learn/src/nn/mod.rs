@@ -37,7 +37,7 @@
 
 mod activation;
 #[cfg(test)]
-mod check;
+pub(crate) mod check;
 pub mod clip;
 mod encoder;
 pub mod gaussian;
