@@ -5,7 +5,7 @@ import pathlib
 import mujoco
 import numpy as np
 
-FEET = {"ant": "foot", "hopper": "foot", "half_cheetah": "foot", "humanoid": "sole", "laikago": "toe", "racecar": "wheel"}
+FEET = {"ant": "foot", "ant_run": "foot", "hopper": "foot", "half_cheetah": "foot", "humanoid": "sole", "laikago": "toe", "racecar": "wheel"}
 
 
 def gap(model, data, geom):

@@ -4,21 +4,33 @@
 //! - Springs: −k (q − q_rest); for ball and free joints, −k times the rotation vector from rest and the
 //!   displacement.
 //! - Limits, under the penalty model: k·d − c·d·v where a coordinate is d beyond its range. The force is
-//!   continuous, so gradients converge. Under the convex model limits are constraints.
+//!   continuous, so gradients converge. [`ContactDamping::Plain`] is Warp's k·d − c·v, which jumps at the limit.
+//!   Under the convex model limits are constraints.
 
-use pullback_math::{Flat, Quat, Real, Vec3, differentiable};
+use pullback_math::{Flat, Quat, Real, Vec3, differentiable, select};
 
 use super::kinematic_params::{BodyPose, body_pose};
-use super::model::{Joint, JointKind, Model};
+use super::model::{ContactDamping, Joint, JointKind, Model};
 use super::params::{JointParams, JointRange, LimitSpring, ParamIndex};
 
 /// Force of a limited hinge or slide at `q`, moving with `v`.
 #[differentiable]
 #[inline(always)]
-fn limit_force<T: Real>(q: T, v: T, spring: LimitSpring<T>, range: JointRange<T>) -> T {
+fn limit_force<T: Real>(
+    q: T,
+    v: T,
+    spring: LimitSpring<T>,
+    range: JointRange<T>,
+    #[constant] form: ContactDamping,
+) -> T {
     let below = (range.lower - q).max(T::zero());
     let above = (q - range.upper).max(T::zero());
-    spring.stiffness * (below - above) - spring.damping * (below + above) * v
+    let resistance = if form == ContactDamping::ByDepth {
+        spring.damping * (below + above) * v
+    } else {
+        select((below + above).gt(T::zero()), spring.damping * v, T::zero())
+    };
+    spring.stiffness * (below - above) - resistance
 }
 
 /// The rotation vector that turns `rest` into `q`, in the frame of `rest`.
@@ -56,7 +68,8 @@ pub fn passive_forces<T: Real>(
                 let (q, v) = (q[joint.q], v[joint.v]);
                 tau[joint.v] -= p.stiffness * (q - p.springref);
                 if let (Some(range), Some(spring)) = (blocks.range, blocks.limit_spring) {
-                    tau[joint.v] += limit_force(q, v, spring.read(params), range.read(params));
+                    let (spring, range) = (spring.read(params), range.read(params));
+                    tau[joint.v] += limit_force(q, v, spring, range, model.options.limit_damping);
                 }
             }
             // Springs of ball and free joints are rare: skip their logarithm unless the model has one.
@@ -103,8 +116,9 @@ pub fn passive_forces_vjp<T: Real>(
                 q_bar[joint.q] -= bar * p.stiffness;
                 p_bar.springref += bar * p.stiffness;
                 if let (Some(range), Some(spring)) = (blocks.range, blocks.limit_spring) {
-                    let (q, v, spring_bar, range_bar) =
-                        limit_force_vjp(q, v, spring.read(params), range.read(params), bar);
+                    let (at, between) = (spring.read(params), range.read(params));
+                    let (q, v, spring_bar, range_bar, ()) =
+                        limit_force_vjp(q, v, at, between, model.options.limit_damping, bar);
                     q_bar[joint.q] += q;
                     v_bar[joint.v] += v;
                     spring.add(spring_bar, params_bar);
@@ -154,4 +168,21 @@ pub(super) fn rest_of<T: Real>(
     }
     let (position, rest) = body_pose(&model.bodies[joint.body], index, params, joint.body);
     (at, rest, Some(Vec3::read(&q[joint.q..]) - position))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_damping_acts_beyond_the_range_alone() {
+        let spring = LimitSpring { stiffness: 1e3, damping: 10.0 };
+        let range = JointRange { lower: -1.0, upper: 0.5 };
+        let at = |q: f64, form| limit_force(q, 2.0, spring, range, form);
+        assert_eq!(at(0.4, ContactDamping::Plain), 0.0);
+        // k d − c v, and k d − c d v
+        assert!((at(-1.1, ContactDamping::Plain) - (100.0 - 20.0)).abs() < 1e-9);
+        assert!((at(0.6, ContactDamping::Plain) - (-100.0 - 20.0)).abs() < 1e-9);
+        assert!((at(-1.1, ContactDamping::ByDepth) - (100.0 - 2.0)).abs() < 1e-9);
+    }
 }

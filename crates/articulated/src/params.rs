@@ -317,9 +317,13 @@ fn joint_blocks(model: &Model, joint: &Joint, builder: &mut LayoutBuilder) -> Jo
     let penalty = model.options.contact_model == ContactModel::Penalty;
     let limit_spring = range.filter(|_| penalty).map(|_| {
         let (stiffness, damping) = LIMIT_DEFAULTS;
+        let [turning, sliding] = match model.options.limit_damping {
+            ContactDamping::ByDepth => ["N m s/rad^2", "N s/m^2"],
+            ContactDamping::Plain => ["N m s/rad", "N s/m"],
+        };
         builder.param_block([
             slice("limit_stiffness", "N m/rad", "N/m", stiffness),
-            slice("limit_damping", "N m s/rad^2", "N s/m^2", damping),
+            slice("limit_damping", turning, sliding, damping),
         ])
     });
     JointBlocks { params, range, limit_spring }

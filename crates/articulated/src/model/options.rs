@@ -227,6 +227,8 @@ pub struct ModelOptions {
     pub complementarity: ComplementarityOptions,
     /// How the damping of compliant contact sets in.
     pub contact_damping: ContactDamping,
+    /// How the damping of joint limits sets in under the penalty model.
+    pub limit_damping: ContactDamping,
     /// Who owns the constants of compliant contact.
     pub contact_materials: ContactMaterials,
     /// How two geoms in compliant contact mix friction and what else is theirs.
@@ -261,6 +263,7 @@ impl Default for ModelOptions {
             solver: SolverOptions::default(),
             complementarity: ComplementarityOptions::default(),
             contact_damping: ContactDamping::default(),
+            limit_damping: ContactDamping::default(),
             contact_materials: ContactMaterials::default(),
             material_mixing: MaterialMixing::default(),
             collision_softness: 0.0,

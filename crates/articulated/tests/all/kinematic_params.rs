@@ -49,7 +49,7 @@ fn they_have_through_contact_of_both_forms() {
             for seed in [1, 4] {
                 let mut model = touching(seed);
                 (model.options.contact_damping, model.options.contact_materials) = (damping, materials);
-                model.options.material_mixing = mixing;
+                (model.options.material_mixing, model.options.limit_damping) = (mixing, damping);
                 check(robot(model), seed, 1e-4);
             }
         }

@@ -3,7 +3,7 @@
 
 use pullback_learn::algorithm::{ALGORITHMS, Algorithm, PRESETS, Report};
 use pullback_learn::env::{Kept, VecEnv, VecEnvOptions};
-use pullback_tasks::environments::{self, Environment, Precision};
+use pullback_tasks::environments::{self, Environment, EnvironmentOptions, Precision};
 use pullback_tasks::{Goal, Results};
 
 use super::{count, peer};
@@ -27,7 +27,7 @@ struct Epoch {
 }
 
 pub fn run(seed: u64, output: &Output) -> Result<Results, CliError> {
-    let environment = environments::build("ant")?;
+    let environment = environments::build("ant", &EnvironmentOptions::default())?;
     let mut results = Results::new("train");
     let threads_most = std::thread::available_parallelism().map_or(1, usize::from);
     let choices = if threads_most > 1 { vec![1, threads_most] } else { vec![1] };

@@ -13,7 +13,7 @@ use pullback_learn::nn::onnx::{self, Squash};
 use pullback_learn::nn::weights::{self, Part};
 use pullback_learn::train::{Progress, TrainOptions, Trained, train};
 use pullback_plot::compact;
-use pullback_tasks::environments::{self, ENVIRONMENTS, Environment, Precision};
+use pullback_tasks::environments::{self, ENVIRONMENTS, Environment, EnvironmentOptions, Precision};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ pub enum PrecisionName {
 impl RunConfig {
     /// The environment, by name.
     pub fn environment(&self) -> Result<Box<dyn Environment>, ConfigError> {
-        environments::build(&self.task)
+        environments::build(&self.task, &EnvironmentOptions::default())
     }
 
     /// The algorithm before it learned anything.

@@ -14,6 +14,7 @@ use super::*;
 /// Steps of the horizon, and directions in the space of parameters along which it is checked.
 const STEPS: usize = 3;
 const DIRECTIONS: usize = 3;
+const SMALL: EnvironmentOptions = EnvironmentOptions { paper_values: false, small: true };
 
 /// The loss of a horizon along random directions of the policy's parameters.
 struct Loss<'a> {
@@ -146,7 +147,7 @@ impl Differentiable for Loss<'_> {
 #[test]
 fn horizons_pull_back_to_policies() {
     for entry in ENVIRONMENTS.entries() {
-        let environment = build(entry.name).unwrap();
+        let environment = build(entry.name, &SMALL).unwrap();
         for settle in [0, 15] {
             Loss::new(&*environment, settle).check(entry.name);
         }
@@ -156,7 +157,7 @@ fn horizons_pull_back_to_policies() {
 /// Where a hopper falls within the horizon, nothing that follows is felt before.
 #[test]
 fn ends_of_episodes_cut_gradients() {
-    let environment = build("hopper").unwrap();
+    let environment = build("hopper", &SMALL).unwrap();
     let mut env = environment.exact_env(VecEnvOptions { threads: 1, ..VecEnvOptions::new(1) }).unwrap();
     env.reset(3);
     let falls = settle(&mut env, 500).unwrap();

@@ -2,14 +2,19 @@
 
 use pullback_core::ConfigError;
 
-use super::locomotion::{Effort, HeightReward, Runner, Running};
+use super::locomotion::{Effort, HeightReward, Physics, Runner, Running};
 use super::robots::Dflex;
 
 /// The task.
 pub fn task() -> Result<Runner, ConfigError> {
     Runner::new(Running {
         model: include_str!("../../../../models/humanoid.xml"),
-        physics: Dflex { substeps: 48, contact: [2e4, 5e3, 1e3], limit: [1e3, 10.0], root_armature: 0.0 },
+        physics: Physics::Dflex(Dflex {
+            substeps: 48,
+            contact: [2e4, 5e3, 1e3],
+            limit: [1e3, 10.0],
+            root_armature: 0.0,
+        }),
         start: ([0.0, 0.0, 1.35], vec![0.0; 21]),
         joint_noise: 0.2,
         target: 200.0,

@@ -8,14 +8,15 @@ use pullback_learn::env::{Spaces, Start, Task, TaskSpec, Transition, TransitionB
 use pullback_math::{Cotangent, Flat, Quat, Real, Vec3, differentiable};
 
 use super::robots::{Dflex, Robot, jitter, jitter_rotation};
+use super::warp::Warp;
 
 /// What tells one running robot from another.
 #[derive(Clone, Debug)]
 pub struct Running {
     /// The model file.
     pub model: &'static str,
-    /// Constants of contact and limits.
-    pub physics: Dflex,
+    /// Law and constants of contact and limits.
+    pub physics: Physics,
     /// Position of the base and joint coordinates where episodes start.
     pub start: ([f64; 3], Vec<f64>),
     /// Bound of the noise on joint coordinates at the start, rad.
@@ -30,6 +31,29 @@ pub struct Running {
     pub effort: Effort,
     /// Whether the last action is observed.
     pub sees_action: bool,
+}
+
+/// Whose law contact and limits follow.
+#[derive(Clone, Copy, Debug)]
+pub enum Physics {
+    /// DFlex's.
+    Dflex(Dflex),
+    /// Warp's.
+    Warp(Warp),
+}
+
+impl Physics {
+    fn robot(&self, xml: &str) -> Result<(Robot, Vec<f64>), ConfigError> {
+        match self {
+            Physics::Dflex(dflex) => dflex.robot(xml),
+            Physics::Warp(warp) => warp.robot(xml),
+        }
+    }
+    fn substeps(&self) -> usize {
+        match self {
+            Physics::Dflex(Dflex { substeps, .. }) | Physics::Warp(Warp { substeps, .. }) => *substeps,
+        }
+    }
 }
 
 /// What the height of the base is worth.
@@ -204,7 +228,7 @@ impl TaskSpec for Runner {
         Spaces { points: 0, vector: 11 + (self.nq - 7) + (self.nv - 6) + 2 + seen, actions: self.actions }
     }
     fn substeps(&self) -> usize {
-        self.running.physics.substeps
+        self.running.physics.substeps()
     }
     fn episode_length(&self) -> usize {
         1000

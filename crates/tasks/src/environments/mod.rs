@@ -12,26 +12,38 @@
 //! | `ant` | `ant.xml` | 16 | 37 | 8 | 1000 |
 //! | `humanoid` | `humanoid.xml` | 48 of 1/2880 s | 76 | 21 | 1000 |
 //! | `snu-humanoid` | `snu.xml` | 48 | 53 | 152 muscles | 1000 |
+//! | `ant-run` | `ant_run.xml` | 16 of 1/960 s | 37 | 8 | 1000 |
+//! | `hand-reorient` | `allegro.xml` | 64 of 1/7680 s | 72 | 16 | 600 |
+//! | `pendulum-N`, N = 1 ... 7 | made for N | 1 of 1/60 s | 4 N + 1 | N | 100 |
+//! | `ant-mujoco` | `ant_gym.xml` | 5 of 1/100 s | 27 | 8 | 1000 |
+//!
+//! Where a paper prints other constants than its code has, those of the code are the default and
+//! [`EnvironmentOptions::paper_values`] chooses the printed ones; a task's own options say which they are.
 
 mod ant;
+mod ant_mujoco;
+mod ant_run;
 mod cartpole;
 mod cheetah;
+mod hand_reorient;
 mod hopper;
 #[cfg(test)]
 mod horizon_tests;
 mod humanoid;
 mod locomotion;
+mod pendulum;
 mod planar;
 mod robots;
 mod snu_humanoid;
 #[cfg(test)]
 mod tests;
+mod warp;
 
 use std::sync::Arc;
 
 use pullback_core::registry::{Entry, Registry};
 use pullback_core::rollout::Inputs;
-use pullback_core::sources::DFLEX;
+use pullback_core::sources::{ARTICULATED_ADJOINT, DFLEX, REWARPED};
 use pullback_core::{ConfigError, Described};
 use pullback_learn::env::{Spaces, Task, TaskSpec, VecEnv, VecEnvOptions};
 use pullback_math::{Dual, f32x16, f64x8};
@@ -68,34 +80,94 @@ pub trait Environment: Send + Sync {
     fn replay(&self, states: &[Vec<f64>]) -> Replay;
 }
 
+/// Versions of an environment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EnvironmentOptions {
+    /// Constants as the paper prints them, where its code has others.
+    pub paper_values: bool,
+    /// A version with few particles, in which gradients are checked.
+    pub small: bool,
+}
+
+impl EnvironmentOptions {
+    /// The options of a task: those of its code, or those that its paper prints.
+    fn of<O: Default>(&self, as_paper: fn() -> O) -> O {
+        if self.paper_values { as_paper() } else { O::default() }
+    }
+}
+
 /// How an environment is made.
-pub type BuildEnvironment = fn() -> Result<Box<dyn Environment>, ConfigError>;
+pub type BuildEnvironment = fn(&EnvironmentOptions) -> Result<Box<dyn Environment>, ConfigError>;
 
 /// Every environment by name.
-pub const ENVIRONMENTS: Registry<BuildEnvironment> = Registry::new("environment", &[DFLEX_TASKS]);
+pub const ENVIRONMENTS: Registry<BuildEnvironment> =
+    Registry::new("environment", &[DFLEX_TASKS, REWARPED_TASKS, ARTICULATED_ADJOINT_TASKS]);
 
 const DFLEX_TASKS: &[Entry<BuildEnvironment>] = &[
-    Entry::cited("cartpole", "swing a pole up on a cart that is pushed", DFLEX.at("CartPoleSwingUp"), || {
+    Entry::cited("cartpole", "swing a pole up on a cart that is pushed", DFLEX.at("CartPoleSwingUp"), |_| {
         robot_env(cartpole::Cartpole::new()?, |task| task.robot())
     }),
-    Entry::cited("hopper", "hop along a line on one leg", DFLEX.at("Hopper"), || {
+    Entry::cited("hopper", "hop along a line on one leg", DFLEX.at("Hopper"), |_| {
         robot_env(hopper::Hopper::new()?, |task| task.robot())
     }),
-    Entry::cited("cheetah", "run along a line on two legs", DFLEX.at("Cheetah"), || {
+    Entry::cited("cheetah", "run along a line on two legs", DFLEX.at("Cheetah"), |_| {
         robot_env(cheetah::Cheetah::new()?, |task| task.robot())
     }),
-    Entry::cited("ant", "run on four legs", DFLEX.at("Ant"), || robot_env(ant::task()?, |task| task.robot())),
-    Entry::cited("humanoid", "run on two legs, with 21 torques", DFLEX.at("Humanoid"), || {
+    Entry::cited("ant", "run on four legs", DFLEX.at("Ant"), |_| {
+        robot_env(ant::task()?, |task| task.robot())
+    }),
+    Entry::cited("humanoid", "run on two legs, with 21 torques", DFLEX.at("Humanoid"), |_| {
         robot_env(humanoid::task()?, |task| task.robot())
     }),
-    Entry::cited("snu-humanoid", "run on two legs, with 152 muscles", DFLEX.at("SNUHumanoid"), || {
+    Entry::cited("snu-humanoid", "run on two legs, with 152 muscles", DFLEX.at("SNUHumanoid"), |_| {
         robot_env(snu_humanoid::task()?, |task| task.robot())
     }),
 ];
 
+const REWARPED_TASKS: &[Entry<BuildEnvironment>] = &[
+    Entry::cited("ant-run", "run on four legs that touch each other", REWARPED.at("AntRun"), |_| {
+        robot_env(ant_run::task()?, |task| task.robot())
+    }),
+    Entry::cited(
+        "hand-reorient",
+        "turn a cube in a hand, with 16 torques",
+        REWARPED.at("HandReorient"),
+        |o| {
+            robot_env(hand_reorient::HandReorient::new(o.of(hand_reorient::Options::as_paper))?, |task| {
+                task.robot()
+            })
+        },
+    ),
+];
+
+const ARTICULATED_ADJOINT_TASKS: &[Entry<BuildEnvironment>] = &[
+    pendulum_entry::<1>("pendulum-1", "raise the end of 1 link"),
+    pendulum_entry::<2>("pendulum-2", "raise the end of 2 links"),
+    pendulum_entry::<3>("pendulum-3", "raise the end of 3 links"),
+    pendulum_entry::<4>("pendulum-4", "raise the end of 4 links"),
+    pendulum_entry::<5>("pendulum-5", "raise the end of 5 links"),
+    pendulum_entry::<6>("pendulum-6", "raise the end of 6 links"),
+    pendulum_entry::<7>("pendulum-7", "raise the end of 7 links"),
+    Entry::cited(
+        "ant-mujoco",
+        "walk on four legs as MuJoCo's ant does",
+        ARTICULATED_ADJOINT.at("6.2"),
+        |o| robot_env(ant_mujoco::AntMujoco::new(o.of(ant_mujoco::Options::as_paper))?, |task| task.robot()),
+    ),
+];
+
+const fn pendulum_entry<const LINKS: usize>(
+    name: &'static str,
+    summary: &'static str,
+) -> Entry<BuildEnvironment> {
+    Entry::cited(name, summary, ARTICULATED_ADJOINT.at("6.2"), |o| {
+        robot_env(pendulum::Pendulum::new(LINKS, o.of(pendulum::Options::as_paper))?, |task| task.robot())
+    })
+}
+
 /// The environment called `name`.
-pub fn build(name: &str) -> Result<Box<dyn Environment>, ConfigError> {
-    (ENVIRONMENTS.find(name)?.value)()
+pub fn build(name: &str, options: &EnvironmentOptions) -> Result<Box<dyn Environment>, ConfigError> {
+    (ENVIRONMENTS.find(name)?.value)(options)
 }
 
 /// Environments of robots: they run on lanes.

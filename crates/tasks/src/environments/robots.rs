@@ -1,4 +1,4 @@
-//! Robots under the compliant contact of DFlex.
+//! Robots under the compliant contact of DFlex, and what all tasks of robots share.
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
@@ -49,13 +49,19 @@ impl Dflex {
                 params[i] = value;
             }
         }
-        for joint in robot.field().model().joints.iter().filter(|j| j.range.is_some()) {
-            let at = |what: &str| layout.index_of(&format!("{}.{what}", joint.name));
-            if let (Ok(k), Ok(c)) = (at("limit_stiffness"), at("limit_damping")) {
-                (params[k], params[c]) = (stiffness, 0.0);
-            }
-        }
+        set_limits(&robot, [stiffness, 0.0], &mut params);
         Ok((robot, params))
+    }
+}
+
+/// Gives all limits of joints the same stiffness and damping beyond the range.
+pub fn set_limits(robot: &Robot, [stiffness, damping]: [f64; 2], params: &mut [f64]) {
+    let layout = &robot.layout().params;
+    for joint in robot.field().model().joints.iter().filter(|j| j.range.is_some()) {
+        let at = |what: &str| layout.index_of(&format!("{}.{what}", joint.name));
+        if let (Ok(k), Ok(c)) = (at("limit_stiffness"), at("limit_damping")) {
+            (params[k], params[c]) = (stiffness, damping);
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use pullback_core::ConfigError;
 
-use super::locomotion::{Effort, HeightReward, Runner, Running};
+use super::locomotion::{Effort, HeightReward, Physics, Runner, Running};
 use super::robots::Dflex;
 
 /// The task.
@@ -14,7 +14,12 @@ pub fn task() -> Result<Runner, ConfigError> {
     let leg = [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
     Runner::new(Running {
         model: include_str!("../../../../models/snu.xml"),
-        physics: Dflex { substeps: 48, contact: [5e3, 2e3, 1e3], limit: [200.0, 2.0], root_armature: 0.0 },
+        physics: Physics::Dflex(Dflex {
+            substeps: 48,
+            contact: [5e3, 2e3, 1e3],
+            limit: [200.0, 2.0],
+            root_armature: 0.0,
+        }),
         start: ([-0.0308, 0.0, 1.0], [leg, leg].concat()),
         joint_noise: 0.0,
         target: 10_000.0,

@@ -1,5 +1,6 @@
 //! Gradients of horizons, and what the sources say of each task.
 
+use pullback_core::directions::{Direction, gradcheck_along};
 use pullback_core::gradcheck::{Differentiable, Options, gradcheck};
 use pullback_core::random::Random;
 use pullback_learn::Number;
@@ -101,24 +102,38 @@ impl Differentiable for Horizon<'_> {
     }
 }
 
+/// More inputs than this are checked along random directions.
+const MOST_INPUTS: usize = 8;
+/// Number of these.
+const DIRECTIONS: usize = 4;
+
+/// Checks the gradient of a horizon, after steps that nothing is asked of.
+fn check_horizon(name: &str, environment: &dyn Environment, settle: usize) {
+    let horizon = Horizon { environment, seed: 3, settle };
+    let n = STEPS * environment.spaces().actions;
+    let mut random = Random::new(7);
+    let mut draw = |size: f64| (0..n).map(|_| random.uniform(-size, size)).collect::<Vec<f64>>();
+    let actions = draw(0.5);
+    let options =
+        Options { forward_tolerance: 1e-8, difference_tolerance: 1e-5, probes: 1, ..Options::default() };
+    let report = if n > MOST_INPUTS {
+        let direction = |i| Direction { name: format!("direction[{i}]"), entries: draw(1.0) };
+        let directions: Vec<Direction> = (0..DIRECTIONS).map(direction).collect();
+        gradcheck_along(&horizon, &actions, &directions, &options)
+    } else {
+        gradcheck(&horizon, &actions, &options)
+    };
+    assert!(report.passed(), "{name} after {settle} steps\n{report}");
+}
+
 /// Every task, from the air and from the ground.
 #[test]
 fn horizons_pull_back_to_actions() {
     for entry in ENVIRONMENTS.entries() {
-        let environment = build(entry.name).unwrap();
+        let environment =
+            build(entry.name, &EnvironmentOptions { small: true, ..Default::default() }).unwrap();
         for settle in [0, 20] {
-            let horizon = Horizon { environment: &*environment, seed: 3, settle };
-            let n = STEPS * environment.spaces().actions;
-            let mut random = Random::new(7);
-            let actions: Vec<f64> = (0..n).map(|_| random.uniform(-0.5, 0.5)).collect();
-            let options = Options {
-                forward_tolerance: 1e-8,
-                difference_tolerance: 1e-5,
-                probes: 1,
-                ..Options::default()
-            };
-            let report = gradcheck(&horizon, &actions, &options);
-            assert!(report.passed(), "{} after {settle} steps\n{report}", entry.name);
+            check_horizon(entry.name, &*environment, settle);
         }
     }
 }
@@ -133,9 +148,14 @@ fn spaces_are_those_of_the_sources() {
         ("ant", 37, 8, 1000),
         ("humanoid", 76, 21, 1000),
         ("snu-humanoid", 53, 152, 1000),
+        ("ant-run", 37, 8, 1000),
+        ("hand-reorient", 72, 16, 600),
+        ("pendulum-1", 5, 1, 100),
+        ("pendulum-7", 29, 7, 100),
+        ("ant-mujoco", 27, 8, 1000),
     ];
     for (name, observation, actions, length) in expected {
-        let environment = build(name).unwrap();
+        let environment = build(name, &EnvironmentOptions::default()).unwrap();
         let spaces = environment.spaces();
         let found = (spaces.observation(), spaces.actions, environment.episode_length());
         assert_eq!(found, (observation, actions, length), "{name}");
@@ -145,7 +165,7 @@ fn spaces_are_those_of_the_sources() {
 /// The same states to the last bit for any number of threads, and from a snapshot.
 #[test]
 fn motion_depends_on_the_seed_alone() {
-    let environment = build("hopper").unwrap();
+    let environment = build("hopper", &EnvironmentOptions::default()).unwrap();
     let run = |threads: usize, pause: bool| {
         let options = VecEnvOptions { envs: 40, threads, seed: 5, ..VecEnvOptions::new(40) };
         let mut env = environment.vec_env(options, Precision::F32).unwrap();
