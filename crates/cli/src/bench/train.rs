@@ -1,6 +1,7 @@
 //! A whole epoch of SAPO on the ant: environment steps per second, and where the time goes; PPO's plain steps; and
 //! the networks of an epoch beside a straightforward PyTorch program of the same sizes.
 
+use pullback_core::ConfigError;
 use pullback_learn::algorithm::{ALGORITHMS, Algorithm, PRESETS, Report};
 use pullback_learn::env::{Kept, VecEnv, VecEnvOptions};
 use pullback_tasks::environments::{self, Environment, EnvironmentOptions, Precision};
@@ -94,8 +95,8 @@ fn steps() -> f64 {
 }
 
 fn measure(environment: &dyn Environment, name: &str, threads: usize, seed: u64) -> Result<Epoch, CliError> {
-    let preset = PRESETS.find("dflex-ant")?.value;
-    let spec = ALGORITHMS.find(name)?.value;
+    let preset = PRESETS.find("dflex-ant").map_err(ConfigError::from)?.value;
+    let spec = ALGORITHMS.find(name).map_err(ConfigError::from)?.value;
     let mut algorithm = (spec.build)(&(spec.settings)(&preset), environment.spaces(), seed)?;
     let options =
         VecEnvOptions { threads, kept: Kept::Substeps, seed, ..VecEnvOptions::new(algorithm.envs()) };

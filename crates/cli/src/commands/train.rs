@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pullback_core::ConfigError;
 use pullback_learn::algorithm::table::{change, overlay};
-use pullback_learn::algorithm::{ALGORITHMS, Actor, Algorithm, PRESETS, Preset};
+use pullback_learn::algorithm::{ALGORITHMS, Actor, Algorithm, PRESETS, PolicyActor, Preset};
 use pullback_learn::env::{Kept, VecEnv, VecEnvOptions};
 use pullback_learn::evaluate::evaluate;
 use pullback_learn::nn::onnx::{self, Squash};
@@ -164,7 +164,7 @@ fn finish(
 ) -> Result<Summary, CliError> {
     let actor = algorithm.actor();
     let mut files = vec![folder.join("config.json"), folder.join("metrics.csv")];
-    files.extend(write_policy(config, actor, folder, output)?);
+    files.extend(write_actor(config, actor, environment.spaces().actions, folder, output)?);
     let mut env = config.vec_env(environment, EPISODES, threads)?;
     let mean = evaluate(actor, &mut env, JUDGING, false, None)?.mean();
     let noisy = evaluate(actor, &mut env, JUDGING, true, None)?.mean();
@@ -191,10 +191,31 @@ fn finish(
     Ok(summary)
 }
 
+/// A policy for other programs, or the actions of a sequence, a row per step.
+fn write_actor(
+    config: &RunConfig,
+    actor: Actor<'_>,
+    actions: usize,
+    folder: &Path,
+    output: &Output,
+) -> Result<Vec<PathBuf>, CliError> {
+    match actor {
+        Actor::Policy(policy) => Ok(write_policy(config, policy, folder, output)?.to_vec()),
+        Actor::Sequence(sequence) => {
+            let row = |row: &[f32]| row.iter().map(f32::to_string).collect::<Vec<_>>().join(",") + "\n";
+            let names: Vec<String> = (0..actions).map(|i| format!("action{i}")).collect();
+            let text = names.join(",") + "\n" + &sequence.chunks(actions.max(1)).map(row).collect::<String>();
+            let path = folder.join("actions.csv");
+            output.write(&path, text.as_bytes())?;
+            Ok(vec![path])
+        }
+    }
+}
+
 /// `policy.safetensors` and `policy.onnx`.
 fn write_policy(
     config: &RunConfig,
-    actor: Actor<'_>,
+    actor: PolicyActor<'_>,
     folder: &Path,
     output: &Output,
 ) -> Result<[PathBuf; 2], CliError> {
