@@ -12,6 +12,9 @@
 //! | `ant` | `ant.xml` | 16 | 37 | 8 | 1000 |
 //! | `humanoid` | `humanoid.xml` | 48 of 1/2880 s | 76 | 21 | 1000 |
 //! | `snu-humanoid` | `snu.xml` | 48 | 53 | 152 muscles | 1000 |
+//!
+//! Where a paper prints other constants than its code has, those of the code are the default and
+//! [`EnvironmentOptions::paper_values`] chooses the printed ones; a task's own options say which they are.
 
 mod ant;
 mod cartpole;
@@ -66,36 +69,46 @@ pub trait Environment: Send + Sync {
     fn replay(&self, states: &[Vec<f64>]) -> Replay;
 }
 
+/// Versions of an environment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EnvironmentOptions {
+    /// Constants as the paper prints them, where its code has others.
+    pub paper_values: bool,
+    /// A version with few particles, in which gradients are checked.
+    pub small: bool,
+}
+
 /// How an environment is made.
-pub type BuildEnvironment = fn() -> Result<Box<dyn Environment>, ConfigError>;
+pub type BuildEnvironment = fn(&EnvironmentOptions) -> Result<Box<dyn Environment>, ConfigError>;
 
 /// Every environment by name.
-pub const ENVIRONMENTS: Registry<BuildEnvironment> = Registry::new("environment", &[DFLEX_TASKS]);
+pub const ENVIRONMENTS: Registry<BuildEnvironment> =
+    Registry::new("environment", &[DFLEX_TASKS]);
 
 const DFLEX_TASKS: &[Entry<BuildEnvironment>] = &[
-    Entry::cited("cartpole", "swing a pole up on a cart that is pushed", DFLEX.at("CartPoleSwingUp"), || {
+    Entry::cited("cartpole", "swing a pole up on a cart that is pushed", DFLEX.at("CartPoleSwingUp"), |_| {
         robot_env(cartpole::Cartpole::new()?, |task| task.robot())
     }),
-    Entry::cited("hopper", "hop along a line on one leg", DFLEX.at("Hopper"), || {
+    Entry::cited("hopper", "hop along a line on one leg", DFLEX.at("Hopper"), |_| {
         robot_env(hopper::Hopper::new()?, |task| task.robot())
     }),
-    Entry::cited("cheetah", "run along a line on two legs", DFLEX.at("Cheetah"), || {
+    Entry::cited("cheetah", "run along a line on two legs", DFLEX.at("Cheetah"), |_| {
         robot_env(cheetah::Cheetah::new()?, |task| task.robot())
     }),
-    Entry::cited("ant", "run on four legs", DFLEX.at("Ant"), || {
+    Entry::cited("ant", "run on four legs", DFLEX.at("Ant"), |_| {
         robot_env(ant::task()?, |task| task.robot())
     }),
-    Entry::cited("humanoid", "run on two legs, with 21 torques", DFLEX.at("Humanoid"), || {
+    Entry::cited("humanoid", "run on two legs, with 21 torques", DFLEX.at("Humanoid"), |_| {
         robot_env(humanoid::task()?, |task| task.robot())
     }),
-    Entry::cited("snu-humanoid", "run on two legs, with 152 muscles", DFLEX.at("SNUHumanoid"), || {
+    Entry::cited("snu-humanoid", "run on two legs, with 152 muscles", DFLEX.at("SNUHumanoid"), |_| {
         robot_env(snu_humanoid::task()?, |task| task.robot())
     }),
 ];
 
 /// The environment called `name`.
-pub fn build(name: &str) -> Result<Box<dyn Environment>, ConfigError> {
-    (ENVIRONMENTS.find(name)?.value)()
+pub fn build(name: &str, options: &EnvironmentOptions) -> Result<Box<dyn Environment>, ConfigError> {
+    (ENVIRONMENTS.find(name)?.value)(options)
 }
 
 /// Environments of robots: they run on lanes.
