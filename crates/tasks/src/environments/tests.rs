@@ -150,6 +150,10 @@ fn spaces_are_those_of_the_sources() {
         ("ant", 37, 8, 1000),
         ("humanoid", 76, 21, 1000),
         ("snu-humanoid", 53, 152, 1000),
+        ("rolling-flat", 3 * 250 + 6, 3, 300),
+        ("soft-jumper", 3 * 204 + 228, 222, 300),
+        ("hand-flip", 3 * 250 + 27, 24, 300),
+        ("fluid-move", 3 * 250 + 9, 3, 300),
     ];
     for (name, observation, actions, length) in expected {
         let environment = build(name, &EnvironmentOptions::default()).unwrap();
