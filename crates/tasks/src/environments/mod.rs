@@ -16,6 +16,10 @@
 //! | `hand-reorient` | `allegro.xml` | 64 of 1/7680 s | 72 | 16 | 600 |
 //! | `pendulum-N`, N = 1 ... 7 | made for N | 1 of 1/60 s | 4 N + 1 | N | 100 |
 //! | `ant-mujoco` | `ant_gym.xml` | 5 of 1/100 s | 27 | 8 | 1000 |
+//! | `rolling-flat` | [scene](crate::mpm) | 40 of 5·10⁻⁵ s | 250 points, 6 | 3 | 300 |
+//! | `soft-jumper` | 444 tetrahedra | 80 of 1/4800 s | 204 points, 228 | 222 | 300 |
+//! | `hand-flip` | [scene](crate::mpm) | 40 of 5·10⁻⁵ s | 250 points, 27 | 24 | 300 |
+//! | `fluid-move` | [scene](crate::mpm) | 40 of 5·10⁻⁴ s | 250 points, 9 | 3 | 300 |
 //!
 //! Where a paper prints other constants than its code has, those of the code are the default and
 //! [`EnvironmentOptions::paper_values`] chooses the printed ones; a task's own options say which they are.
@@ -25,6 +29,8 @@ mod ant_mujoco;
 mod ant_run;
 mod cartpole;
 mod cheetah;
+mod fluid_move;
+mod hand_flip;
 mod hand_reorient;
 mod hopper;
 #[cfg(test)]
@@ -34,9 +40,13 @@ mod locomotion;
 mod pendulum;
 mod planar;
 mod robots;
+mod rolling_flat;
 mod snu_humanoid;
+mod soft_jumper;
 #[cfg(test)]
 mod tests;
+mod tool_task;
+mod unpacked;
 mod warp;
 
 use std::sync::Arc;
@@ -101,7 +111,7 @@ pub type BuildEnvironment = fn(&EnvironmentOptions) -> Result<Box<dyn Environmen
 
 /// Every environment by name.
 pub const ENVIRONMENTS: Registry<BuildEnvironment> =
-    Registry::new("environment", &[DFLEX_TASKS, REWARPED_TASKS, ARTICULATED_ADJOINT_TASKS]);
+    Registry::new("environment", &[DFLEX_TASKS, REWARPED_TASKS, unpacked::TASKS, ARTICULATED_ADJOINT_TASKS]);
 
 const DFLEX_TASKS: &[Entry<BuildEnvironment>] = &[
     Entry::cited("cartpole", "swing a pole up on a cart that is pushed", DFLEX.at("CartPoleSwingUp"), |_| {

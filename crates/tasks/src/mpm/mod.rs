@@ -44,10 +44,11 @@ mod targets;
 mod tests;
 mod water;
 
-use blueprint::Blueprint;
+use blueprint::{Blueprint, SourceFrame};
 use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::{BO_LEAP, REWARPED};
+use pullback_physics::mpm::ActuatedMpm;
 
 use crate::scene::About;
 use crate::scenes::{BuiltScene, SceneEntry, SceneOptions, SceneSpec, about};
@@ -107,6 +108,23 @@ impl MpmSpec {
     pub(crate) fn build(self, about: About, options: SceneOptions) -> BuiltScene {
         scene::build(about, self, options)
     }
+}
+
+/// A scene of Rewarped as environments take it.
+pub(crate) struct SceneParts {
+    /// The system whose step is one substep.
+    pub system: ActuatedMpm,
+    /// Substeps per action.
+    pub substeps: usize,
+    /// Height of the source's origin, m.
+    pub lift: f64,
+}
+
+/// The parts of one of Rewarped's scenes at a size.
+pub(crate) fn parts(name: &str, size: Size) -> Result<SceneParts, ConfigError> {
+    let plan = (find(name)?.1.blueprint)(name, size)?;
+    let lift = SourceFrame::new(&plan.grid, dough::FLOOR).lift;
+    Ok(SceneParts { system: plan.system()?, substeps: plan.substeps, lift })
 }
 
 /// Names of the scenes.
