@@ -102,6 +102,9 @@ fn the_catalog_lists_what_the_program_does() {
         "scenes",
         "tasks",
         "methods",
+        "environments",
+        "algorithms",
+        "presets",
         "control_tasks",
         "planners",
         "interpolations",
@@ -138,6 +141,34 @@ fn the_catalog_lists_what_the_program_does() {
         stored == page,
         "docs/catalog.md is out of date: UPDATE_CATALOG=1 cargo test -p pullback-cli catalog"
     );
+}
+
+/// A policy is learned, judged, written and played; a run that stopped half way, on another number of threads, ends
+/// with the same bits.
+#[test]
+fn training_goes_on_and_is_played() {
+    let (whole, parts) = (Folder::new("train-whole"), Folder::new("train-parts"));
+    let train = |folder: &Folder, more: &[&str]| {
+        let usual = ["train", "cartpole", "--set", "epochs=6", "--set", "envs=20", "--checkpoint-every", "2"];
+        json(folder, &[&usual[..], more].concat())
+    };
+    let (first, code) = train(&whole, &["--threads", "2"]);
+    assert_eq!((code, first["epochs"].as_u64(), first["resumed"].as_u64()), (0, Some(6), Some(0)));
+    train(&parts, &["--stop-after", "3", "--threads", "1"]);
+    let (second, _) = train(&parts, &["--threads", "1"]);
+    assert_eq!(second["resumed"].as_u64(), Some(3));
+    assert_eq!(first["return_mean"], second["return_mean"]);
+    let read = |folder: &Folder, file: &str| std::fs::read(folder.0.join(file)).unwrap();
+    for file in ["policy.safetensors", "policy.onnx"] {
+        assert_eq!(read(&whole, file), read(&parts, file), "{file}");
+    }
+    let played = Folder::new("play");
+    let (value, code) = json(&played, &["play", whole.0.to_str().unwrap(), "--episodes", "4"]);
+    assert_eq!((code, value["returns"].as_array().unwrap().len()), (0, 4));
+    assert!(played.0.join("replay.html").metadata().unwrap().len() > 1000);
+    let other = pullback(&["train", "cartpole", "--out", whole.0.to_str().unwrap()]);
+    let message = String::from_utf8(other.stderr).unwrap();
+    assert!(other.status.code() == Some(2) && message.contains("settings"), "{message}");
 }
 
 /// Runs of two algorithms, three seeds each, are grouped, drawn and tested.
@@ -381,7 +412,7 @@ fn robots_of_other_simulators_load_and_say_what_is_not_used() {
 #[test]
 fn bad_input_gets_one_clear_line_and_exit_code_2() {
     let quadruped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/laikago.xml");
-    let cases: [(&[&str], &str); 39] = [
+    let cases: [(&[&str], &str); 44] = [
         (&["simulate", "triple-pendulum"], "no scene is called `triple-pendulum`"),
         (&["simulate", "pendulum", "--dt", "-1"], "the time step must be positive"),
         (&["simulate", "pendulum", "--dt", "NaN"], "the time step must be positive"),
@@ -418,6 +449,14 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
         (&["mpc", "pusher", "--settings", r#"{"sampels": 3}"#], "unknown field `sampels`"),
         (&["mpc", "../../models/ant.xml"], "say what the motion is for"),
         (&["doctor", "flip", "--time", "2"], "belong to a model file"),
+        (&["train", "hoper"], "no environment is called `hoper` (did you mean `hopper`?)"),
+        (&["train", "hopper", "--algo", "sapa"], "no algorithm is called `sapa` (did you mean `sapo`?)"),
+        (
+            &["train", "hopper", "--set", "critic.rate=1"],
+            "`critic.rate` is unknown at `rate`; there is batches",
+        ),
+        (&["play", "nowhere"], "give the folder of a run of `pullback train`"),
+        (&["reproduce", "sapo", "--budget", "3"], "sapo: --budget belongs to bo-leap"),
         (&["reproduce", "diffmjx-toy", "--data", "no.csv"], "--data belongs to diffmjx"),
         (&["gradcheck", "pendulum", "--collision-softness", "0.1"], "choices for model files"),
         (
