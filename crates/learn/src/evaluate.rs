@@ -29,8 +29,8 @@ impl Evaluation {
     }
 }
 
-/// The first episode of every environment under `seed`; actions are means, or drawn with noise. The states of the
-/// environment `watched` are kept.
+/// The first episode of every environment under `seed`; actions are means, or drawn with noise. The states of
+/// the environment `watched` are kept.
 pub fn evaluate(
     actor: Actor<'_>,
     env: &mut VecEnv<f32>,
@@ -69,7 +69,7 @@ pub fn evaluate(
 
 /// What acts in all environments.
 enum Player<'a> {
-    Policy { actor: PolicyActor<'a>, tape: PolicyTape<f32>, normalized: Vec<f32>, noise: Option<u64> },
+    Policy { actor: PolicyActor<'a>, tape: Box<PolicyTape<f32>>, normalized: Vec<f32>, noise: Option<u64> },
     Sequence { sequence: &'a [f32], width: usize },
 }
 
@@ -78,7 +78,7 @@ impl<'a> Player<'a> {
         match actor {
             Actor::Policy(actor) => {
                 let normalized = vec![0.0; env.envs() * env.spaces().observation()];
-                Player::Policy { actor, tape: actor.policy.tape(env.envs()), normalized, noise }
+                Player::Policy { actor, tape: Box::new(actor.policy.tape(env.envs())), normalized, noise }
             }
             Actor::Sequence(sequence) => Player::Sequence { sequence, width: env.spaces().actions },
         }

@@ -43,7 +43,8 @@ pub type Report = Vec<(&'static str, f64)>;
 pub enum Actor<'a> {
     /// A policy.
     Policy(PolicyActor<'a>),
-    /// Actions of the steps of an episode, whatever is seen: step after step. There is no action beyond its end.
+    /// Actions of the steps of an episode, whatever is seen: step after step. There is no action beyond its
+    /// end.
     Sequence(&'a [f32]),
 }
 
@@ -68,8 +69,8 @@ pub trait Algorithm: Send {
     fn epoch(&self) -> usize;
     /// Environments it learns in.
     fn envs(&self) -> usize;
-    /// Steps of all environments per epoch; those of an algorithm that learns from whole episodes are known after
-    /// the first.
+    /// Steps of all environments per epoch; those of an algorithm that learns from whole episodes are known
+    /// after the first.
     fn steps_per_epoch(&self) -> usize;
     /// Learns for one epoch.
     fn learn(&mut self, env: &mut VecEnv<f32>) -> Result<Report, TrainError>;

@@ -24,8 +24,8 @@ pub fn reserve<M>(memory: &mut Vec<M>, rows: usize, new: impl Fn() -> M) {
     }
 }
 
-/// Runs `work` on each part of `rows` rows, on the threads of the pool that is installed. Results are added up in
-/// order.
+/// Runs `work` on each part of `rows` rows, on the threads of the pool that is installed. Results are added up
+/// in order.
 pub fn for_parts<M: Send, const N: usize>(
     rows: usize,
     memory: &mut [M],

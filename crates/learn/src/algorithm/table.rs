@@ -16,13 +16,16 @@ use super::trajopt::{self, TrajOpt};
 use super::{Algorithm, apg, sapo, shac};
 use crate::env::Spaces;
 
+/// An algorithm of settings, sizes and a seed.
+pub type BuildAlgorithm = fn(&Value, Spaces, u64) -> Result<Box<dyn Algorithm>, ConfigError>;
+
 /// How an algorithm is made.
 #[derive(Clone, Copy, Debug)]
 pub struct AlgorithmSpec {
     /// The settings of a preset.
     pub settings: fn(&Preset) -> Value,
     /// The algorithm with settings that may have been changed; every key must be known.
-    pub build: fn(&Value, Spaces, u64) -> Result<Box<dyn Algorithm>, ConfigError>,
+    pub build: BuildAlgorithm,
 }
 
 /// Every algorithm by name.
@@ -58,7 +61,7 @@ const TABLE: &[Entry<AlgorithmSpec>] = &[
     ),
     Entry::cited(
         "sac",
-        "soft actor-critic: twin critics from a replay buffer, rewarded entropy, without gradients of the physics",
+        "soft actor-critic: replay buffer, twin critics, rewarded entropy, without gradients of the physics",
         SAC.whole(),
         AlgorithmSpec {
             settings: |preset| json(&sac::preset(preset)),

@@ -1,9 +1,10 @@
-//! Trajectory optimization: one sequence of actions for all environments, moved along gradients through the physics
-//! (Xing et al., 2025, appendix C).
+//! Trajectory optimization: one sequence of actions for all environments, moved along gradients through the
+//! physics (Xing et al., 2025, appendix C).
 //!
-//! One epoch: all environments begin new episodes and play the sequence, window after window. The loss of a window is
-//! less the mean over environments of the sum of its rewards; its gradient ends where the window begins. Episodes that
-//! end early count until then. After the episode all windows take one step of the optimizer.
+//! One epoch: all environments begin new episodes and play the sequence, window after window. The loss of a
+//! window is less the mean over environments of the sum of its rewards; its gradient ends where the window
+//! begins. Episodes that end early count until then. After the episode all windows take one step of the
+//! optimizer.
 
 use pullback_core::random::Random;
 use pullback_core::{ConfigError, StepError};

@@ -272,7 +272,7 @@ impl<T: Real, W> Pack<T, W> {
         let norm = squares.sqrt();
         if let Some(limit) = limit.map(T::lit) {
             let scale = T::select(norm.gt(limit), limit / norm, T::one());
-            self.state_bar.iter_mut().for_each(|x| *x = *x * scale);
+            self.state_bar.iter_mut().for_each(|x| *x *= scale);
         }
         T::select(lost, T::lit(f64::INFINITY), norm)
     }

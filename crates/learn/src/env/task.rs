@@ -101,7 +101,7 @@ pub trait TaskSpec: Send + Sync {
         None
     }
     /// Changes the task's own numbers after a step, the `age`th of its episode; returns whether it did. Tasks
-    /// that never do say so by [`TaskSpec::CHANGES_CONTEXT`].
+    /// that never do say so by [`TaskSpec::changes_context`].
     fn change_context(
         &self,
         step: Transition<'_, f64>,

@@ -1,8 +1,8 @@
 //! Two ways to learn from the gradients of a step (Qiao et al., 2021, section 5).
 //!
-//! *Sample enhancement* makes further samples near a true one, to first order in the action. *Policy enhancement*
-//! expands ∂Q/∂a by one step: ∂Q/∂a = ∂r/∂a + γ ∂V(o′)/∂o′ ∂o′/∂a (Eq. 13). V includes the worth of entropy, as the
-//! critics do.
+//! *Sample enhancement* makes further samples near a true one, to first order in the action. *Policy
+//! enhancement* expands ∂Q/∂a by one step: ∂Q/∂a = ∂r/∂a + γ ∂V(o′)/∂o′ ∂o′/∂a (Eq. 13). V includes the worth
+//! of entropy, as the critics do.
 
 use pullback_core::random::Random;
 use serde::{Deserialize, Serialize};

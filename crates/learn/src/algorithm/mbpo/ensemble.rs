@@ -1,7 +1,7 @@
 //! [`Ensemble`]: probabilistic models of the environment, fitted to the same steps from different beginnings.
 //!
-//! Each member sees the steps drawn with replacement, in an order of its own. It is fitted until held-out errors stop
-//! falling, and goes back to its best parameters. The members with the least errors are the elites.
+//! Each member sees the steps drawn with replacement, in an order of its own. It is fitted until held-out
+//! errors stop falling, and goes back to its best parameters. The members with the least errors are the elites.
 
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! ∂(o′, r)/∂a of one step of an environment, by one pullback for all rows.
 //!
-//! The first environment is the true one. The others become copies of it, one for each number of the observation and
-//! one for the reward, and take the same action; each pulls back its own unit cotangent. Copies fill lanes that would
-//! be idle.
+//! The first environment is the true one. The others become copies of it, one for each number of the
+//! observation and one for the reward, and take the same action; each pulls back its own unit cotangent. Copies
+//! fill lanes that would be idle.
 
 use pullback_core::StepError;
 

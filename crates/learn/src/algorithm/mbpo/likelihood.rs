@@ -1,8 +1,8 @@
 //! The likelihood of steps under a network that puts out means, variances and whether the episode ends.
 //!
-//! For each of d numbers the network puts out a mean and a raw logarithm of the variance, and at last a logit of the
-//! end. Logarithms of variances are bounded softly by parameters that are learned too; these follow the network's
-//! parameters in the flat vector, least first.
+//! For each of d numbers the network puts out a mean and a raw logarithm of the variance, and at last a logit
+//! of the end. Logarithms of variances are bounded softly by parameters that are learned too; these follow the
+//! network's parameters in the flat vector, least first.
 
 use pullback_math::{Real, differentiable};
 

@@ -1,10 +1,12 @@
-//! MBPO, model-based policy optimization (Janner et al., 2019), and its enhancements by gradients of the physics (Qiao
-//! et al., 2021).
+//! MBPO, model-based policy optimization (Janner et al., 2019), and its enhancements by gradients of the
+//! physics (Qiao et al., 2021).
 //!
-//! One epoch is a thousand steps of one environment. An ensemble of models is fitted to all steps so far every few
-//! hundred of them, and short rollouts of it fill a buffer. After each step a soft actor-critic is updated several
-//! times from batches of that buffer and of true steps. See [`enhance`] for what gradients of the physics add.
+//! One epoch is a thousand steps of one environment. An ensemble of models is fitted to all steps so far every
+//! few hundred of them, and short rollouts of it fill a buffer. After each step a soft actor-critic is updated
+//! several times from batches of that buffer and of true steps. See [`enhance`] for what gradients of the
+//! physics add.
 
+mod config;
 pub mod enhance;
 pub mod ensemble;
 pub mod jacobian;
@@ -14,122 +16,22 @@ pub mod transitions;
 
 use pullback_core::random::Random;
 use pullback_core::{ConfigError, StepError};
-use serde::{Deserialize, Serialize};
 
 use super::parts::below;
-use super::presets::Preset;
 use super::returns::Episodes;
 use super::sac::batch::Batch;
-use super::sac::learner::{GuidedRows, SoftConfig, SoftLearner, Updated};
-use super::sac::learner_config;
+use super::sac::learner::{GuidedRows, SoftLearner, Updated};
 use super::saved::Saved;
 use super::{Actor, Algorithm, PolicyActor, Report, TrainError};
 use crate::env::{Spaces, StepOutput, VecEnv};
 use crate::nn::gaussian::squashed_sample;
-use crate::nn::{Activation, Init, InputShape, LayerNorm, NetworkConfig, OptimizerConfig, PolicyTape};
-use crate::nn::{Normalizer, Statistics};
+use crate::nn::{InputShape, Normalizer, PolicyTape, Statistics};
 use crate::run::Checkpoint;
+pub use config::{MbpoConfig, config, preset};
 use enhance::Enhancement;
-use ensemble::{Ensemble, Fitted, ModelConfig};
-use rollout::{Imagined, Lengths};
+use ensemble::{Ensemble, Fitted};
+use rollout::Imagined;
 use transitions::{Step, Transitions, normalized};
-
-/// Settings. Every key must be known.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MbpoConfig {
-    /// Epochs of a run.
-    pub epochs: usize,
-    /// Steps of the environment per epoch.
-    pub steps: usize,
-    /// Discount γ.
-    pub gamma: f64,
-    /// Steps of uniform actions at the start, without updates.
-    pub warm_up: usize,
-    /// True steps that are kept.
-    pub capacity: usize,
-    /// Steps of the model that are kept.
-    pub model_capacity: usize,
-    /// Steps between fits of the model.
-    pub model_every: usize,
-    /// Rollouts of the model per step of the environment.
-    pub rollouts: usize,
-    /// Steps of a rollout.
-    pub lengths: Lengths,
-    /// Updates of the policy per step of the environment.
-    pub updates: usize,
-    /// Rows of a batch.
-    pub batch: usize,
-    /// Share of true steps in a batch.
-    pub real_share: f64,
-    /// Rows that observation statistics begin with; without it observations are not normalized.
-    pub normalize_observations: Option<f64>,
-    /// What is made of the gradients of steps.
-    pub enhancement: Enhancement,
-    /// Models.
-    pub model: ModelConfig,
-    /// Policy and critics.
-    pub learner: SoftConfig,
-}
-
-/// A network as PyTorch begins it.
-fn network(hidden: &[usize], activation: Activation) -> NetworkConfig {
-    let (layer_norm, init) = (LayerNorm::None, Init::Default);
-    NetworkConfig { hidden: hidden.to_vec(), activation, layer_norm, init, encoder: None }
-}
-
-/// Janner et al.'s settings with networks of these widths, and models of two layers of 128.
-pub fn config(actor: &[usize], critic: &[usize]) -> MbpoConfig {
-    let optimizer = OptimizerConfig::adam_w([0.9, 0.999]);
-    MbpoConfig {
-        epochs: 100,
-        steps: 1000,
-        gamma: 0.99,
-        warm_up: 1000,
-        capacity: 1_000_000,
-        model_capacity: 400_000,
-        model_every: 250,
-        rollouts: 100,
-        lengths: Lengths { first: 1, last: 5, from: 20, to: 100 },
-        updates: 20,
-        batch: 256,
-        real_share: 0.05,
-        normalize_observations: Some(1.0),
-        enhancement: Enhancement::None,
-        model: ModelConfig {
-            network: network(&[128, 128], Activation::Silu),
-            members: 7,
-            elites: 5,
-            optimizer,
-            lr: 1e-3,
-            grad_clip: 10.0,
-            batch: 256,
-            holdout: 0.2,
-            max_holdout: 5000,
-            patience: 5,
-            max_passes: 50,
-        },
-        learner: SoftConfig {
-            actor: network(actor, Activation::Relu),
-            critic: network(critic, Activation::Relu),
-            actor_lr: 3e-4,
-            critic_lr: 3e-4,
-            grad_clip: 10.0,
-            alpha_lr: Some(3e-4),
-            ..learner_config(actor, critic)
-        },
-    }
-}
-
-/// The settings of a preset; the environment is one.
-pub fn preset(preset: &Preset, enhancement: Enhancement) -> MbpoConfig {
-    let mut config = config(preset.actor, preset.critic);
-    (config.epochs, config.gamma, config.enhancement) = (preset.epochs, preset.gamma, enhancement);
-    for network in [&mut config.model.network, &mut config.learner.actor, &mut config.learner.critic] {
-        *network = preset.encoded(network.clone());
-    }
-    config
-}
 
 /// Uses of random numbers under a seed.
 const ACT: u64 = 0xc0;
@@ -408,16 +310,18 @@ impl Algorithm for Mbpo {
 mod tests {
     use super::super::toy;
     use super::*;
+    use crate::nn::Activation;
 
     const ENHANCEMENTS: [Enhancement; 3] =
         [Enhancement::None, Enhancement::Policy, Enhancement::Sample { count: 9, delta: 1e-2 }];
 
     fn small(epochs: usize, enhancement: Enhancement) -> MbpoConfig {
-        let mut config = MbpoConfig { epochs, enhancement, steps: 50, warm_up: 100, ..config(&[32], &[32]) };
+        let mut config =
+            MbpoConfig { epochs, enhancement, steps: 50, warm_up: 100, ..config::config(&[32], &[32]) };
         (config.model_every, config.rollouts, config.model_capacity) = (50, 20, 2000);
         (config.updates, config.batch) = (10, 64);
         (config.learner.actor_lr, config.learner.critic_lr, config.learner.alpha) = (3e-3, 3e-3, 0.1);
-        config.model.network = network(&[32], Activation::Silu);
+        config.model.network = config::network(&[32], Activation::Silu);
         (config.model.batch, config.model.max_passes, config.model.lr) = (64, 5, 3e-3);
         (config.model.members, config.model.elites) = (3, 2);
         config

@@ -62,7 +62,8 @@ struct Steps {
 }
 
 impl Imagined<'_> {
-    /// Puts `count` rollouts from observations of `real` into `model`, on the threads of the pool that is installed.
+    /// Puts `count` rollouts from observations of `real` into `model`, on the threads of the pool that is
+    /// installed.
     pub fn roll_out(&self, ensemble: &Ensemble, real: &Transitions, count: usize, model: &mut Transitions) {
         let parts: Vec<usize> = (0..count.div_ceil(PART)).collect();
         let run = |part: &usize| {

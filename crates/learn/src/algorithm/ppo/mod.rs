@@ -1,111 +1,29 @@
-//! PPO, proximal policy optimization (Schulman et al., 2017), with the settings of Xing et al. (2025, Table 4) and
-//! those of Li et al. (2023) where these are silent.
+//! PPO, proximal policy optimization (Schulman et al., 2017), with the settings of Xing et al. (2025, Table 4)
+//! and those of Li et al. (2023) where these are silent.
 //!
 //! One epoch: act over a horizon, judge every action by generalized advantage estimation, then move policy and
 //! critic over shuffled batches of the same rows. The ratio of new to old densities is clipped, and the rate of
 //! learning follows the KL divergence between the two. No gradient of the physics is used.
 
+mod config;
 pub mod losses;
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
 use rayon::ThreadPool;
-use serde::{Deserialize, Serialize};
+use rayon::prelude::*;
 
 use super::collect::{Behavior, Collector, Draw};
 use super::learned::Learned;
 use super::parts::{self, PART, gather, permutation};
-use super::presets::Preset;
 use super::returns::{Episodes, Outcome, lambda_returns};
 use super::saved::Saved;
-use super::{Actor, Algorithm, PolicyActor, Report, TrainError, sapo};
+use super::{Actor, Algorithm, PolicyActor, Report, TrainError};
 use crate::env::{Spaces, VecEnv};
-use crate::nn::{InputShape, LogStd, Network, NetworkConfig, Normalizer, OptimizerConfig, Policy};
-use crate::nn::{Schedule, ScheduleConfig, Statistics};
+use crate::nn::{InputShape, Network, Normalizer, Policy, Schedule, Statistics};
 use crate::run::Checkpoint;
+pub use config::{PpoConfig, config, preset};
 use losses::{PolicyLoss, PolicyMemory, PolicyRows, ValueLoss, ValueMemory, ValueRows};
-
-/// Settings. Every key must be known.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PpoConfig {
-    /// Environments.
-    pub envs: usize,
-    /// Steps of a horizon.
-    pub horizon: usize,
-    /// Epochs of a run.
-    pub epochs: usize,
-    /// Discount γ.
-    pub gamma: f64,
-    /// λ of generalized advantage estimation.
-    pub lambda: f64,
-    /// Passes over the rows of an epoch.
-    pub mini_epochs: usize,
-    /// Batches per pass, of shuffled rows.
-    pub batches: usize,
-    /// ε of the ratio of densities.
-    pub clip: f64,
-    /// ε of the change of normalized values; without it they may move freely.
-    pub value_clip: Option<f64>,
-    /// Worth of entropy.
-    pub entropy: f64,
-    /// Whether advantages of a batch are brought to mean 0 and deviation 1.
-    pub normalize_advantages: bool,
-    /// Rows that observation statistics begin with; without it observations are not normalized.
-    pub normalize_observations: Option<f64>,
-    /// Rows that statistics of returns begin with; without it values are not normalized.
-    pub normalize_values: Option<f64>,
-    /// The policy.
-    pub actor: NetworkConfig,
-    /// Where deviations of actions come from.
-    pub log_std: LogStd,
-    /// The value function.
-    pub critic: NetworkConfig,
-    /// How both learn.
-    pub optimizer: OptimizerConfig,
-    /// At which rate.
-    pub schedule: ScheduleConfig,
-    /// Bound of the norm of a gradient, for each.
-    pub grad_clip: f64,
-}
-
-/// The settings of Xing et al. (Table 4) for networks of these widths.
-pub fn config(actor: &[usize], critic: &[usize]) -> PpoConfig {
-    PpoConfig {
-        envs: 64,
-        horizon: 32,
-        epochs: 2000,
-        gamma: 0.99,
-        lambda: 0.95,
-        mini_epochs: 5,
-        batches: 4,
-        clip: 0.2,
-        value_clip: Some(0.2),
-        entropy: 0.0,
-        normalize_advantages: true,
-        normalize_observations: Some(1.0),
-        normalize_values: Some(1.0),
-        actor: sapo::network(actor),
-        log_std: LogStd::PerState { min: 0.1_f64.ln(), max: 0.0 },
-        critic: sapo::network(critic),
-        optimizer: OptimizerConfig::adam_w([0.9, 0.999]),
-        schedule: ScheduleConfig::KlAdaptive { rate: 5e-4, target: 0.008 },
-        grad_clip: 0.5,
-    }
-}
-
-/// The settings of a preset.
-pub fn preset(preset: &Preset) -> PpoConfig {
-    let config = config(preset.actor, preset.critic);
-    PpoConfig {
-        envs: preset.envs,
-        epochs: preset.epochs,
-        gamma: preset.gamma,
-        actor: preset.encoded(config.actor),
-        critic: preset.encoded(config.critic),
-        ..config
-    }
-}
 
 /// A policy, its value function, and all that they learn with.
 pub struct Ppo {
@@ -157,7 +75,7 @@ impl Ppo {
                 "envs, horizon, epochs, mini_epochs and batches must be at least 1",
             ));
         }
-        if !(config.clip > 0.0) {
+        if config.clip.is_nan() || config.clip <= 0.0 {
             return Err(ConfigError::new(format!("clip is {}; it must be positive", config.clip)));
         }
         let input = InputShape { points: spaces.points, vector: spaces.vector };
@@ -208,7 +126,6 @@ impl Ppo {
             let mut tape = network.tape(values.len());
             values.copy_from_slice(network.forward(&self.critic.params, rows, &mut tape));
         };
-        use rayon::prelude::*;
         pool.install(|| rows.par_chunks(PART * width).zip(values.par_chunks_mut(PART)).for_each(work));
         values
     }

@@ -116,7 +116,7 @@ impl SoftLearner {
         if !(0.0..1.0).contains(&config.target) {
             return Err(ConfigError::new(format!("target is {}; it must be in [0, 1)", config.target)));
         }
-        if !(config.alpha > 0.0) {
+        if config.alpha.is_nan() || config.alpha <= 0.0 {
             return Err(ConfigError::new(format!("alpha is {}; it must be positive", config.alpha)));
         }
         let Spaces { points, vector, actions } = spaces;
@@ -164,8 +164,8 @@ impl SoftLearner {
         self.updates
     }
 
-    /// Critics towards their targets, the policy along the critics or along `guided`, the temperature towards the
-    /// target entropy, the targets towards the critics.
+    /// Critics towards their targets, the policy along the critics or along `guided`, the temperature towards
+    /// the target entropy, the targets towards the critics.
     pub fn update(
         &mut self,
         batch: &Batch<f32>,

@@ -1,12 +1,14 @@
-//! SAC, the soft actor-critic (Haarnoja et al., 2018), with the settings of Xing et al. (2025, Table 4) and those of
-//! Li et al. (2023) where these are silent.
+//! SAC, the soft actor-critic (Haarnoja et al., 2018), with the settings of Xing et al. (2025, Table 4) and
+//! those of Li et al. (2023) where these are silent.
 //!
-//! One epoch: act in all environments for a horizon, keep the steps in a replay buffer, then update critics, policy
-//! and temperature from batches of it. No gradient of the physics is used.
+//! One epoch: act in all environments for a horizon, keep the steps in a replay buffer, then update critics,
+//! policy and temperature from batches of it. No gradient of the physics is used.
 
 pub mod batch;
 pub mod learner;
 pub mod losses;
+#[cfg(test)]
+mod losses_check;
 pub mod replay;
 
 use pullback_core::ConfigError;

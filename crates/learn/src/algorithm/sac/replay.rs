@@ -1,7 +1,7 @@
 //! [`Replay`]: the last steps of all environments, and transitions over n of them.
 //!
-//! Observations are kept once, as they were: what follows a step is the observation n steps later. Only what was
-//! seen when the time of an episode was up is kept beside them, since the next episode has begun there.
+//! Observations are kept once, as they were: what follows a step is the observation n steps later. Only what
+//! was seen when the time of an episode was up is kept beside them, since the next episode has begun there.
 
 use std::collections::BTreeMap;
 
