@@ -3,7 +3,7 @@
 //! The adjoint of scatter is gather, and the other way round. So all four passes are loops over tiles, cells
 //! and particles with the functions of [`stencil`](super::stencil).
 
-use pullback_math::{Flat, Mat3, Real, Scalar, Vec3, select};
+use pullback_math::{Flat, Real, Scalar, Vec3, select};
 
 use super::blocks::BLOCK_NODES;
 use super::grid::Grid;
@@ -68,6 +68,16 @@ impl Mpm {
                 }
             }
         }
+        self.advect(gathered, at, out);
+    }
+
+    /// v′, C′ and x′ of all particles from what they have gathered.
+    fn advect<T: Scalar>(
+        &self,
+        gathered: &[AffineMomentum<T>],
+        at: &View<'_, T>,
+        out: &mut ViewMut<'_, T>,
+    ) {
         let (dt, inverse_d) = (T::lit(self.dt), self.inverse_d::<T>());
         let (low, high) = self.limits();
         for (p, gathered) in gathered.iter().enumerate() {
@@ -93,49 +103,77 @@ impl Mpm {
         next_bar: &View<'_, T>,
         out: &mut ViewMut<'_, T>,
     ) {
+        self.gather_velocities(ws);
+        self.advect_vjp(ws, at, next_bar, out);
         let MpmWorkspace { kernel, blocks, relative_positions, weights, slopes, .. } = ws;
-        let MpmWorkspace { tile, tile_bar, node_velocities, node_bars: velocity_bars, .. } = ws;
+        let MpmWorkspace { velocities, gathered_bars, tile, tile_bar, .. } = ws;
+        let (node_velocities, velocity_bars) = (&ws.node_velocities, &mut ws.node_bars);
         for (slopes, p) in slopes.iter_mut().zip(blocks.sequence()) {
             *slopes = kernel.slopes(relative_positions[*p as usize]);
         }
-        let (dt, inverse_d) = (T::lit(self.dt), self.inverse_d::<T>());
-        let (low, high) = self.limits();
         velocity_bars[..blocks.slots() * BLOCK_NODES].fill(T::Quad::default());
         for t in 0..blocks.tiles() {
             blocks.load_tile::<T>(t, node_velocities, tile);
             tile_bar.fill(T::Quad::default());
             for (corner, places) in blocks.cells(t) {
-                let rows = load::<T>(tile, corner);
-                let (velocities, mut totals_bar) = (Differences::new(&rows), Totals::zero());
+                let (rows, mut totals_bar) = (load::<T>(tile, corner), Totals::zero());
                 for i in places {
                     let (p, stencil) = (blocks.sequence()[i] as usize, kernel.around(&weights[i]));
-                    let velocity = gather_value(&velocities, &stencil);
-                    let v = T::entries(velocity);
-                    // x′ = x + Δt v′, clamped to the limits
-                    let unclamped_bar = |a: usize| {
-                        let moved = at.x[p][a] + dt * v[a];
-                        let clamped = moved.lt(low[a]) | moved.gt(high[a]);
-                        select(clamped, T::zero(), next_bar.x[p][a])
-                    };
-                    let mut moved_bar = Vec3::new(unclamped_bar(0), unclamped_bar(1), unclamped_bar(2));
-                    let mut v_bar = Vec3::read(&next_bar.v[p]) + moved_bar * dt;
-                    if self.grid.flat {
-                        // z′ = z
-                        (moved_bar.z, v_bar.z) = (next_bar.x[p][2], next_bar.v[p][2]);
-                    }
-                    let c = Mat3::read(&next_bar.c[p]);
-                    let column = |c: Vec3<T>| T::vector_quad(c) * inverse_d.everywhere();
-                    let gathered_bar = Affine {
-                        value: T::vector_quad(v_bar),
-                        columns: [column(c.c0), column(c.c1), column(c.c2)],
-                    };
+                    let gathered_bar = to_quads(&gathered_bars[p]);
                     scatter(&mut totals_bar, &stencil, gathered_bar);
-                    let x_bar = position_bar(&rows, kernel, &stencil, &slopes[i], gathered_bar, velocity);
-                    (x_bar + moved_bar).add_to(&mut out.x[p]);
+                    position_bar(&rows, kernel, &stencil, &slopes[i], gathered_bar, velocities[p])
+                        .add_to(&mut out.x[p]);
                 }
                 add::<T>(tile_bar, corner, &totals_bar.rows());
             }
             blocks.add_tile::<T>(t, tile_bar, velocity_bars);
+        }
+    }
+
+    /// v′ of all particles into the workspace.
+    fn gather_velocities<T: Scalar>(&self, ws: &mut MpmWorkspace<T>) {
+        let MpmWorkspace { kernel, blocks, weights, tile, node_velocities, velocities, .. } = ws;
+        for t in 0..blocks.tiles() {
+            blocks.load_tile::<T>(t, node_velocities, tile);
+            for (corner, places) in blocks.cells(t) {
+                let nodes = Differences::new(&load::<T>(tile, corner));
+                for (p, weights) in blocks.sequence()[places.clone()].iter().zip(&weights[places]) {
+                    velocities[*p as usize] = gather_value(&nodes, &kernel.around(weights));
+                }
+            }
+        }
+    }
+
+    /// The pullback of [`Mpm::advect`] at v′: cotangents of what is gathered into the workspace, *adds* to x̄.
+    fn advect_vjp<T: Scalar>(
+        &self,
+        ws: &mut MpmWorkspace<T>,
+        at: &View<'_, T>,
+        next_bar: &View<'_, T>,
+        out: &mut ViewMut<'_, T>,
+    ) {
+        let (dt, inverse_d, zero) = (T::lit(self.dt), self.inverse_d::<T>(), T::zero());
+        let (low, high) = self.limits();
+        let MpmWorkspace { velocities, gathered_bars, .. } = ws;
+        for (p, (velocity, bar)) in velocities.iter().zip(gathered_bars).enumerate() {
+            let v = T::entries(*velocity);
+            // x′ = x + Δt v′, clamped to the limits
+            let unclamped_bar = |a: usize| {
+                let moved = at.x[p][a] + dt * v[a];
+                let clamped = moved.lt(low[a]) | moved.gt(high[a]);
+                select(clamped, zero, next_bar.x[p][a])
+            };
+            let mut moved_bar = Vec3::new(unclamped_bar(0), unclamped_bar(1), unclamped_bar(2));
+            let mut v_bar = Vec3::read(&next_bar.v[p]) + moved_bar * dt;
+            if self.grid.flat {
+                // z′ = z
+                (moved_bar.z, v_bar.z) = (next_bar.x[p][2], next_bar.v[p][2]);
+            }
+            moved_bar.add_to(&mut out.x[p]);
+            let [a, b, c, d, e, f, g, h, i] = next_bar.c[p];
+            let column = |c: [T; 4]| T::entries(T::quad(c) * inverse_d.everywhere());
+            let columns = [column([a, b, c, zero]), column([d, e, f, zero]), column([g, h, i, zero])];
+            *bar = from_columns([v_bar.x, v_bar.y, v_bar.z, zero], columns);
         }
     }
 
@@ -187,7 +225,13 @@ fn to_quads<T: Scalar>(momentum: &AffineMomentum<T>) -> Affine<T::Quad> {
 /// The momentum of a particle from value and columns side by side.
 #[inline(always)]
 fn from_row<T: Scalar>(row: T::Row) -> AffineMomentum<T> {
-    let [[px, py, pz, m], [a0, a1, a2, a3], [b0, b1, b2, b3], [c0, c1, c2, c3]] =
-        T::quads(row).map(T::entries);
+    let [value, a, b, c] = T::quads(row).map(T::entries);
+    from_columns(value, [a, b, c])
+}
+
+/// The momentum of a particle from value and columns.
+#[inline(always)]
+fn from_columns<T: Real>([px, py, pz, m]: [T; 4], columns: [[T; 4]; 3]) -> AffineMomentum<T> {
+    let [[a0, a1, a2, a3], [b0, b1, b2, b3], [c0, c1, c2, c3]] = columns;
     [[px, py, pz, m, a0, a1, a2, a3], [b0, b1, b2, b3, c0, c1, c2, c3]]
 }

@@ -55,6 +55,9 @@ pub struct MpmWorkspace<T: Scalar> {
     /// Momenta of the particles. The pullback of P2G replaces each by its cotangent: a second buffer would be
     /// a quarter of the workspace.
     pub(super) particle_momenta: Vec<AffineMomentum<T>>,
+    /// v′ of the particles and cotangents of what they gather; in the pullback only.
+    pub(super) velocities: Vec<T::Quad>,
+    pub(super) gathered_bars: Vec<AffineMomentum<T>>,
     /// Singular values of the trial deformations of the first [`MAX_STORED_SVDS`] particles, group after
     /// group; in the pullback only.
     pub(super) svds: Vec<PairSvd<T>>,
@@ -117,6 +120,8 @@ impl<T: Scalar> MpmWorkspace<T> {
             weights: vec![Default::default(); particles],
             slopes: vec![Default::default(); particles],
             particle_momenta: vec![Default::default(); particles],
+            velocities: vec![Default::default(); particles],
+            gathered_bars: vec![Default::default(); particles],
             svds: vec![Default::default(); svds.min(pack_pairs::<T>(MAX_STORED_SVDS))],
             tile: Box::new([T::Quad::default(); TILE_LENGTH]),
             tile_bar: Box::new([T::Quad::default(); TILE_LENGTH]),
