@@ -72,12 +72,7 @@ impl Mpm {
     }
 
     /// v′, C′ and x′ of all particles from what they have gathered.
-    fn advect<T: Scalar>(
-        &self,
-        gathered: &[AffineMomentum<T>],
-        at: &View<'_, T>,
-        out: &mut ViewMut<'_, T>,
-    ) {
+    fn advect<T: Scalar>(&self, gathered: &[AffineMomentum<T>], at: &View<'_, T>, out: &mut ViewMut<'_, T>) {
         let (dt, inverse_d) = (T::lit(self.dt), self.inverse_d::<T>());
         let (low, high) = self.limits();
         for (p, gathered) in gathered.iter().enumerate() {
