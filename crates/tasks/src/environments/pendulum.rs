@@ -75,12 +75,12 @@ impl Pendulum {
 
     /// d² of a state.
     fn squared_distance<T: Real>(&self, state: &[T]) -> T {
-        let [y, z] = self.from_target(state);
+        let [y, z] = self.target_offset(state);
         y * y + z * z
     }
 
     /// The end of the last link, from the target.
-    fn from_target<T: Real>(&self, state: &[T]) -> [T; 2] {
+    fn target_offset<T: Real>(&self, state: &[T]) -> [T; 2] {
         let [y, z] = ends(&state[..self.links])[self.links - 1];
         [y, z - T::lit(LINK * self.links as f64)]
     }
@@ -89,7 +89,7 @@ impl Pendulum {
     fn squared_distance_vjp<T: Real>(&self, state: &[T], bar: T, state_bar: &mut [T]) {
         let mut bars = [[T::zero(); 2]; MOST_LINKS];
         // ∂d²/∂p = 2 (p − target)
-        bars[self.links - 1] = self.from_target(state).map(|x| x * T::lit(2.0) * bar);
+        bars[self.links - 1] = self.target_offset(state).map(|x| x * T::lit(2.0) * bar);
         ends_vjp(&state[..self.links], bars, state_bar);
     }
 
