@@ -13,6 +13,7 @@ use super::critics::{CriticConfig, Critics};
 use super::horizon::{ActorObjective, EntropyBonus, HorizonMemory, Timing};
 use super::returns::Episodes;
 use super::saved::Saved;
+use super::trust::TrustConfig;
 use super::{Actor, Algorithm, PolicyActor, Report, TrainError};
 use crate::env::{Spaces, VecEnv};
 use crate::nn::clip::clip_norm;
@@ -43,6 +44,10 @@ pub struct ActorCriticConfig {
     pub normalize_observations: Option<f64>,
     /// Bound of the norm of the cotangent of each environment's state on the way back.
     pub env_gradient_limit: Option<f64>,
+    /// Weighs environments by how far their gradients can be trusted; costs another horizon and its pullback.
+    pub trust: Option<TrustConfig>,
+    /// Norm of the cotangent of an environment's state beyond which its episode ends with the epoch.
+    pub restart_above: Option<f64>,
     /// The policy.
     pub actor: ActorConfig,
     /// Value functions at the end of the horizon.
@@ -186,10 +191,22 @@ impl ActorCritic {
         }
         let mut memory = std::mem::take(&mut self.memory);
         let (objective, limit) = (self.objective(), self.config.env_gradient_limit);
+        let (trust, restart_above, seed) = (self.config.trust, self.config.restart_above, env.seed());
         let done = env.run_with(&mut memory, |shard, memory| {
             shard.limit_gradients(limit);
+            let start = trust.map(|_| shard.snapshot());
             objective.forward(shard, memory)?;
-            objective.backward(shard, memory)
+            if let (Some(config), Some(start)) = (trust, &start) {
+                objective.weigh(config, shard, memory, (seed, start))?;
+            }
+            objective.backward(shard, memory)?;
+            for (i, norm) in memory.gradient_norms.iter().enumerate() {
+                // Not finite is beyond any bound.
+                if restart_above.is_some_and(|limit| !(*norm <= limit)) {
+                    shard.restart(i);
+                }
+            }
+            Ok(())
         });
         self.memory = memory;
         let epoch = self.epoch;
@@ -348,6 +365,7 @@ impl Algorithm for ActorCritic {
         let rewards = self.memory.iter().flat_map(|m| &m.rewards).map(|r| f64::from(*r));
         let failed = self.memory.iter().flat_map(|m| &m.failed).filter(|f| **f).count();
         let norms = || self.memory.iter().flat_map(|m| m.gradient_norms.iter().copied());
+        let weights = self.memory.iter().flat_map(|m| m.weights.iter().copied());
         let exploded = norms().filter(|norm| !norm.is_finite()).count();
         let alpha = self.temperature.as_ref().map_or(f64::NAN, |t| f64::from(t.log_alpha).exp());
         let timing = self.timing();
@@ -365,6 +383,7 @@ impl Algorithm for ActorCritic {
             ("alpha", alpha),
             ("failed", failed as f64),
             ("exploded", exploded as f64),
+            ("trust_mean", weights.clone().sum::<f64>() / self.config.envs as f64),
             ("gradient_norm_max", norms().filter(|norm| norm.is_finite()).fold(0.0, f64::max)),
             ("forward_seconds", timing.forward.as_secs_f64()),
             ("backward_seconds", timing.backward.as_secs_f64()),

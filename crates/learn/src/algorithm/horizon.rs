@@ -85,13 +85,13 @@ pub struct Timing {
 /// Memory of one shard over a horizon, and what it holds afterwards. Rows are step after step, environment after
 /// environment.
 pub struct HorizonMemory<F: Number> {
-    spaces: Spaces,
-    envs: usize,
+    pub(super) spaces: Spaces,
+    pub(super) envs: usize,
     policy_tapes: Vec<PolicyTape<F>>,
-    critic_tape: Option<Tape<F>>,
+    pub(super) critic_tape: Option<Tape<F>>,
     noise: Vec<F>,
     entropy_noise: Vec<F>,
-    out: StepOutput<F>,
+    pub(super) out: StepOutput<F>,
     /// Observations as they were, and as the networks saw them.
     pub raw: Vec<F>,
     /// Normalized observations.
@@ -113,7 +113,9 @@ pub struct HorizonMemory<F: Number> {
     /// Whether the physics left the finite numbers.
     pub failed: Vec<bool>,
     /// γᵏ, k counted from the beginning of the piece.
-    discounts: Vec<f64>,
+    pub(super) discounts: Vec<f64>,
+    /// What each environment's part of the gradient counts for.
+    pub weights: Vec<f64>,
     /// The loss.
     pub loss: F,
     /// Gradient with respect to the policy's parameters.
@@ -122,20 +124,20 @@ pub struct HorizonMemory<F: Number> {
     pub gradient_norms: Vec<f64>,
     /// Where the time went.
     pub timing: Timing,
-    bars: BarMemory<F>,
+    pub(super) bars: BarMemory<F>,
 }
 
-struct BarMemory<F> {
-    rewards: Vec<F>,
-    final_observations: Vec<F>,
-    observations: Vec<F>,
+pub(super) struct BarMemory<F> {
+    pub rewards: Vec<F>,
+    pub final_observations: Vec<F>,
+    pub observations: Vec<F>,
     /// Of normalized observations.
-    normalized: Vec<F>,
-    actions: Vec<F>,
-    mean: Vec<F>,
-    log_std: Vec<F>,
-    values: Vec<F>,
-    norms: Vec<f64>,
+    pub normalized: Vec<F>,
+    pub actions: Vec<F>,
+    pub mean: Vec<F>,
+    pub log_std: Vec<F>,
+    pub values: Vec<F>,
+    pub norms: Vec<f64>,
 }
 
 impl<F: Number> HorizonMemory<F> {
@@ -168,6 +170,7 @@ impl<F: Number> HorizonMemory<F> {
             terminated: vec![false; rows],
             failed: vec![false; rows],
             discounts: vec![1.0; rows],
+            weights: vec![1.0; envs],
             loss: F::zero(),
             policy_bar: zeros(policy.num_params()),
             gradient_norms: vec![0.0; envs],
@@ -224,6 +227,7 @@ impl<F: Number> ActorObjective<'_, F> {
         let (n, seen, acts) = (memory.envs, memory.spaces.observation(), memory.spaces.actions);
         self.draw_noise(shard.first_env(), memory);
         memory.timing = Timing::default();
+        memory.weights.fill(1.0);
         memory.loss = F::zero();
         let mut clock = Instant::now();
         shard.record(self.horizon);
@@ -273,7 +277,7 @@ impl<F: Number> ActorObjective<'_, F> {
         for t in (0..self.horizon).rev() {
             // −γᵏ r_k and −γᴷ V
             for env in 0..n {
-                memory.bars.rewards[env] = -self.weight(memory.discounts[t * n + env]);
+                memory.bars.rewards[env] = -self.weight(memory.discounts[t * n + env] * memory.weights[env]);
             }
             self.value_vjp(t, memory);
             memory.timing.networks += lap(&mut clock);
@@ -317,7 +321,7 @@ impl<F: Number> ActorObjective<'_, F> {
         }
     }
 
-    fn normalize(&self, raw: &[F], out: &mut [F]) {
+    pub(super) fn normalize(&self, raw: &[F], out: &mut [F]) {
         match self.normalizer {
             Some(normalizer) => normalizer.normalize(raw, out),
             None => out.copy_from_slice(raw),
@@ -392,12 +396,12 @@ impl<F: Number> ActorObjective<'_, F> {
     }
 
     /// Whether a piece ends with a value.
-    fn sees_value(&self, t: usize, at: usize, memory: &HorizonMemory<F>) -> bool {
+    pub(super) fn sees_value(&self, t: usize, at: usize, memory: &HorizonMemory<F>) -> bool {
         !memory.terminated[at] && (memory.done[at] || t + 1 == self.horizon)
     }
 
     /// The pullback of values at the ends of pieces, into the cotangent of what was seen there.
-    fn value_vjp(&self, t: usize, memory: &mut HorizonMemory<F>) {
+    pub(super) fn value_vjp(&self, t: usize, memory: &mut HorizonMemory<F>) {
         let (n, seen) = (memory.envs, memory.spaces.observation());
         memory.bars.final_observations.fill(F::zero());
         let Some((critic, ensemble)) = self.critic else { return };
@@ -405,7 +409,7 @@ impl<F: Number> ActorObjective<'_, F> {
         for env in 0..n {
             let at = t * n + env;
             let ends = self.sees_value(t, at, memory);
-            let share = memory.discounts[at] * self.gamma / ensemble.len() as f64;
+            let share = memory.discounts[at] * memory.weights[env] * self.gamma / ensemble.len() as f64;
             memory.bars.values[env] = if ends { -self.weight(share) } else { F::zero() };
             any |= ends;
         }
@@ -426,7 +430,7 @@ impl<F: Number> ActorObjective<'_, F> {
         let (n, acts) = (memory.envs, memory.spaces.actions);
         let tape = &memory.policy_tapes[t];
         for env in 0..n {
-            let weight = self.weight(memory.discounts[t * n + env]);
+            let weight = self.weight(memory.discounts[t * n + env] * memory.weights[env]);
             let entropy_bar = self.entropy.map(|bonus| -(weight * F::from_f64(bonus.alpha * bonus.scale)));
             for k in env * acts..(env + 1) * acts {
                 let (mean, log_std) = (tape.mean()[k], tape.log_std()[k]);

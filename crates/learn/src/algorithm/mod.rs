@@ -20,6 +20,7 @@ pub mod table;
 #[cfg(test)]
 mod toy;
 pub mod trajopt;
+pub mod trust;
 
 pub use actor_critic::{ActorCritic, ActorCriticConfig};
 pub use error::TrainError;

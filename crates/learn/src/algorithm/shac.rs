@@ -42,6 +42,8 @@ pub fn config(actor: &[usize], critic: &[usize]) -> ActorCriticConfig {
         lr_floor: 1e-5,
         normalize_observations: Some(1e-4),
         env_gradient_limit: None,
+        trust: None,
+        restart_above: None,
         actor: ActorConfig {
             network: actor_network(actor),
             log_std: LogStd::Shared { init: -1.0 },

@@ -25,6 +25,8 @@ pub(super) struct Sizes {
     pub observation: usize,
     pub context: usize,
     pub substeps: usize,
+    /// Parameters that differ between episodes.
+    pub changing_params: usize,
 }
 
 impl Sizes {
@@ -38,6 +40,7 @@ impl Sizes {
             observation: spaces.observation(),
             context: task.context_len(),
             substeps: task.substeps(),
+            changing_params: if task.changes_params() { layout.params.len() } else { 0 },
         }
     }
 
@@ -51,7 +54,7 @@ impl Sizes {
 
     /// Scalars kept of one action.
     pub fn kept_scalars(&self, kept: Kept) -> usize {
-        self.kept_states(kept) * self.state + self.action + 2 * self.context
+        self.kept_states(kept) * self.state + self.action + 2 * self.context + self.changing_params
     }
 }
 
@@ -74,6 +77,7 @@ pub(super) struct Pack<T: Real, W> {
     /// The horizon: states, actions and contexts of recorded steps.
     tape: Tape<T>,
     /// The way back.
+    params_then: Vec<T>,
     substates: Vec<T>,
     pub state_bar: Vec<T>,
     pub action_bar: Vec<T>,
@@ -90,6 +94,8 @@ struct Tape<T> {
     actions: Vec<T>,
     contexts: Vec<T>,
     contexts_after: Vec<T>,
+    /// Where they differ between episodes.
+    params: Vec<T>,
 }
 
 impl<T: Real, W> Pack<T, W> {
@@ -116,7 +122,9 @@ impl<T: Real, W> Pack<T, W> {
                 actions: Vec::new(),
                 contexts: Vec::new(),
                 contexts_after: Vec::new(),
+                params: Vec::new(),
             },
+            params_then: zeros(sizes.params),
             substates: Vec::new(),
             state_bar: zeros(sizes.state),
             action_bar: zeros(sizes.action),
@@ -131,7 +139,8 @@ impl<T: Real, W> Pack<T, W> {
 
     /// Makes room for a horizon.
     pub fn reserve(&mut self, horizon: usize) {
-        let Sizes { state, action, context, substeps, .. } = self.sizes;
+        let Sizes { state, action, context, substeps, changing_params, .. } = self.sizes;
+        self.tape.params.resize(horizon * changing_params, T::zero());
         self.tape.states.resize(horizon * self.sizes.kept_states(self.kept) * state, T::zero());
         self.tape.actions.resize(horizon * action, T::zero());
         self.tape.contexts.resize(horizon * context, T::zero());
@@ -159,6 +168,8 @@ impl<T: Real, W> Pack<T, W> {
             self.tape.states[t * rows..][..state].copy_from_slice(&self.state);
             self.tape.actions[t * action..][..action].copy_from_slice(&self.action);
             self.tape.contexts[t * context..][..context].copy_from_slice(&self.context);
+            let n = self.sizes.changing_params;
+            self.tape.params[t * n..][..n].copy_from_slice(&self.params[..n]);
         }
         let at = View { state: &self.before, action: &self.action, context: &self.context };
         task.control(at, &self.action, &mut self.control);
@@ -234,7 +245,7 @@ impl<T: Real, W> Pack<T, W> {
         self.control_bar.fill(T::zero());
         for substep in (0..substeps).rev() {
             let at = Point {
-                params: &self.params,
+                params: &self.params_then,
                 state: &self.substates[substep * state..][..state],
                 control: &self.control,
             };
@@ -284,6 +295,10 @@ impl<T: Real, W> Pack<T, W> {
     {
         let Sizes { state, action, context, substeps, .. } = self.sizes;
         let rows = self.sizes.kept_states(self.kept) * state;
+        match self.sizes.changing_params {
+            0 => self.params_then.copy_from_slice(&self.params),
+            n => self.params_then.copy_from_slice(&self.tape.params[t * n..][..n]),
+        }
         self.substates[..rows].copy_from_slice(&self.tape.states[t * rows..][..rows]);
         let action = &self.tape.actions[t * action..][..action];
         let context = &self.tape.contexts[t * context..][..context];
@@ -294,7 +309,8 @@ impl<T: Real, W> Pack<T, W> {
         }
         for substep in 0..substeps {
             let (done, rest) = self.substates.split_at_mut((substep + 1) * state);
-            let at = Point { params: &self.params, state: &done[substep * state..], control: &self.control };
+            let at =
+                Point { params: &self.params_then, state: &done[substep * state..], control: &self.control };
             task.system().step(&mut self.workspace, at, &mut rest[..state])?;
         }
         Ok(())

@@ -87,6 +87,8 @@ pub trait EnvShard<F: Number>: Send {
     /// The pullback of step `t` of the horizon, which follows that of step `t + 1`. `norms` takes the norm of the
     /// cotangent of each environment's state before the step. Where it is not finite the cotangents become zero.
     fn step_vjp(&mut self, t: usize, bars: StepBars<'_, F>, norms: &mut [f64]) -> Result<(), StepError>;
+    /// Ends the episode of environment `env` and begins the next.
+    fn restart(&mut self, env: usize);
     /// All that the environments are between two steps.
     fn snapshot(&self) -> EnvSnapshot;
     /// Goes on from a snapshot under the same seed.
@@ -286,8 +288,7 @@ where
                 if out.failed[*env] {
                     out.final_observations[env * width..][..width].fill(F::zero());
                 }
-                self.envs[*env] = Env { episode: self.envs[*env].episode + 1, age: 0 };
-                self.begin_episode::<F>(*env);
+                EnvShard::<F>::restart(self, *env);
             }
             let pack = &mut self.packs[i];
             if !done.is_empty() {
@@ -353,6 +354,11 @@ where
             norms[first..first + lanes].iter_mut().enumerate().for_each(|(i, to)| *to = norm.lane(i));
         }
         Ok(())
+    }
+
+    fn restart(&mut self, env: usize) {
+        self.envs[env] = Env { episode: self.envs[env].episode + 1, age: 0 };
+        self.begin_episode::<F>(env);
     }
 
     fn snapshot(&self) -> EnvSnapshot {

@@ -100,6 +100,10 @@ pub trait TaskSpec: Send + Sync {
     fn params(&self) -> Option<Vec<f64>> {
         None
     }
+    /// Whether [`TaskSpec::start`] changes parameters; those of every step are then kept for the way back.
+    fn changes_params(&self) -> bool {
+        false
+    }
     /// Changes the task's own numbers after a step, the `age`th of its episode; returns whether it did. Tasks
     /// that never do say so by [`TaskSpec::changes_context`].
     fn change_context(
