@@ -201,8 +201,8 @@ impl ActorCritic {
             }
             objective.backward(shard, memory)?;
             for (i, norm) in memory.gradient_norms.iter().enumerate() {
-                // Not finite is beyond any bound.
-                if restart_above.is_some_and(|limit| !(*norm <= limit)) {
+                // One that was not finite is infinite here.
+                if restart_above.is_some_and(|limit| *norm > limit) {
                     shard.restart(i);
                 }
             }
