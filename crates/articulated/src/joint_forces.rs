@@ -4,8 +4,8 @@
 //! - Springs: −k (q − q_rest); for ball and free joints, −k times the rotation vector from rest and the
 //!   displacement.
 //! - Limits, under the penalty model: k·d − c·d·v where a coordinate is d beyond its range. The force is
-//!   continuous, so gradients converge. [`ContactDamping::Plain`] is Warp's k·d − c·v, which jumps at the limit.
-//!   Under the convex model limits are constraints.
+//!   continuous, so gradients converge. [`ContactDamping::Plain`] is Warp's k·d − c·v, which jumps at the
+//!   limit. Under the convex model limits are constraints.
 
 use pullback_math::{Flat, Quat, Real, Vec3, differentiable, select};
 

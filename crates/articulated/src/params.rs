@@ -59,7 +59,7 @@ pub struct JointParams<T> {
 pub struct LimitSpring<T> {
     /// Stiffness beyond the range, N m/rad.
     pub stiffness: T,
-    /// Damping beyond the range, per radian beyond it, N m s/rad².
+    /// Damping beyond the range: per radian beyond it, N m s/rad², or plain, N m s/rad.
     pub damping: T,
 }
 

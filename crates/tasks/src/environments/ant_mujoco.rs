@@ -1,13 +1,13 @@
 //! `ant-mujoco`: MuJoCo's light ant on four legs, to walk along x (articulated adjoint, 6.2 and appendix D).
 //!
-//! Policies that are trained here are to walk in MuJoCo as they are (`reference/play_policy.py`), so contact and
-//! limits are MuJoCo's convex ones under its RK4, by default. [`Options::as_paper`] chooses the paper's own
-//! simulator, complementarity under semi-implicit Euler; *joint limits are impulses there too, where the paper's
-//! code pushes back by a clamped torque.*
+//! Policies that are trained here are to walk in MuJoCo as they are (`reference/play_policy.py`), so contact
+//! and limits are MuJoCo's convex ones under its RK4, by default. [`Options::as_paper`] chooses the paper's own
+//! simulator, complementarity under semi-implicit Euler; *joint limits are impulses there too, where the
+//! paper's code pushes back by a clamped torque.*
 //!
-//! Observation: all of the state but the way run, as in MuJoCo's task: height, orientation (w, x, y, z), joints;
-//! velocity, spin in the torso's axes, joint velocities. Reward: ẋ over a step − ½ Σ a² + 1. An episode ends where
-//! the torso is lower than 0.2 m or higher than 1 m. Noise at the start is that of MuJoCo's task.
+//! Observation: all of the state but the way run, as in MuJoCo's task: height, orientation (w, x, y, z),
+//! joints; velocity, spin in the torso's axes, joint velocities. Reward: ẋ over a step − ½ Σ a² + 1. An episode
+//! ends where the torso is lower than 0.2 m or higher than 1 m. Noise at the start is that of MuJoCo's task.
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
@@ -130,8 +130,8 @@ mod tests {
 
     use super::*;
 
-    /// MuJoCo 3.17 from the model's own configuration under aₖ = sin(0.3 t + k): after 4 actions, with a foot on
-    /// the ground, and after 12.
+    /// MuJoCo 3.17 from the model's own configuration under aₖ = sin(0.3 t + k): after 4 actions, with a foot
+    /// on the ground, and after 12.
     const AFTER_4: [f64; 8] = [
         -0.003837586,
         -0.031321164,

@@ -1,7 +1,7 @@
 //! `ant-run`: four legs and eight torques, to run along x (Rewarped).
 //!
-//! Observation, reward, end and noise are those of `ant`. The physics are Warp's: legs touch each other, and the
-//! model, 117 kg, is `models/ant_run.xml`. Torques are −200 a.
+//! Observation, reward, end and noise are those of `ant`. The physics are Warp's: legs touch each other, and
+//! the model, 117 kg, is `models/ant_run.xml`. Torques are −200 a.
 
 use pullback_core::ConfigError;
 

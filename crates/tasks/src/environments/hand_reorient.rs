@@ -1,16 +1,18 @@
 //! `hand-reorient`: an Allegro hand that is to turn a cube to random orientations, by 16 torques (Rewarped).
 //!
-//! The palm faces up and the cube falls onto the fingers. Contact is Warp's; hand and cube have one material, and
-//! *the hand does not touch itself*. Limits of joints are as stiff as *Warp's reader of URDF files makes them
-//! unless told*. An action lasts two frames of 1/240 s, 64 steps; the paper says 32 ([`Options::as_paper`]).
+//! The palm faces up and the cube falls onto the fingers, which give way unless torques hold them. Contact is
+//! Warp's; hand and cube have one material, and the hand touches itself too, parents and children apart. Limits
+//! of joints are as Warp's reader of URDF files makes them unless told. An action lasts two frames of 1/240 s,
+//! 64 steps. The paper says 32 ([`Options::as_paper`]); *the damping of limits, 10 N m s/rad on an armature of
+//! 0.001 kg m², is unstable at these, and fast fingers leave the finite numbers.*
 //!
 //! Observation: joints scaled to [−1, 1] by their ranges, a fifth of their velocities; position, orientation,
-//! velocity and a fifth of the spin of the cube; position and orientation of the goal; the turn from it, q q*⁻¹;
-//! the last action. Orientations are (x, y, z, w), spins in world axes.
+//! velocity and a fifth of the spin of the cube; position and orientation of the goal; the turn from it,
+//! q q*⁻¹; the last action. Orientations are (x, y, z, w), spins in world axes.
 //!
-//! Reward, with θ the angle of that turn: −10 |p − p*| + 1/(θ + 0.1) − 0.0002 Σ a² + bonus. The bonus is smooth:
-//! s = σ((θ − 0.1)/10⁻³), 250 σ(−s/10⁻³), so 125 at the goal. A turn below 0.1 rad is a success, after which the
-//! goal has another orientation. An episode ends where the cube is 0.24 m from the goal.
+//! Reward, with θ the angle of that turn: −10 |p − p*| + 1/(θ + 0.1) − 0.0002 Σ a² + bonus. The bonus is
+//! smooth: s = σ((θ − 0.1)/10⁻³), 250 σ(−s/10⁻³), so 125 at the goal. A turn below 0.1 rad is a success, after
+//! which the goal has another orientation. An episode ends where the cube is 0.24 m from the goal.
 
 use std::f64::consts::PI;
 

@@ -1,7 +1,7 @@
 //! Environments for learners: tasks of DFlex, Rewarped and the articulated adjoint.
 //!
-//! A task is a page: a scene, an observation, a reward, an end and noise at the start. To add one, write its file
-//! beside these, implement [`TaskSpec`](pullback_learn::env::TaskSpec) and [`Task`], and add a line to
+//! A task is a page: a scene, an observation, a reward, an end and noise at the start. To add one, write its
+//! file beside these, implement [`TaskSpec`] and [`Task`], and add a line to
 //! [`ENVIRONMENTS`].
 //!
 //! | task | model | steps per action | observation | actions | episode |

@@ -1,11 +1,12 @@
 //! `pendulum-N`: raise the end of a chain of N links from level to upright (articulated adjoint, 6.2).
 //!
 //! Links of 0.5 m turn about x; the first weighs 1 kg and the others 2.16 kg, at their far ends. Episodes start
-//! level and at rest, and last 100 steps of 1/60 s. The target is (0, 0, N/2). With d the distance of the end from
-//! it, a step is worth d²ₜ₋₁ − d²ₜ, and the last one −d²_T besides. The sum is d₀² − 2 d²_T, so the best possible
-//! return is d₀² = N²/2, the paper's maximum.
+//! level and at rest, and last 100 steps of 1/60 s. The target is (0, 0, N/2). With d the distance of the end
+//! from it, a step is worth d²ₜ₋₁ − d²ₜ, and the last one −d²_T besides. The sum is d₀² − 2 d²_T, so the best
+//! possible return is d₀² = N²/2, the paper's maximum.
 //!
-//! Observation: velocities of the joints, ends of all links (x, y, z), and the part of the episode that is over.
+//! Observation: velocities of the joints, ends of all links (x, y, z), and the part of the episode that is
+//! over.
 //!
 //! Eq. 15 of the paper has no term at the end and the opposite sign; its text and its maximum have ours, so
 //! [`Options::as_paper`] leaves out the term alone. *Generated models equal `models/pendulum5.xml` for N = 5.*
@@ -75,12 +76,12 @@ impl Pendulum {
 
     /// d² of a state.
     fn squared_distance<T: Real>(&self, state: &[T]) -> T {
-        let [y, z] = self.target_offset(state);
+        let [y, z] = self.offset(state);
         y * y + z * z
     }
 
     /// The end of the last link, from the target.
-    fn target_offset<T: Real>(&self, state: &[T]) -> [T; 2] {
+    fn offset<T: Real>(&self, state: &[T]) -> [T; 2] {
         let [y, z] = ends(&state[..self.links])[self.links - 1];
         [y, z - T::lit(LINK * self.links as f64)]
     }
@@ -89,7 +90,7 @@ impl Pendulum {
     fn squared_distance_vjp<T: Real>(&self, state: &[T], bar: T, state_bar: &mut [T]) {
         let mut bars = [[T::zero(); 2]; MOST_LINKS];
         // ∂d²/∂p = 2 (p − target)
-        bars[self.links - 1] = self.target_offset(state).map(|x| x * T::lit(2.0) * bar);
+        bars[self.links - 1] = self.offset(state).map(|x| x * T::lit(2.0) * bar);
         ends_vjp(&state[..self.links], bars, state_bar);
     }
 

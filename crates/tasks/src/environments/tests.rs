@@ -140,6 +140,15 @@ fn horizons_pull_back_to_actions() {
     }
 }
 
+/// Constants of papers change the steps, and the gradients with them.
+#[test]
+fn horizons_of_paper_values_pull_back_too() {
+    for name in ["hand-reorient", "pendulum-3", "ant-mujoco"] {
+        let environment = build(name, &EnvironmentOptions { paper_values: true, small: true }).unwrap();
+        check_horizon(name, &*environment, 12);
+    }
+}
+
 /// Sizes that the sources give.
 #[test]
 fn spaces_are_those_of_the_sources() {

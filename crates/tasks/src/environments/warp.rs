@@ -1,7 +1,7 @@
 //! Robots under the compliant contact of Warp 1.3, as Rewarped's tasks of rigid bodies have it.
 //!
-//! - Damping and friction act from the instant of touch ([`ContactDamping::Plain`]). Limits of joints damp beyond
-//!   the range alone, and plainly too.
+//! - Damping and friction act from the instant of touch ([`ContactDamping::Plain`]). Limits of joints damp
+//!   beyond the range alone, and plainly too.
 //! - Every geom has a [`Material`]; a contact has the mean of its two.
 //! - Joints are driven by torques, and no damping of theirs acts besides.
 //! - *The mass matrix is that of each step; the source's is that of the first step of an action.*
