@@ -114,28 +114,33 @@ impl Differentiable for Horizon {
     }
 }
 
+/// Checks the gradient of a horizon, after steps that nothing is asked of.
+fn check_horizon(name: &str, environment: &dyn Environment, settle: usize) {
+    let options =
+        Options { forward_tolerance: 1e-8, difference_tolerance: 1e-5, probes: 1, ..Options::default() };
+    let horizon = Horizon::new(environment, 3, settle);
+    let n = STEPS * environment.spaces().actions;
+    let mut random = Random::new(7);
+    let mut draw = |size: f64| (0..n).map(|_| random.uniform(-size, size)).collect::<Vec<f64>>();
+    let actions = draw(0.5);
+    let report = if n <= MOST_ENTRIES {
+        gradcheck(&horizon, &actions, &options)
+    } else {
+        let direction = |k| Direction { name: format!("direction[{k}]"), entries: draw(1.0) };
+        let directions: Vec<Direction> = (0..DIRECTIONS).map(direction).collect();
+        gradcheck_along(&horizon, &actions, &directions, &options)
+    };
+    assert!(report.passed(), "{name} after {settle} steps\n{report}");
+}
+
 /// Every task, from the air and from the ground. The first step is left out: numbers of a task's own that it
 /// makes are constants to gradients, and differences would see them move.
 #[test]
 fn horizons_pull_back_to_actions() {
-    let options =
-        Options { forward_tolerance: 1e-8, difference_tolerance: 1e-5, probes: 1, ..Options::default() };
     for entry in ENVIRONMENTS.entries() {
         let environment = build(entry.name, &SMALL).unwrap();
         for settle in [1, 20] {
-            let horizon = Horizon::new(&*environment, 3, settle);
-            let n = STEPS * environment.spaces().actions;
-            let mut random = Random::new(7);
-            let mut draw = |size: f64| (0..n).map(|_| random.uniform(-size, size)).collect::<Vec<f64>>();
-            let actions = draw(0.5);
-            let report = if n <= MOST_ENTRIES {
-                gradcheck(&horizon, &actions, &options)
-            } else {
-                let direction = |k| Direction { name: format!("direction[{k}]"), entries: draw(1.0) };
-                let directions: Vec<Direction> = (0..DIRECTIONS).map(direction).collect();
-                gradcheck_along(&horizon, &actions, &directions, &options)
-            };
-            assert!(report.passed(), "{} after {settle} steps\n{report}", entry.name);
+            check_horizon(entry.name, &*environment, settle);
         }
     }
 }
