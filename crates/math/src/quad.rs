@@ -45,23 +45,6 @@ pub trait Scalar: Real {
         let [x, y, z, _] = Self::entries(quad);
         Vec3 { x, y, z }
     }
-    /// Sum of the four quads of a row.
-    #[inline(always)]
-    fn sum_quads(row: Self::Row) -> Self::Quad {
-        let [a, b, c, d] = Self::quads(row);
-        (a + b) + (c + d)
-    }
-    /// The sums of the quads of four rows, side by side.
-    #[inline(always)]
-    fn sum_rows([a, b, c, d]: [Self::Row; 4]) -> Self::Row {
-        Self::row(&[Self::sum_quads(a), Self::sum_quads(b), Self::sum_quads(c), Self::sum_quads(d)])
-    }
-    /// The sum of the numbers of each quad of a row.
-    #[inline(always)]
-    fn sum_entries(row: Self::Row) -> Self::Quad {
-        let [a, b, c, d] = Self::quads(row);
-        Self::quad([Self::quad_sum(a), Self::quad_sum(b), Self::quad_sum(c), Self::quad_sum(d)])
-    }
     /// Sum of the four.
     #[inline(always)]
     fn quad_sum(quad: Self::Quad) -> Self {
@@ -71,7 +54,7 @@ pub trait Scalar: Real {
 }
 
 macro_rules! scalar {
-    ($t:ident, $quad:ident, $row:ty, $along:path, $join:path, $part:path, $repeated:path, {$($special:tt)*}) => {
+    ($t:ident, $quad:ident, $row:ty, $along:path, $join:path, $part:path, $repeated:path) => {
         impl Scalar for $t {
             type Quad = $quad;
             type Row = $row;
@@ -107,32 +90,11 @@ macro_rules! scalar {
             fn everywhere(self) -> $quad {
                 $quad::splat(self)
             }
-            $($special)*
         }
     };
 }
-scalar!(f64, f64x4, RegisterPair<f64x8>, RegisterPair::<f64x8>::lit, join_f64, part_f64, repeated_f64, {});
-scalar!(f32, f32x4, f32x16, f32x16::splat, join_f32, bytemuck::cast, repeated_f32, {
-    #[inline(always)]
-    fn sum_rows([a, b, c, d]: [f32x16; 4]) -> f32x16 {
-        let (ab, cd) = (even_quads(a, b) + odd_quads(a, b), even_quads(c, d) + odd_quads(c, d));
-        even_quads(ab, cd) + odd_quads(ab, cd)
-    }
-});
-
-/// Quads 0 and 2 of two rows.
-#[inline(always)]
-fn even_quads(a: f32x16, b: f32x16) -> f32x16 {
-    let ([a, _, b, _], [c, _, d, _]): ([f32x4; 4], [f32x4; 4]) = (bytemuck::cast(a), bytemuck::cast(b));
-    bytemuck::cast([a, b, c, d])
-}
-
-/// Quads 1 and 3 of two rows.
-#[inline(always)]
-fn odd_quads(a: f32x16, b: f32x16) -> f32x16 {
-    let ([_, a, _, b], [_, c, _, d]): ([f32x4; 4], [f32x4; 4]) = (bytemuck::cast(a), bytemuck::cast(b));
-    bytemuck::cast([a, b, c, d])
-}
+scalar!(f64, f64x4, RegisterPair<f64x8>, RegisterPair::<f64x8>::lit, join_f64, part_f64, repeated_f64);
+scalar!(f32, f32x4, f32x16, f32x16::splat, join_f32, bytemuck::cast, repeated_f32);
 
 /// Read where they are: a copy would pass through memory quad by quad, and reading the row would wait for all
 /// four.

@@ -1,16 +1,10 @@
 //! Sparse grids: which blocks of 4×4×4 nodes are in use, and which particles belong to each.
 //!
 //! A particle belongs to the block of its lowest node, and within it to the cell of that node. Particles are
-//! sorted by block, then by cell, then by index, so that results depend on nothing else. From one substep to
-//! the next few particles change cells. Only those are sorted anew, unless they are many: the order is unique,
-//! so it is the same either way.
-//!
-//! All particles of a block write to one *tile* of 6×6×6 nodes: the block and its halo of two nodes, small
-//! enough for the first-level cache. Tiles are then added to the blocks of nodes, in rising order. Only blocks
-//! in use are cleared. The cells of a tile are in the order of their numbers of particles, so that loops over
-//! a cell end where branch prediction expects it.
-
-use std::ops::Range;
+//! sorted by block, then by cell, then by index, so that results depend on nothing else. All particles of a
+//! block write to one *tile* of 6×6×6 nodes: the block and its halo of two nodes, small enough for the
+//! first-level cache. Tiles are then added to the blocks of nodes, in rising order. Only blocks in use are
+//! cleared.
 
 use pullback_core::Workspace;
 use pullback_math::Scalar;
@@ -26,11 +20,6 @@ const HALO: usize = TILE - BLOCK;
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// Particles are sorted one by one where at most one of this many has changed its cell.
-const FEW: usize = 8;
-/// Cells with more particles than this are not told apart by their number.
-const MAX_COUNTED: usize = 15;
-
 /// The blocks in use.
 #[derive(Clone, Debug, Workspace)]
 pub(crate) struct Blocks {
@@ -39,20 +28,12 @@ pub(crate) struct Blocks {
     /// Counting sort by block: particles of each block, then the position in `order` of its next one; zero
     /// between builds.
     counts: Vec<u32>,
-    /// Block and cell of each particle: [`NONE`] before the first build.
+    /// Block and cell of each particle.
     keys: Vec<u32>,
-    /// New keys, and particles behind them, of those that have changed their cell.
-    moved: Vec<(u32, u32)>,
-    /// Particles in the order of their cells, during a sort of all.
+    /// Particles in the order of their cells.
     by_cell: Vec<u32>,
     /// Particles in the order of their blocks, then cells.
     order: Vec<u32>,
-    /// Particles in the order of `cells`.
-    sequence: Vec<u32>,
-    /// The cells with particles in the order of `order`, during a build.
-    runs: Vec<Cell>,
-    /// The cells with particles, tile after tile.
-    cells: Vec<Cell>,
     /// The tiles, in rising order of their blocks.
     tiles: Vec<Tile>,
     /// Block of each slot of nodes, in rising order.
@@ -61,28 +42,11 @@ pub(crate) struct Blocks {
     slot_of: Vec<u32>,
 }
 
-/// A cell with particles.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cell {
-    /// Its block and its place therein.
-    key: u32,
-    /// First particle in `sequence` (in `order` during a build), and one past the last.
-    first: u32,
-    end: u32,
-}
-
-impl Cell {
-    /// Its particles, at most [`MAX_COUNTED`].
-    fn counted(&self) -> usize {
-        ((self.end - self.first) as usize).min(MAX_COUNTED)
-    }
-}
-
 /// A block with particles.
 #[derive(Clone, Copy, Debug)]
 struct Tile {
     block: u32,
-    /// First cell in `cells`, and one past the last.
+    /// First particle in `order`, and one past the last.
     first: u32,
     end: u32,
     /// Which of [`NEIGHBORS`] its particles reach, one bit each.
@@ -97,13 +61,9 @@ impl Blocks {
         Blocks {
             dims,
             counts: vec![0; count],
-            keys: vec![NONE; particles],
-            moved: Vec::with_capacity(particles),
+            keys: vec![0; particles],
             by_cell: vec![0; particles],
             order: vec![0; particles],
-            sequence: vec![0; particles],
-            runs: vec![Cell::default(); particles],
-            cells: vec![Cell::default(); particles],
             tiles: Vec::with_capacity(particles.min(count)),
             nodes: Vec::with_capacity(Self::max_slots(nodes, particles)),
             slot_of: vec![NONE; count],
@@ -140,140 +100,59 @@ impl Blocks {
     }
 
     /// Sorts particles with the lowest nodes `base` into blocks.
-    pub fn build(&mut self, mut base: impl FnMut(usize) -> [i32; 3]) {
-        self.moved.clear();
+    pub fn build(&mut self, base: impl Fn(usize) -> [usize; 3]) {
+        self.tiles.clear();
+        for block in self.nodes.drain(..) {
+            self.slot_of[block as usize] = NONE;
+        }
+        // How many particles each block and each cell has.
+        let mut cells = [0; BLOCK_NODES];
         for p in 0..self.keys.len() {
-            let base = base(p).map(|b| b as usize);
+            let base = base(p);
             let block = self.offset(base.map(|b| b / BLOCK));
             let [i, j, k] = base.map(|b| b % BLOCK);
-            let key = (block * BLOCK_NODES + (k * BLOCK + i) * BLOCK + j) as u32;
-            if key != self.keys[p] {
-                self.moved.push((key, p as u32));
-            }
+            let cell = (k * BLOCK + i) * BLOCK + j;
+            self.keys[p] = (block * BLOCK_NODES + cell) as u32;
+            self.counts[block] += 1;
+            cells[cell] += 1;
         }
-        if self.moved.is_empty() {
-            return;
-        }
-        if self.moved.len() * FEW > self.keys.len() {
-            self.sort_all()
-        } else {
-            self.sort_moved()
-        }
-        self.find_cells();
-        self.activate();
-    }
-
-    /// Sorts all particles by their new keys, by stable counting sorts: by cell, then by block.
-    fn sort_all(&mut self) {
-        for (key, p) in &self.moved {
-            self.keys[*p as usize] = *key;
-        }
-        let mut next_of_cell = [0; BLOCK_NODES];
-        for key in &self.keys {
-            self.counts[*key as usize / BLOCK_NODES] += 1;
-            next_of_cell[*key as usize % BLOCK_NODES] += 1;
-        }
+        // Stable counting sorts: by cell, then by block.
         let mut first = 0;
-        for count in &mut next_of_cell {
+        for count in &mut cells {
             first += std::mem::replace(count, first);
         }
+        let mut next_of_cell = cells;
         for (p, key) in self.keys.iter().enumerate() {
             let next = &mut next_of_cell[*key as usize % BLOCK_NODES];
             self.by_cell[*next as usize] = p as u32;
             *next += 1;
         }
-        let next_of_block = &mut self.counts;
         let mut first = 0;
-        for count in next_of_block.iter_mut() {
-            first += std::mem::replace(count, first);
+        for (block, count) in self.counts.iter_mut().enumerate() {
+            let end = first + *count;
+            if *count > 0 {
+                self.tiles.push(Tile { block: block as u32, first, end, neighbors: 0 });
+                *count = first;
+            }
+            first = end;
         }
+        let next_of_block = &mut self.counts;
         for p in &self.by_cell {
             let next = &mut next_of_block[self.keys[*p as usize] as usize / BLOCK_NODES];
             self.order[*next as usize] = *p;
             *next += 1;
         }
-        self.counts.fill(0);
+        self.activate();
     }
 
-    /// Takes the particles that have changed their cell out of the order, and inserts them where they belong.
-    fn sort_moved(&mut self) {
-        let Blocks { keys, moved, order, .. } = self;
-        for (_, p) in moved.iter() {
-            keys[*p as usize] = NONE;
-        }
-        let particles = order.len();
-        order.retain(|p| keys[*p as usize] != NONE);
-        moved.sort_unstable();
-        let mut unshifted = order.len();
-        order.resize(particles, 0);
-        // The last one first, so that each of the others is shifted once.
-        for (shift, (key, p)) in moved.iter().enumerate().rev() {
-            let at = order[..unshifted].partition_point(|q| (keys[*q as usize], *q) < (*key, *p));
-            order.copy_within(at..unshifted, at + shift + 1);
-            order[at + shift] = *p;
-            unshifted = at;
-        }
-        for (key, p) in moved.iter() {
-            keys[*p as usize] = *key;
-        }
-    }
-
-    /// Lists the cells with particles and the tiles.
-    fn find_cells(&mut self) {
-        let Blocks { keys, order, sequence, runs, cells, tiles, .. } = self;
-        // Written for every particle, kept for the last one of its cell: no branch to predict.
-        let (mut count, mut first) = (0, 0);
-        let key_at = |i: usize| keys[order[i] as usize];
-        let mut key = key_at(0);
-        for i in 0..order.len() {
-            let next = if i + 1 < order.len() { key_at(i + 1) } else { NONE };
-            let end = i as u32 + 1;
-            runs[count] = Cell { key, first, end };
-            count += usize::from(next != key);
-            first = if next == key { first } else { end };
-            key = next;
-        }
-        tiles.clear();
-        let (mut first, mut place) = (0, 0);
-        for run in runs[..count].chunk_by(|a, b| a.key as usize / BLOCK_NODES == b.key as usize / BLOCK_NODES)
-        {
-            // Counting sort by the number of particles.
-            let mut next = [0; MAX_COUNTED + 2];
-            for cell in run {
-                next[cell.counted() + 1] += 1;
-            }
-            for i in 1..next.len() {
-                next[i] += next[i - 1];
-            }
-            let mut neighbors = 0;
-            for cell in run {
-                neighbors |= NEIGHBORS_OF_CELL[cell.key as usize % BLOCK_NODES];
-                let at = &mut next[cell.counted()];
-                cells[first + *at] = *cell;
-                *at += 1;
-            }
-            let (block, end) = (run[0].key / BLOCK_NODES as u32, first + run.len());
-            for cell in &mut cells[first..end] {
-                let particles = &order[cell.first as usize..cell.end as usize];
-                cell.first = place;
-                for p in particles {
-                    sequence[place as usize] = *p;
-                    place += 1;
-                }
-                cell.end = place;
-            }
-            tiles.push(Tile { block, first: first as u32, end: end as u32, neighbors });
-            first = end;
-        }
-    }
-
-    /// Gives a slot to every block of nodes that tiles reach.
+    /// Gives a slot to every block of nodes that tiles reach, and clears `counts`.
     fn activate(&mut self) {
-        for block in self.nodes.drain(..) {
-            self.slot_of[block as usize] = NONE;
-        }
         let offsets = NEIGHBORS.map(|step| self.offset(step));
-        for tile in &self.tiles {
+        for tile in &mut self.tiles {
+            self.counts[tile.block as usize] = 0;
+            for p in &self.order[tile.first as usize..tile.end as usize] {
+                tile.neighbors |= NEIGHBORS_OF_CELL[self.keys[*p as usize] as usize % BLOCK_NODES];
+            }
             for (n, offset) in offsets.iter().enumerate() {
                 if tile.neighbors >> n & 1 == 1 {
                     self.slot_of[tile.block as usize + offset] = 0;
@@ -288,19 +167,18 @@ impl Blocks {
         }
     }
 
-    /// The particles in the order of tiles and cells.
-    pub fn sequence(&self) -> &[u32] {
-        &self.sequence
-    }
-
-    /// The cells of a tile: index of the lowest node in the tile, and the places of its particles in the
-    /// [`sequence`](Blocks::sequence).
+    /// The particles of a tile, cell by cell: index of the cell's lowest node in the tile, that node in the
+    /// grid, the particles.
     #[inline(always)]
-    pub fn cells(&self, tile: usize) -> impl Iterator<Item = (usize, Range<usize>)> {
-        let Tile { first, end, .. } = self.tiles[tile];
-        self.cells[first as usize..end as usize].iter().map(|cell| {
-            let [i, j, k] = cell_offset(cell.key as usize % BLOCK_NODES);
-            ((i * TILE + j) * TILE + k, cell.first as usize..cell.end as usize)
+    pub fn cells(&self, tile: usize) -> impl Iterator<Item = (usize, [i32; 3], &[u32])> {
+        let Tile { block, first, end, .. } = self.tiles[tile];
+        let corner = self.corner_of(block);
+        let cell = |p: u32| self.keys[p as usize] as usize % BLOCK_NODES;
+        let of_tile = &self.order[first as usize..end as usize];
+        of_tile.chunk_by(move |p, q| cell(*p) == cell(*q)).map(move |particles| {
+            let [i, j, k] = cell_offset(cell(particles[0]));
+            let base = [corner[0] + i, corner[1] + j, corner[2] + k].map(|b| b as i32);
+            ((i * TILE + j) * TILE + k, base, particles)
         })
     }
 
@@ -406,16 +284,17 @@ mod tests {
 
     #[test]
     fn tiles_add_up_once_at_each_node() {
-        let base: [[usize; 3]; 5] = [[3, 2, 1], [0, 5, 9], [3, 2, 1], [7, 7, 7], [2, 2, 2]];
+        let base = [[3, 2, 1], [0, 5, 9], [3, 2, 1], [7, 7, 7], [2, 2, 2]];
         let mut blocks = Blocks::new([12; 3], base.len());
         for _ in 0..2 {
-            blocks.build(|p| base[p].map(|b| b as i32));
+            blocks.build(|p| base[p]);
             let mut nodes = vec![f64::everywhere(0.0); blocks.slots() * BLOCK_NODES];
             let mut seen = Vec::new();
             for tile in 0..blocks.tiles() {
                 let mut own = [f64::everywhere(0.0); TILE_LENGTH];
-                for (corner, places) in blocks.cells(tile) {
-                    for p in &blocks.sequence()[places] {
+                for (corner, at, particles) in blocks.cells(tile) {
+                    for p in particles {
+                        assert_eq!(base[*p as usize].map(|b| b as i32), at);
                         seen.push(*p);
                         for n in 0..27 {
                             own[corner + (n / 9 * TILE + n / 3 % 3) * TILE + n % 3] += f64::everywhere(1.0);

@@ -101,61 +101,38 @@ fn update_vjp<T: Real, M: ConstitutiveModel>(
     (bar, Params { density: mass_bar * T::lit(s.volume), material: material_bar })
 }
 
-/// Largest number of scalars in a pack.
-const MAX_WIDTH: usize = 16;
-
-/// Packs two runs of a list, each as long as a pack, from `first` on; the last item fills the lanes beyond it.
-#[inline(always)]
-fn load_pair<T: Real, X: Copy, P>(from: &[X], first: usize, pack: impl Fn(&[X]) -> P) -> (P, P) {
-    const { assert!(T::WIDTH <= MAX_WIDTH) };
-    let run = |first: usize| {
-        let mut padded = [from[from.len() - 1]; MAX_WIDTH];
-        let whole = from.get(first..first + T::WIDTH).unwrap_or_else(|| {
-            let rest = &from[first.min(from.len())..];
-            padded[..rest.len()].copy_from_slice(rest);
-            &padded[..T::WIDTH]
-        });
-        pack(whole)
-    };
-    (run(first), run(first + T::WIDTH))
-}
-
-/// The matrices at `first..` of a list.
+/// The matrices at `first..` of a list; the last one fills the lanes beyond it.
 #[inline(always)]
 fn load_matrices<T: Real>(from: &[[T; 9]], first: usize) -> Mat3<Pair<T>> {
-    let (low, high) = load_pair::<T, _, _>(from, first, |from| {
-        let [a, b, c, d, e, f, g, h] = T::gather(|i| &from[i].as_chunks().0[0]);
-        let last = T::pack(|i| from[i][RECORD]);
+    let pack = |first: usize| {
+        let at = |i: usize| &from[(first + i).min(from.len() - 1)];
+        let [a, b, c, d, e, f, g, h] = T::gather(|i| &at(i).as_chunks().0[0]);
+        let last = T::pack(|i| at(i)[RECORD]);
         Mat3::from_cols(Vec3::new(a, b, c), Vec3::new(d, e, f), Vec3::new(g, h, last))
-    });
-    low.zip(high, RegisterPair)
+    };
+    pack(first).zip(pack(first + T::WIDTH), RegisterPair)
 }
 
-/// The vectors at `first..` of a list.
+/// The vectors at `first..` of a list; the last one fills the lanes beyond it.
 #[inline(always)]
 fn load_vectors<T: Real>(from: &[[T; 3]], first: usize) -> Vec3<Pair<T>> {
-    let (low, high) = load_pair::<T, _, _>(from, first, |from| {
+    let pack = |first: usize| {
         T::pack_vectors(|i| {
-            let [x, y, z] = from[i];
+            let [x, y, z] = from[(first + i).min(from.len() - 1)];
             Vec3 { x, y, z }
         })
-    });
-    low.zip(high, RegisterPair)
+    };
+    pack(first).zip(pack(first + T::WIDTH), RegisterPair)
 }
 
-/// The numbers at `first..` of a list.
+/// The numbers at `first..` of a list; the last one fills the lanes beyond it.
 #[inline(always)]
 fn load_numbers<T: Real>(from: &[T], first: usize) -> Pair<T> {
-    let (low, high) = load_pair::<T, _, _>(from, first, |from| T::pack(|i| from[i]));
-    RegisterPair(low, high)
-}
-
-/// The momenta at `first..` of a list: the two records of each.
-#[inline(always)]
-fn load_momenta<T: Real>(from: &[AffineMomentum<T>], first: usize) -> [[Pair<T>; RECORD]; 2] {
-    let (low, high) =
-        load_pair::<T, _, _>(from, first, |from| [T::gather(|i| &from[i][0]), T::gather(|i| &from[i][1])]);
-    [0, 1].map(|r| std::array::from_fn(|i| RegisterPair(low[r][i], high[r][i])))
+    let pack = |first: usize| match from.get(first..first + T::WIDTH) {
+        Some(whole) => T::pack(|i| whole[i]),
+        None => T::pack(|i| from[(first + i).min(from.len() - 1)]),
+    };
+    RegisterPair(pack(first), pack(first + T::WIDTH))
 }
 
 #[inline(always)]
@@ -337,7 +314,11 @@ fn update_group_vjp<T: Real, M: ConstitutiveModel>(
     let add = |to: &mut [T], x: &[T]| to.iter_mut().zip(x).for_each(|(to, x)| *to += *x);
     for first in (0..n).step_by(2 * T::WIDTH) {
         let params = load_params::<T, M::Params<Pair<T>>>(params, n, first);
-        let [value, columns] = load_momenta(momentum_bars, first);
+        let pack = |first: usize, r: usize| T::gather(|i| &momentum_bars[(first + i).min(n - 1)][r]);
+        let [value, columns] = [0, 1].map(|r| {
+            let (low, high) = (pack(first, r), pack(first + T::WIDTH, r));
+            std::array::from_fn::<_, RECORD, _>(|i| RegisterPair(low[i], high[i]))
+        });
         let [px, py, pz, mass, ax, ay, az, _] = value;
         let [bx, by, bz, _, cx, cy, cz, _] = columns;
         let affine = Mat3::from_cols(Vec3::new(ax, ay, az), Vec3::new(bx, by, bz), Vec3::new(cx, cy, cz));

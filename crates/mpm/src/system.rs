@@ -329,7 +329,7 @@ impl<T: Scalar> System<T> for Mpm {
         self.grid_op_vjp(ws, params, params_bar);
         self.find_impulse_fractions_vjp(ws, params, params_bar);
         self.place_geoms_vjp(ws, params, params_bar);
-        self.p2g_vjp(ws, &mut out);
+        self.p2g_vjp(ws, &at, &mut out);
         self.particle_stress_vjp(ws, params, &at, next_bar.f, params_bar, &mut out);
         self.place_colliders_vjp(ws, params, &at, control, &mut out, control_bar, params_bar);
         Ok(())

@@ -3,11 +3,11 @@
 //! The adjoint of scatter is gather, and the other way round. So all four passes are loops over tiles, cells
 //! and particles with the functions of [`stencil`](super::stencil).
 
-use pullback_math::{Flat, Real, Scalar, Vec3, select};
+use pullback_math::{Flat, Mat3, Real, Scalar, Vec3, select};
 
 use super::blocks::BLOCK_NODES;
 use super::grid::Grid;
-use super::stencil::{Affine, Differences, Totals, add, gather, gather_value, load, position_bar, scatter};
+use super::stencil::{Affine, Kernel, gather, gather_value, load, position_bar, scatter, store};
 use super::stress::AffineMomentum;
 use super::system::Mpm;
 use super::view::{View, ViewMut};
@@ -21,71 +21,56 @@ pub(super) fn position_limits(grid: &Grid) -> ([f64; 3], [f64; 3]) {
 impl Mpm {
     /// P2G: sorts the particles, and scatters mass and momentum to the nodes.
     pub(super) fn p2g<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, at: &View<'_, T>) {
-        let MpmWorkspace { kernel, blocks, relative_positions, weights, .. } = ws;
-        let MpmWorkspace { tile, node_momenta, particle_momenta, .. } = ws;
+        let MpmWorkspace { kernel, blocks, tile, node_momenta, particle_momenta, .. } = ws;
         let top = self.grid.nodes.map(|n| (n as i32 - 3).max(0));
         blocks.build(|p| {
             let base = kernel.base(at.x[p]);
-            let base = [base[0].clamp(0, top[0]), base[1].clamp(0, top[1]), base[2].clamp(0, top[2])];
-            relative_positions[p] = kernel.relative(at.x[p], base);
-            base
+            std::array::from_fn(|a| base[a].clamp(0, top[a]) as usize)
         });
-        for (weights, p) in weights.iter_mut().zip(blocks.sequence()) {
-            *weights = kernel.weights(relative_positions[*p as usize]);
-        }
         node_momenta[..blocks.slots() * BLOCK_NODES].fill(T::Quad::default());
         for t in 0..blocks.tiles() {
             tile.fill(T::Quad::default());
-            for (corner, places) in blocks.cells(t) {
-                let mut totals = Totals::zero();
-                for (p, weights) in blocks.sequence()[places.clone()].iter().zip(&weights[places]) {
-                    let momentum = to_quads(&particle_momenta[*p as usize]);
-                    scatter(&mut totals, &kernel.around(weights), momentum);
+            for (corner, base, particles) in blocks.cells(t) {
+                let middle = Kernel::<T>::middle(base);
+                let mut rows = load::<T>(tile, corner);
+                for p in particles {
+                    let p = *p as usize;
+                    scatter(&mut rows, &kernel.at(at.x[p], middle), to_quads(&particle_momenta[p]));
                 }
-                add::<T>(tile, corner, &totals.rows());
+                store::<T>(tile, corner, &rows);
             }
             blocks.add_tile::<T>(t, tile, node_momenta);
         }
     }
 
-    /// G2P: gathers v′ and C′ from the nodes, and advects the particles. Overwrites the momenta of the
-    /// particles.
+    /// G2P: gathers v′ and C′ from the nodes, and advects the particles.
     pub(super) fn g2p<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
         at: &View<'_, T>,
         out: &mut ViewMut<'_, T>,
     ) {
-        let MpmWorkspace { kernel, blocks, weights, tile, node_velocities, .. } = ws;
-        // The momenta have been scattered.
-        let gathered = &mut ws.particle_momenta;
-        for t in 0..blocks.tiles() {
-            blocks.load_tile::<T>(t, node_velocities, tile);
-            for (corner, places) in blocks.cells(t) {
-                let velocities = Differences::new(&load::<T>(tile, corner));
-                for (p, weights) in blocks.sequence()[places.clone()].iter().zip(&weights[places]) {
-                    gathered[*p as usize] = from_row::<T>(gather(&velocities, &kernel.around(weights)));
-                }
-            }
-        }
-        self.advect(gathered, at, out);
-    }
-
-    /// v′, C′ and x′ of all particles from what they have gathered.
-    fn advect<T: Scalar>(&self, gathered: &[AffineMomentum<T>], at: &View<'_, T>, out: &mut ViewMut<'_, T>) {
+        let MpmWorkspace { kernel, blocks, tile, node_velocities, .. } = ws;
         let (dt, inverse_d) = (T::lit(self.dt), self.inverse_d::<T>());
         let (low, high) = self.limits();
-        for (p, gathered) in gathered.iter().enumerate() {
-            let Affine { value, columns } = to_quads(gathered);
-            let [vx, vy, vz, _] = T::entries(value);
-            let [x, y, z] = columns.map(|c| c * inverse_d.everywhere());
-            let ([a, b, c, _], [d, e, f, _], [g, h, i, _]) = (T::entries(x), T::entries(y), T::entries(z));
-            out.c[p] = [a, b, c, d, e, f, g, h, i];
-            out.v[p] = [vx, vy, vz];
-            let moved = |a: usize, v: T| (at.x[p][a] + dt * v).max(low[a]).min(high[a]);
-            out.x[p] = [moved(0, vx), moved(1, vy), moved(2, vz)];
-            if self.grid.flat {
-                out.x[p][2] = at.x[p][2];
+        for t in 0..blocks.tiles() {
+            blocks.load_tile::<T>(t, node_velocities, tile);
+            for (corner, base, particles) in blocks.cells(t) {
+                let (middle, rows) = (Kernel::<T>::middle(base), load::<T>(tile, corner));
+                for p in particles {
+                    let p = *p as usize;
+                    let velocity = gather(&rows, &kernel.at(at.x[p], middle));
+                    let [vx, vy, vz, _] = T::entries(velocity.value);
+                    let column = |a: usize| T::entries(velocity.columns[a] * inverse_d.everywhere());
+                    let ([a, b, c, _], [d, e, f, _], [g, h, i, _]) = (column(0), column(1), column(2));
+                    out.c[p] = [a, b, c, d, e, f, g, h, i];
+                    out.v[p] = [vx, vy, vz];
+                    let moved = |a: usize, v: T| (at.x[p][a] + dt * v).max(low[a]).min(high[a]);
+                    out.x[p] = [moved(0, vx), moved(1, vy), moved(2, vz)];
+                    if self.grid.flat {
+                        out.x[p][2] = at.x[p][2];
+                    }
+                }
             }
         }
     }
@@ -98,98 +83,71 @@ impl Mpm {
         next_bar: &View<'_, T>,
         out: &mut ViewMut<'_, T>,
     ) {
-        self.gather_velocities(ws);
-        self.advect_vjp(ws, at, next_bar, out);
-        let MpmWorkspace { kernel, blocks, relative_positions, weights, slopes, .. } = ws;
-        let MpmWorkspace { velocities, gathered_bars, tile, tile_bar, .. } = ws;
-        let (node_velocities, velocity_bars) = (&ws.node_velocities, &mut ws.node_bars);
-        for (slopes, p) in slopes.iter_mut().zip(blocks.sequence()) {
-            *slopes = kernel.slopes(relative_positions[*p as usize]);
-        }
+        let MpmWorkspace {
+            kernel, blocks, tile, tile_bar, node_velocities, node_bars: velocity_bars, ..
+        } = ws;
+        let (dt, inverse_d) = (T::lit(self.dt), self.inverse_d::<T>());
+        let (low, high) = self.limits();
         velocity_bars[..blocks.slots() * BLOCK_NODES].fill(T::Quad::default());
         for t in 0..blocks.tiles() {
             blocks.load_tile::<T>(t, node_velocities, tile);
             tile_bar.fill(T::Quad::default());
-            for (corner, places) in blocks.cells(t) {
-                let (rows, mut totals_bar) = (load::<T>(tile, corner), Totals::zero());
-                for i in places {
-                    let (p, stencil) = (blocks.sequence()[i] as usize, kernel.around(&weights[i]));
-                    let gathered_bar = to_quads(&gathered_bars[p]);
-                    scatter(&mut totals_bar, &stencil, gathered_bar);
-                    position_bar(&rows, kernel, &stencil, &slopes[i], gathered_bar, velocities[p])
-                        .add_to(&mut out.x[p]);
+            for (corner, base, particles) in blocks.cells(t) {
+                let (middle, rows) = (Kernel::<T>::middle(base), load::<T>(tile, corner));
+                let mut rows_bar = load::<T>(tile_bar, corner);
+                for p in particles {
+                    let p = *p as usize;
+                    let stencil = kernel.at(at.x[p], middle);
+                    let velocity = gather_value(&rows, &stencil);
+                    let v = T::entries(velocity);
+                    // x′ = x + Δt v′, clamped to the limits
+                    let unclamped_bar = |a: usize| {
+                        let moved = at.x[p][a] + dt * v[a];
+                        let clamped = moved.lt(low[a]) | moved.gt(high[a]);
+                        select(clamped, T::zero(), next_bar.x[p][a])
+                    };
+                    let mut moved_bar = Vec3::new(unclamped_bar(0), unclamped_bar(1), unclamped_bar(2));
+                    let mut v_bar = Vec3::read(&next_bar.v[p]) + moved_bar * dt;
+                    if self.grid.flat {
+                        // z′ = z
+                        (moved_bar.z, v_bar.z) = (next_bar.x[p][2], next_bar.v[p][2]);
+                    }
+                    let c = Mat3::read(&next_bar.c[p]);
+                    let column = |c: Vec3<T>| T::vector_quad(c) * inverse_d.everywhere();
+                    let gathered_bar = Affine {
+                        value: T::vector_quad(v_bar),
+                        columns: [column(c.c0), column(c.c1), column(c.c2)],
+                    };
+                    scatter(&mut rows_bar, &stencil, gathered_bar);
+                    let x_bar = position_bar(&rows, &stencil, gathered_bar, velocity);
+                    (x_bar + moved_bar).add_to(&mut out.x[p]);
                 }
-                add::<T>(tile_bar, corner, &totals_bar.rows());
+                store::<T>(tile_bar, corner, &rows_bar);
             }
             blocks.add_tile::<T>(t, tile_bar, velocity_bars);
         }
     }
 
-    /// v′ of all particles into the workspace.
-    fn gather_velocities<T: Scalar>(&self, ws: &mut MpmWorkspace<T>) {
-        let MpmWorkspace { kernel, blocks, weights, tile, node_velocities, velocities, .. } = ws;
-        for t in 0..blocks.tiles() {
-            blocks.load_tile::<T>(t, node_velocities, tile);
-            for (corner, places) in blocks.cells(t) {
-                let nodes = Differences::new(&load::<T>(tile, corner));
-                for (p, weights) in blocks.sequence()[places.clone()].iter().zip(&weights[places]) {
-                    velocities[*p as usize] = gather_value(&nodes, &kernel.around(weights));
-                }
-            }
-        }
-    }
-
-    /// The pullback of [`Mpm::advect`] at v′: cotangents of what is gathered into the workspace, *adds* to x̄.
-    fn advect_vjp<T: Scalar>(
+    /// The pullback of [`Mpm::p2g`] from the cotangents of momenta and masses of the nodes: *adds* to x̄, and
+    /// replaces the momenta of the particles by their cotangents.
+    pub(super) fn p2g_vjp<T: Scalar>(
         &self,
         ws: &mut MpmWorkspace<T>,
         at: &View<'_, T>,
-        next_bar: &View<'_, T>,
         out: &mut ViewMut<'_, T>,
     ) {
-        let (dt, inverse_d, zero) = (T::lit(self.dt), self.inverse_d::<T>(), T::zero());
-        let (low, high) = self.limits();
-        let MpmWorkspace { velocities, gathered_bars, .. } = ws;
-        for (p, (velocity, bar)) in velocities.iter().zip(gathered_bars).enumerate() {
-            let v = T::entries(*velocity);
-            // x′ = x + Δt v′, clamped to the limits
-            let unclamped_bar = |a: usize| {
-                let moved = at.x[p][a] + dt * v[a];
-                let clamped = moved.lt(low[a]) | moved.gt(high[a]);
-                select(clamped, zero, next_bar.x[p][a])
-            };
-            let mut moved_bar = Vec3::new(unclamped_bar(0), unclamped_bar(1), unclamped_bar(2));
-            let mut v_bar = Vec3::read(&next_bar.v[p]) + moved_bar * dt;
-            if self.grid.flat {
-                // z′ = z
-                (moved_bar.z, v_bar.z) = (next_bar.x[p][2], next_bar.v[p][2]);
-            }
-            moved_bar.add_to(&mut out.x[p]);
-            let [a, b, c, d, e, f, g, h, i] = next_bar.c[p];
-            let column = |c: [T; 4]| T::entries(T::quad(c) * inverse_d.everywhere());
-            let columns = [column([a, b, c, zero]), column([d, e, f, zero]), column([g, h, i, zero])];
-            *bar = from_columns([v_bar.x, v_bar.y, v_bar.z, zero], columns);
-        }
-    }
-
-    /// The pullback of [`Mpm::p2g`] from the cotangents of momenta and masses of the nodes: *adds* to x̄, and
-    /// replaces the momenta of the particles by their cotangents.
-    pub(super) fn p2g_vjp<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, out: &mut ViewMut<'_, T>) {
-        let MpmWorkspace { kernel, blocks, weights, slopes, .. } = ws;
-        let MpmWorkspace { tile_bar, particle_momenta, node_bars: momentum_bars, .. } = ws;
+        let MpmWorkspace { kernel, blocks, tile_bar, particle_momenta, node_bars: momentum_bars, .. } = ws;
         for t in 0..blocks.tiles() {
             blocks.load_tile::<T>(t, momentum_bars, tile_bar);
-            for (corner, places) in blocks.cells(t) {
-                let rows_bar = load::<T>(tile_bar, corner);
-                let momentum_bars = Differences::new(&rows_bar);
-                for i in places {
-                    let (p, stencil) = (blocks.sequence()[i] as usize, kernel.around(&weights[i]));
-                    let momentum_bar = gather(&momentum_bars, &stencil);
-                    let ([value_bar, ..], momentum) =
-                        (T::quads(momentum_bar), to_quads(&particle_momenta[p]));
-                    position_bar(&rows_bar, kernel, &stencil, &slopes[i], momentum, value_bar)
-                        .add_to(&mut out.x[p]);
-                    particle_momenta[p] = from_row::<T>(momentum_bar);
+            for (corner, base, particles) in blocks.cells(t) {
+                let (middle, rows_bar) = (Kernel::<T>::middle(base), load::<T>(tile_bar, corner));
+                for p in particles {
+                    let p = *p as usize;
+                    let stencil = kernel.at(at.x[p], middle);
+                    let momentum_bar = gather(&rows_bar, &stencil);
+                    let momentum = to_quads(&particle_momenta[p]);
+                    position_bar(&rows_bar, &stencil, momentum, momentum_bar.value).add_to(&mut out.x[p]);
+                    particle_momenta[p] = from_quads(momentum_bar);
                 }
             }
         }
@@ -217,16 +175,11 @@ fn to_quads<T: Scalar>(momentum: &AffineMomentum<T>) -> Affine<T::Quad> {
     }
 }
 
-/// The momentum of a particle from value and columns side by side.
+/// The inverse of [`to_quads`].
 #[inline(always)]
-fn from_row<T: Scalar>(row: T::Row) -> AffineMomentum<T> {
-    let [value, a, b, c] = T::quads(row).map(T::entries);
-    from_columns(value, [a, b, c])
-}
-
-/// The momentum of a particle from value and columns.
-#[inline(always)]
-fn from_columns<T: Real>([px, py, pz, m]: [T; 4], columns: [[T; 4]; 3]) -> AffineMomentum<T> {
-    let [[a0, a1, a2, a3], [b0, b1, b2, b3], [c0, c1, c2, c3]] = columns;
+fn from_quads<T: Scalar>(momentum: Affine<T::Quad>) -> AffineMomentum<T> {
+    let [a, b, c] = momentum.columns;
+    let ([px, py, pz, m], [a0, a1, a2, a3]) = (T::entries(momentum.value), T::entries(a));
+    let ([b0, b1, b2, b3], [c0, c1, c2, c3]) = (T::entries(b), T::entries(c));
     [[px, py, pz, m, a0, a1, a2, a3], [b0, b1, b2, b3, c0, c1, c2, c3]]
 }

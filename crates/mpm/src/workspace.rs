@@ -12,7 +12,7 @@ use super::blocks::{BLOCK_NODES, Blocks, node_offset};
 use super::colliders::Reaction;
 use super::impact::Impact;
 use super::nodes::BoundingVolume;
-use super::stencil::{Kernel, Slopes, TILE_LENGTH, Weights};
+use super::stencil::{Kernel, TILE_LENGTH};
 use super::stress::{AffineMomentum, PairSvd, pack_pairs};
 use super::system::Mpm;
 
@@ -46,18 +46,9 @@ pub struct MpmWorkspace<T: Scalar> {
     #[workspace(plain)]
     pub(super) kernel: Kernel<T>,
     pub(super) blocks: Blocks,
-    /// Positions of the particles relative to the middle nodes of their cells, in units of the grid.
-    pub(super) relative_positions: Vec<T::Quad>,
-    /// Weights of the particles in the sequence of the blocks.
-    pub(super) weights: Vec<Weights<T>>,
-    /// Slopes of the weights, in the same order; in the pullback only.
-    pub(super) slopes: Vec<Slopes<T>>,
     /// Momenta of the particles. The pullback of P2G replaces each by its cotangent: a second buffer would be
     /// a quarter of the workspace.
     pub(super) particle_momenta: Vec<AffineMomentum<T>>,
-    /// v′ of the particles and cotangents of what they gather; in the pullback only.
-    pub(super) velocities: Vec<T::Quad>,
-    pub(super) gathered_bars: Vec<AffineMomentum<T>>,
     /// Singular values of the trial deformations of the first [`MAX_STORED_SVDS`] particles, group after
     /// group; in the pullback only.
     pub(super) svds: Vec<PairSvd<T>>,
@@ -116,12 +107,7 @@ impl<T: Scalar> MpmWorkspace<T> {
             impulse_fraction_bars: vec![T::Pack::zero(); geoms],
             kernel: Kernel::new(grid.spacing, grid.flat),
             blocks: Blocks::new(grid.nodes, particles),
-            relative_positions: vec![Default::default(); particles],
-            weights: vec![Default::default(); particles],
-            slopes: vec![Default::default(); particles],
             particle_momenta: vec![Default::default(); particles],
-            velocities: vec![Default::default(); particles],
-            gathered_bars: vec![Default::default(); particles],
             svds: vec![Default::default(); svds.min(pack_pairs::<T>(MAX_STORED_SVDS))],
             tile: Box::new([T::Quad::default(); TILE_LENGTH]),
             tile_bar: Box::new([T::Quad::default(); TILE_LENGTH]),

@@ -16,9 +16,7 @@ use pullback_mpm::material::{
     ConstitutiveModel, FixedCorotated, Fluid, NeoHookean, Plasticine, Sand, VonMises,
 };
 use pullback_mpm::particles::random_box;
-use pullback_mpm::stencil::{
-    Affine, Differences, Kernel, Rows, Slopes, Totals, Weights, gather, gather_value, position_bar, scatter,
-};
+use pullback_mpm::stencil::{Affine, Kernel, Rows, Stencil, gather, gather_value, position_bar, scatter};
 use pullback_mpm::stress::{
     AffineMomentum, Scales, pack_pairs, stress, stress_storing_svd, stress_vjp, stress_vjp_with_svd,
 };
@@ -91,11 +89,10 @@ const H: f64 = 0.1;
 /// Nodes of a cell.
 const CELL: usize = 36;
 
-/// Weights and slopes of a particle; where its nodes are does not matter to the functions under test.
-fn splines<T: Scalar>(x: &[T], flat: bool) -> (Kernel<T>, Weights<T>, Slopes<T>) {
+/// The nodes around a particle; where they are does not matter to the functions under test.
+fn around<T: Scalar>(x: &[T], flat: bool) -> Stencil<T> {
     let (kernel, x) = (Kernel::<T>::new(H, flat), [x[0], x[1], x[2]]);
-    let u = kernel.relative(x, kernel.base(x));
-    (kernel, kernel.weights(u), kernel.slopes(u))
+    kernel.at(x, Kernel::<T>::middle(kernel.base(x)))
 }
 
 fn rows<T: Scalar>(x: &[T]) -> Rows<T> {
@@ -121,17 +118,16 @@ impl Stage for Scattered {
     }
     fn run<T: Scalar>(&self, x: &[T], y: &mut [T]) {
         y.fill(T::zero());
-        let ((kernel, weights, _), mut totals) = (splines(x, self.flat), Totals::zero());
-        scatter::<T>(&mut totals, &kernel.around(&weights), affine(&x[3..]));
-        add_rows(y, &totals.rows());
+        let mut nodes = rows(y);
+        scatter::<T>(&mut nodes, &around(x, self.flat), affine(&x[3..]));
+        add_rows(y, &nodes);
     }
     fn back(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) {
-        let (nodes, (kernel, weights, slopes)) = (rows::<f64>(y_bar), splines(x, self.flat));
-        let at = kernel.around(&weights);
-        let sum = f64::quads(gather(&Differences::new(&nodes), &at));
-        let place = position_bar(&nodes, &kernel, &at, &slopes, affine(&x[3..]), sum[0]);
+        let (nodes, at) = (rows(y_bar), around(x, self.flat));
+        let sum = gather::<f64>(&nodes, &at);
+        let place = position_bar::<f64>(&nodes, &at, affine(&x[3..]), sum.value);
         [place.x, place.y, place.z].iter().zip(&mut x_bar[..3]).for_each(|(b, to)| *to += b);
-        add(&mut x_bar[3..], sum);
+        add(&mut x_bar[3..], [sum.value, sum.columns[0], sum.columns[1], sum.columns[2]]);
     }
 }
 
@@ -148,20 +144,18 @@ impl Stage for Gathered {
         16
     }
     fn run<T: Scalar>(&self, x: &[T], y: &mut [T]) {
-        let (kernel, weights, _) = splines(x, self.flat);
-        let sum = gather::<T>(&Differences::new(&rows(&x[3..])), &kernel.around(&weights));
+        let sum = gather::<T>(&rows(&x[3..]), &around(x, self.flat));
         y.fill(T::zero());
-        add(y, T::quads(sum));
+        add(y, [sum.value, sum.columns[0], sum.columns[1], sum.columns[2]]);
     }
     fn back(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) {
-        let (nodes, (kernel, weights, slopes)) = (rows::<f64>(&x[3..]), splines(x, self.flat));
-        let (at, what) = (kernel.around(&weights), affine(y_bar));
-        let sum = gather_value(&Differences::new(&nodes), &at);
-        let place = position_bar(&nodes, &kernel, &at, &slopes, what, sum);
+        let (nodes, at) = (rows(&x[3..]), around(x, self.flat));
+        let what = affine(y_bar);
+        let place = position_bar::<f64>(&nodes, &at, what, gather_value::<f64>(&nodes, &at));
         [place.x, place.y, place.z].iter().zip(&mut x_bar[..3]).for_each(|(b, to)| *to += b);
-        let mut nodes_bar = Totals::zero();
+        let mut nodes_bar = rows(&[0.0; 4 * CELL]);
         scatter::<f64>(&mut nodes_bar, &at, what);
-        add_rows(&mut x_bar[3..], &nodes_bar.rows());
+        add_rows(&mut x_bar[3..], &nodes_bar);
     }
 }
 
