@@ -83,6 +83,7 @@ pub fn config(actor: &[usize], critic: &[usize]) -> MbpoConfig {
             holdout: 0.2,
             max_holdout: 5000,
             patience: 5,
+            pass_rows: 10_000,
             max_passes: 50,
         },
         learner: SoftConfig {

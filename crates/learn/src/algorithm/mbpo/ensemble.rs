@@ -43,6 +43,8 @@ pub struct ModelConfig {
     pub max_holdout: usize,
     /// Passes without a fall of the held-out error by 1 % after which a member stops.
     pub patience: usize,
+    /// Most rows that a pass sees.
+    pub pass_rows: usize,
     /// Most passes of one fit.
     pub max_passes: usize,
 }
@@ -209,7 +211,7 @@ impl Ensemble {
         test: &ModelRows<f32>,
         epoch: usize,
     ) -> Result<(f64, usize), TrainError> {
-        let ModelConfig { batch, lr, patience, max_passes, .. } = self.config;
+        let ModelConfig { batch, lr, patience, max_passes, pass_rows, .. } = self.config;
         let likelihood = self.likelihood();
         let mut random = Random::stream(self.seed, &[FIT, self.fits, index as u64]);
         let drawn: Vec<usize> = kept.iter().map(|_| kept[below(kept.len(), &mut random)]).collect();
@@ -219,7 +221,7 @@ impl Ensemble {
         let (mut bar_to_beat, mut waited, mut passes) = (best.0, 0, 0);
         while passes < max_passes && waited < patience {
             let order = permutation(drawn.len(), &mut random);
-            for indices in order.chunks(batch) {
+            for indices in order.chunks(batch).take(pass_rows.div_ceil(batch)) {
                 let indices: Vec<usize> = indices.iter().map(|i| drawn[*i]).collect();
                 memory.params_bar.fill(0.0);
                 likelihood.add_gradient(&member.params, &part(rows, &indices), &mut memory);
