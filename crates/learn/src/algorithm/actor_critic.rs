@@ -438,3 +438,46 @@ impl Algorithm for ActorCritic {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sapo::Design;
+    use super::super::{apg, sapo, shac, toy};
+    use super::*;
+
+    /// SAPO, SHAC and APG, small.
+    fn configs() -> [ActorCriticConfig; 3] {
+        let design = Design::default();
+        [sapo::config(&[16], &[16], design), shac::config(&[16], &[16]), apg::config(&[16])].map(|config| {
+            let config = ActorCriticConfig { envs: 20, horizon: 16, epochs: 60, ..config };
+            ActorCriticConfig { actor: ActorConfig { lr: 1e-2, ..config.actor }, ..config }
+        })
+    }
+
+    #[test]
+    fn policies_improve() {
+        for config in configs() {
+            let mut learner = ActorCritic::new(config, toy::SPACES, 0).unwrap();
+            let (before, after) = toy::improvement(&mut learner);
+            // Rest at 0 from the start would give 50.
+            assert!(after > before + 1.0 && after > 45.0, "{before} {after}");
+        }
+    }
+
+    #[test]
+    fn bits_depend_on_the_seed_alone() {
+        for config in configs() {
+            toy::check_bits(&|| Box::new(ActorCritic::new(config.clone(), toy::SPACES, 1).unwrap()), 5);
+        }
+    }
+
+    /// A policy that is lost says so, and names what.
+    #[test]
+    fn divergence_is_named() {
+        let config = configs()[0].clone();
+        let mut learner = ActorCritic::new(config, toy::SPACES, 0).unwrap();
+        learner.params.fill(f32::NAN);
+        let message = learner.learn(&mut toy::env(20, 1, 0)).unwrap_err().to_string();
+        assert!(message.starts_with("epoch 0: "), "{message}");
+    }
+}
