@@ -45,7 +45,7 @@ fn main() -> ExitCode {
 }
 
 /// Golden files come from programs we did not write; each script under `reference/` makes one kind, but for
-/// fuzzers and comparisons on files of others.
+/// fuzzers, comparisons on files of others and players of policies.
 fn reference() -> Result<(), String> {
     let root = root();
     let venv = root.join(".venv");
@@ -61,7 +61,7 @@ fn reference() -> Result<(), String> {
         .filter(|path| path.extension().is_some_and(|e| e == "py"))
         .filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            !["fuzz_", "compare_"].iter().any(|other| name.starts_with(other))
+            !["fuzz_", "compare_", "play_"].iter().any(|other| name.starts_with(other))
         })
         .collect();
     scripts.sort();
