@@ -3,13 +3,15 @@
 //! # The layers
 //!
 //! [`math`]: scalars, lanes, dual numbers, small algebra · [`core`]: systems, integrators, rollouts, the
-//! validator · [`physics`]: what moves · [`optim`]: objectives and the way down · [`control`]: planners.
+//! validator · [`physics`]: what moves · [`optim`]: objectives and the way down · [`control`]: planners
+//! · [`render`]: differentiable pictures.
 
 pub use pullback_control as control;
 pub use pullback_core as core;
 pub use pullback_math as math;
 pub use pullback_optim as optim;
 pub use pullback_physics as physics;
+pub use pullback_render as render;
 
 /// What most programs need.
 pub mod prelude {

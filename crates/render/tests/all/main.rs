@@ -1,0 +1,7 @@
+//! Laws of the renderer.
+
+mod coverage;
+mod gradients;
+mod limits;
+mod support;
+mod threads;
