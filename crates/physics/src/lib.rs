@@ -7,6 +7,7 @@
 //! | [`collision`] | nothing: where shapes touch, for the contact models | 1, 2, 3, 4 |
 //! | [`mpm`] | plastic, elastic and fluid matter by the material point method | 0, 2 |
 //! | [`pendulum`] | simple and double pendulum | 1, C.3 |
+//! | [`smoke`] | incompressible smoke on grids | 1, C.4 |
 //! | [`soft`] | particles: springs, elastic solids, cloth | 1, 2 |
 //! | [`world`] | robots and soft bodies together | 1, 2 |
 
@@ -17,6 +18,7 @@ pub mod world;
 pub use pullback_articulated as articulated;
 pub use pullback_collision as collision;
 pub use pullback_mpm as mpm;
+pub use pullback_smoke as smoke;
 pub use pullback_soft as soft;
 
 /// Compiles the kernels for plain and dual numbers; see `pullback_articulated::compiled_kernels`.

@@ -1,0 +1,183 @@
+//! [`Padded`]: arrays of a grid with a halo of one cell around, and what stands in the halo.
+//!
+//! With a halo, neighbors of every cell are found by adding a stride, and loops over rows have no branches.
+
+use std::ops::Range;
+
+use pullback_math::Real;
+
+use super::grid::{Border, Grid};
+
+/// Where the values of a field stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// At centers of cells.
+    Cell,
+    /// At centers of lower faces along an axis.
+    Face(usize),
+}
+
+/// Sizes of arrays with a halo.
+#[derive(Clone, Debug)]
+pub(crate) struct Padded<const D: usize> {
+    /// Cells along each axis, without halo.
+    pub cells: [usize; D],
+    /// From a cell to the next along each axis.
+    pub strides: [usize; D],
+    pub periodic: [bool; D],
+    /// Entries, halo included.
+    pub len: usize,
+    /// Cells, without halo.
+    pub interior: usize,
+    /// Rows along the first axis, without halo.
+    pub rows: usize,
+}
+
+/// A row of cells along the first axis.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowAt<const D: usize> {
+    /// Its first cell in a padded array.
+    pub start: usize,
+    /// Its number.
+    pub index: usize,
+    /// Place of its first cell along each axis.
+    pub place: [usize; D],
+}
+
+impl<const D: usize> Padded<D> {
+    pub fn new(cells: [usize; D], periodic: [bool; D]) -> Self {
+        let mut len = 1;
+        let strides = cells.map(|n| {
+            let stride = len;
+            len *= n + 2;
+            stride
+        });
+        let interior: usize = cells.iter().product();
+        Padded { cells, strides, periodic, len, interior, rows: interior / cells[0] }
+    }
+
+    pub fn of(grid: &Grid<D>) -> Self {
+        Padded::new(grid.cells, grid.borders.map(|b| b == Border::Periodic))
+    }
+
+    /// Row number `index`.
+    #[inline(always)]
+    pub fn row(&self, index: usize) -> RowAt<D> {
+        let (mut place, mut rest, mut start) = ([0; D], index, 1);
+        for a in 1..D {
+            place[a] = rest % self.cells[a];
+            rest /= self.cells[a];
+            start += (place[a] + 1) * self.strides[a];
+        }
+        RowAt { start, index, place }
+    }
+
+    /// Index of cell `i`, counted without halo, in a padded array.
+    pub fn index(&self, i: usize) -> usize {
+        self.row(i / self.cells[0]).start + i % self.cells[0]
+    }
+
+    /// The cells of a row.
+    #[inline(always)]
+    pub fn span(&self, at: &RowAt<D>) -> Range<usize> {
+        at.start..at.start + self.cells[0]
+    }
+
+    /// Copies an array without halo into one with a halo.
+    pub fn load<T: Real>(&self, from: &[T], to: &mut [T]) {
+        self.for_rows(self.part(to), |at, row| {
+            row.copy_from_slice(&from[at.index * row.len()..][..row.len()]);
+        });
+    }
+
+    /// Copies an array with a halo into one without.
+    pub fn store<T: Real>(&self, from: &[T], to: &mut [T]) {
+        self.for_rows(self.dense(to, self.cells[0]), |at, row| row.copy_from_slice(&from[self.span(&at)]));
+    }
+
+    /// Adds an array with a halo to one without.
+    pub fn add_to<T: Real>(&self, from: &[T], to: &mut [T]) {
+        self.for_rows(self.dense(to, self.cells[0]), |at, row| {
+            row.iter_mut().zip(&from[self.span(&at)]).for_each(|(to, from)| *to += *from);
+        });
+    }
+
+    /// Fills the halo: with the other end of a periodic axis, with the nearest value beyond a wall, and with
+    /// zero beyond the wall that a velocity is normal to.
+    pub fn fill_halo<T: Real>(&self, place: Place, data: &mut [T]) {
+        for a in 0..D {
+            let (stride, n) = (self.strides[a], self.cells[a]);
+            let from = match (self.periodic[a], place == Place::Face(a)) {
+                (true, _) => Some((n, 1)),
+                (false, false) => Some((1, n)),
+                (false, true) => None,
+            };
+            self.for_lines(a, |line| match from {
+                Some((low, high)) => {
+                    data[line] = data[line + low * stride];
+                    data[line + (n + 1) * stride] = data[line + high * stride];
+                }
+                None => {
+                    data[line] = T::zero();
+                    data[line + (n + 1) * stride] = T::zero();
+                }
+            });
+        }
+    }
+
+    /// The pullback of [`Padded::fill_halo`]: adds cotangents of the halo to those of what fills it.
+    pub fn fill_halo_vjp<T: Real>(&self, place: Place, bar: &mut [T]) {
+        for a in (0..D).rev() {
+            let (stride, n) = (self.strides[a], self.cells[a]);
+            let from = match (self.periodic[a], place == Place::Face(a)) {
+                (true, _) => Some((n, 1)),
+                (false, false) => Some((1, n)),
+                (false, true) => None,
+            };
+            self.for_lines(a, |line| {
+                let (low_bar, high_bar) = (bar[line], bar[line + (n + 1) * stride]);
+                (bar[line], bar[line + (n + 1) * stride]) = (T::zero(), T::zero());
+                if let Some((low, high)) = from {
+                    bar[line + low * stride] += low_bar;
+                    bar[line + high * stride] += high_bar;
+                }
+            });
+        }
+    }
+
+    /// The first entry of every line along an axis, those in the halo of other axes included.
+    fn for_lines(&self, axis: usize, mut visit: impl FnMut(usize)) {
+        let inner = self.strides[axis];
+        let outer = inner * (self.cells[axis] + 2);
+        for first in (0..self.len).step_by(outer) {
+            for line in first..first + inner {
+                visit(line);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ⟨y, F x⟩ = ⟨Fᵀ y, x⟩ on a grid with both kinds of borders.
+    #[test]
+    fn halos_have_their_transpose() {
+        let padded = Padded::new([4, 5, 6], [true, false, false]);
+        for place in [Place::Cell, Place::Face(0), Place::Face(1), Place::Face(2)] {
+            let mut random = pullback_core::random::Random::new(3);
+            let interior: Vec<usize> = (0..padded.interior).map(|i| padded.index(i)).collect();
+            let mut x = vec![0.0; padded.len];
+            interior.iter().for_each(|i| x[*i] = random.uniform(-1.0, 1.0));
+            let y: Vec<f64> = (0..padded.len).map(|_| random.uniform(-1.0, 1.0)).collect();
+            let (before, mut bar) = (x.clone(), y.clone());
+            padded.fill_halo(place, &mut x);
+            padded.fill_halo_vjp(place, &mut bar);
+            let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+            assert!((dot(&y, &x) - dot(&bar, &before)).abs() < 1e-12, "{place:?}");
+            let halo = (0..padded.len).filter(|i| !interior.contains(i));
+            assert!(halo.into_iter().all(|i| bar[i] == 0.0));
+        }
+    }
+}
