@@ -51,6 +51,18 @@ pub enum StepError {
         /// Inner step size, s.
         size: f64,
     },
+    /// A linear solve inside the step did not converge.
+    #[error(
+        "the solve for {what} left {residual:e} of its residual after {iterations} iterations: allow more iterations or loosen its tolerance"
+    )]
+    NotSolved {
+        /// What is solved for.
+        what: &'static str,
+        /// Residual at the end over that at the start.
+        residual: f64,
+        /// Iterations taken.
+        iterations: usize,
+    },
     /// The adaptive integrator cannot resolve the motion.
     #[error(
         "inner step {size:e} s is below round-off {time} s into the outer step: the motion is singular there or the tolerances are too tight"

@@ -210,7 +210,7 @@ pub enum Transform {
 
 impl Transform {
     /// x, and dx/dz.
-    fn eval<T: Real>(self, z: T) -> (T, T) {
+    pub fn eval<T: Real>(self, z: T) -> (T, T) {
         let sigmoid = |z: T| (T::one() + (-z).exp()).recip();
         match self {
             Transform::Identity => (z, T::one()),
@@ -233,6 +233,12 @@ impl Transform {
             Transform::Box { lower, upper } => ((x - lower) / (upper - x)).ln(),
         }
     }
+
+    /// Bounds of z where those of x are given. Bounds beyond the range of the transform do not bound.
+    pub fn bounds(self, (lower, upper): (f64, f64)) -> (f64, f64) {
+        let bound = |x: f64, beyond: f64| Some(self.inverse(x)).filter(|z| !z.is_nan()).unwrap_or(beyond);
+        (bound(lower, f64::NEG_INFINITY), bound(upper, f64::INFINITY))
+    }
 }
 
 /// A map whose variables are transformed first.
@@ -253,18 +259,14 @@ impl<M: InputMap> Transformed<M> {
         }
         let mut variables = map.variables().to_vec();
         for (variable, transform) in variables.iter_mut().zip(&transforms) {
-            let z = |x: f64| transform.inverse(x);
-            let start = z(variable.start);
+            let start = transform.inverse(variable.start);
             if !start.is_finite() {
                 return Err(ConfigError::new(format!(
                     "`{}` starts at {}, which {transform:?} does not reach",
                     variable.name, variable.start
                 )));
             }
-            // Bounds beyond the range of the transform do not bound.
-            let bound = |x: f64, else_: f64| if z(x).is_nan() { else_ } else { z(x) };
-            let (lower, upper) = variable.bounds;
-            variable.bounds = (bound(lower, f64::NEG_INFINITY), bound(upper, f64::INFINITY));
+            variable.bounds = transform.bounds(variable.bounds);
             variable.start = start;
             match transform {
                 Transform::Identity => {}
@@ -279,7 +281,18 @@ impl<M: InputMap> Transformed<M> {
         Ok(Transformed { map, transforms, variables })
     }
 
-    fn physical<T: Real>(&self, z: &[T]) -> Vec<T> {
+    /// The map behind the transforms, whose variables are the quantities themselves.
+    pub fn map(&self) -> &M {
+        &self.map
+    }
+
+    /// The transform of each variable.
+    pub fn transforms(&self) -> &[Transform] {
+        &self.transforms
+    }
+
+    /// The quantities at z.
+    pub fn physical<T: Real>(&self, z: &[T]) -> Vec<T> {
         z.iter().zip(&self.transforms).map(|(z, transform)| transform.eval(*z).0).collect()
     }
 }

@@ -294,7 +294,7 @@ impl LayoutBuilder {
 }
 
 /// Whether `name` matches `pattern` with `*` and `?`; linear time, by remembering the last star.
-fn glob(pattern: &str, name: &str) -> bool {
+pub fn glob(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;

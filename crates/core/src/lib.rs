@@ -24,6 +24,7 @@ pub mod layout;
 mod loss;
 pub mod losses;
 pub mod manifold;
+pub mod picture;
 pub mod point;
 pub mod random;
 pub mod registry;

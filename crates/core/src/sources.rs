@@ -81,6 +81,8 @@ pub const ADAM: Source = Source::new("adam", "Kingma and Ba", "Kingma and Ba, IC
 /// Numerical optimization: line searches and quasi-Newton methods.
 pub const NOCEDAL_WRIGHT: Source =
     Source::new("nocedal-wright", "Nocedal and Wright", "Nocedal and Wright, 2006");
+/// Damped Gauss-Newton steps whose scale is that of the columns.
+pub const MORE: Source = Source::new("more", "Moré", "Moré, Numerical Analysis 1978");
 /// Restarts of CMA-ES with growing populations.
 pub const IPOP_CMA_ES: Source = Source::new("ipop-cma-es", "IPOP-CMA-ES", "Auger and Hansen, CEC 2005");
 /// CMA-ES with a diagonal covariance.
@@ -116,6 +118,7 @@ pub const SOURCES: &[Source] = &[
     PLASTICINE_LAB,
     ADAM,
     NOCEDAL_WRIGHT,
+    MORE,
     IPOP_CMA_ES,
     SEP_CMA_ES,
     BOX_DDP,

@@ -4,6 +4,7 @@ pub mod bfgs;
 pub mod doctor;
 pub mod gp;
 pub mod landscape;
+pub mod least_squares;
 mod line_log;
 pub mod methods;
 pub mod objective;

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use pullback_core::gradcheck::Differentiable;
 use pullback_core::input_map::{InputMap, LinearMap};
+use pullback_core::picture::Picture;
 use pullback_core::rollout::{Gradient, Inputs, Loss, Rollout, RolloutWorkspace};
 use pullback_core::{ConfigError, StepError, System};
 use pullback_math::{Dual, Real};
@@ -27,6 +28,10 @@ pub trait Objective: Sync {
     }
     /// The value at `x`.
     fn value(&self, x: &[f64]) -> Result<f64, StepError>;
+    /// What there is to see at `x`, if anything: fields beside what they are to become.
+    fn pictures(&self, _x: &[f64]) -> Result<Vec<Picture>, StepError> {
+        Ok(Vec::new())
+    }
     /// The value and gradient at `x`.
     fn value_grad(&self, x: &[f64], grad: &mut [f64]) -> Result<f64, StepError>;
 }

@@ -109,7 +109,7 @@ impl Spread {
 
 /// 97.5 % quantile of Student's t, by Hill's expansion about the normal quantile; exact to 1 % from two
 /// degrees on, and tabled below.
-fn t_quantile(freedom: f64) -> f64 {
+pub(crate) fn t_quantile(freedom: f64) -> f64 {
     if freedom < 1.0 {
         return f64::INFINITY;
     }

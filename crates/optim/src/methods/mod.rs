@@ -12,6 +12,7 @@ pub mod lbfgs;
 mod rand_descents;
 mod random_search;
 mod sep_cma_es;
+mod sgd;
 
 pub use adam::{Adam, AdamConfig};
 pub use bo::BayesOpt;
@@ -24,6 +25,7 @@ pub use lbfgs::{Lbfgs, LbfgsConfig};
 pub use rand_descents::RandDescents;
 pub use random_search::{RandomSearch, RandomSearchConfig};
 pub use sep_cma_es::{SepCmaEs, SepCmaEsConfig};
+pub use sgd::{Sgd, SgdConfig};
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
@@ -69,6 +71,11 @@ const TABLE: &[Entry<BuildMethod>] = &[
     Entry::cited("adam", "Adam, projected onto the box", ADAM.whole(), |name, options| {
         Ok(Box::new(Adam { config: read(name, options)? }))
     }),
+    Entry::new(
+        "sgd",
+        "gradient descent with momentum at a constant rate, projected onto the box",
+        |name, options| Ok(Box::new(Sgd { config: read(name, options)? })),
+    ),
     Entry::cited(
         "lbfgs",
         "limited-memory quasi-Newton descent in the box",
@@ -132,7 +139,7 @@ where
 }
 
 /// Settings with the options given; no number may be negative.
-fn read<C: DeserializeOwned + Default>(name: &str, options: &Value) -> Result<C, ConfigError> {
+pub(crate) fn read<C: DeserializeOwned + Default>(name: &str, options: &Value) -> Result<C, ConfigError> {
     if options.is_null() {
         return Ok(C::default());
     }
