@@ -46,6 +46,8 @@ pub struct EpisodeStatistics {
     pub return_mean: f64,
     /// Standard deviation of returns.
     pub return_std: f64,
+    /// Largest return; −∞ before any episode ended.
+    pub return_max: f64,
     /// Mean length.
     pub length_mean: f64,
     /// Episodes that ended so far.
@@ -82,9 +84,17 @@ impl Episodes {
         EpisodeStatistics {
             return_mean: mean,
             return_std: square.sqrt(),
+            return_max: self.recent.iter().map(|(sum, _)| *sum).fold(f64::NEG_INFINITY, f64::max),
             length_mean,
             finished: self.finished,
         }
+    }
+
+    /// Mean return of the last `n` episodes that ended, at most a hundred; NaN of none.
+    pub fn mean_of_last(&self, n: u64) -> f64 {
+        let n = self.recent.len().min(n as usize);
+        let last = &self.recent[self.recent.len() - n..];
+        last.iter().map(|(sum, _)| sum).sum::<f64>() / n as f64
     }
 }
 
@@ -111,6 +121,16 @@ mod tests {
             let expected = (1.0 - lambda) * sum + lambda.powi(ahead as i32 - 1) * k_step(t, ahead);
             assert!((returns[t] - expected).abs() < 1e-12, "{t}");
         }
+    }
+
+    #[test]
+    fn statistics_are_of_the_last_episodes() {
+        let mut episodes = Episodes::new(1);
+        assert!(episodes.mean_of_last(5).is_nan());
+        (0..150).for_each(|i| episodes.add(0, f64::from(i), true));
+        let found = episodes.statistics();
+        assert_eq!((found.return_mean, found.return_max, found.finished), (99.5, 149.0, 150));
+        assert_eq!([1, 3, 500].map(|n| episodes.mean_of_last(n)), [149.0, 148.0, 99.5]);
     }
 
     #[test]

@@ -251,7 +251,7 @@ impl Algorithm for TrajOpt {
         let episodes = self.episodes.statistics();
         let size = self.actions.iter().map(|a| f64::from(a.abs())).sum::<f64>() / self.actions.len() as f64;
         Ok(vec![
-            ("return", episodes.return_mean),
+            ("return_mean", episodes.return_mean),
             ("return_std", episodes.return_std),
             ("length", episodes.length_mean),
             ("episodes", episodes.finished as f64),

@@ -19,4 +19,4 @@ pub use lanes::Lanes;
 pub use shard::{EnvShard, Kept, StepBars, StepOutput, TaskShard};
 pub use snapshot::EnvSnapshot;
 pub use task::{Spaces, Start, Task, TaskSpec, Transition, TransitionBars, View, ViewBars};
-pub use vec_env::{VecEnv, VecEnvOptions};
+pub use vec_env::{Ends, VecEnv, VecEnvOptions};

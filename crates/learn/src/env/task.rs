@@ -119,6 +119,12 @@ pub trait TaskSpec: Send + Sync {
     fn changes_context(&self) -> bool {
         false
     }
+    /// Whether the episode ends for good where this is seen; `None` where what is seen does not tell. Learned
+    /// models of the environment ask for it, and learn ends themselves where it is not known.
+    fn ends_where(&self, seen: &[f32]) -> Option<bool> {
+        let _ = seen;
+        None
+    }
 }
 
 /// A task over one kind of scalar.

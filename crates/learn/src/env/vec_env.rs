@@ -35,6 +35,9 @@ impl VecEnvOptions {
     }
 }
 
+/// Whether an episode ends where this is seen, if that can be told ([`super::TaskSpec::ends_where`]).
+pub type Ends = dyn Fn(&[f32]) -> Option<bool> + Send + Sync;
+
 /// Environments of one task. Rows are environment after environment.
 pub struct VecEnv<F: Number> {
     shards: Vec<Box<dyn EnvShard<F>>>,
@@ -42,6 +45,7 @@ pub struct VecEnv<F: Number> {
     envs: usize,
     spaces: Spaces,
     episode_length: usize,
+    ends_where: Box<Ends>,
     seed: u64,
 }
 
@@ -67,8 +71,9 @@ impl<F: Number> VecEnv<F> {
             let envs = shard.min(envs - first);
             Box::new(TaskShard::<K, T>::new(task.clone(), first, envs, kept)) as Box<dyn EnvShard<F>>
         });
-        let (spaces, episode_length) = (task.spaces(), task.episode_length());
-        let mut all = VecEnv { shards: shards.collect(), pool, envs, spaces, episode_length, seed };
+        let (shards, spaces, episode_length) = (shards.collect(), task.spaces(), task.episode_length());
+        let ends_where = Box::new(move |seen: &[f32]| task.ends_where(seen));
+        let mut all = VecEnv { shards, pool, envs, spaces, episode_length, ends_where, seed };
         all.reset(seed);
         Ok(all)
     }
@@ -84,6 +89,10 @@ impl<F: Number> VecEnv<F> {
     /// Actions per episode.
     pub fn episode_length(&self) -> usize {
         self.episode_length
+    }
+    /// Whether an episode ends where this is seen, if that can be told.
+    pub fn ends_where(&self) -> &Ends {
+        &*self.ends_where
     }
     /// Number of shards.
     pub fn shards(&self) -> usize {

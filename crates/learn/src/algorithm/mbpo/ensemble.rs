@@ -51,14 +51,14 @@ pub struct ModelConfig {
 
 /// Bounds of logarithms of variances at the start, of normalized numbers.
 const LOG_VARIANCES: [f64; 2] = [-10.0, 0.5];
-/// Deviations below this count as 1: such numbers do not vary.
+/// Deviations below this count as 0: such numbers do not vary.
 const LEAST_DEVIATION: f64 = 1e-6;
 
 /// Uses of random numbers under a seed.
 const INIT: u64 = 0xa0;
 const FIT: u64 = 0xa1;
 
-/// Mean and deviation of each column.
+/// Mean and deviation of each column; 0 where it does not vary.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Scaling {
     mean: Vec<f64>,
@@ -74,7 +74,7 @@ impl Scaling {
             scaling.deviation[i % width] += (f64::from(*x) - scaling.mean[i % width]).powi(2) / n;
         }
         for x in &mut scaling.deviation {
-            *x = if x.sqrt() < LEAST_DEVIATION { 1.0 } else { x.sqrt() };
+            *x = if x.sqrt() < LEAST_DEVIATION { 0.0 } else { x.sqrt() };
         }
         scaling
     }
@@ -82,7 +82,8 @@ impl Scaling {
     fn apply(&self, rows: &mut [f32]) {
         let width = self.mean.len();
         for (i, x) in rows.iter_mut().enumerate() {
-            *x = ((f64::from(*x) - self.mean[i % width]) / self.deviation[i % width]) as f32;
+            let (mean, deviation) = (self.mean[i % width], self.deviation[i % width]);
+            *x = if deviation > 0.0 { ((f64::from(*x) - mean) / deviation) as f32 } else { 0.0 };
         }
     }
 }
@@ -153,7 +154,7 @@ impl Ensemble {
     }
 
     fn likelihood(&self) -> Likelihood<'_> {
-        Likelihood { network: &self.network, numbers: self.spaces.observation() + 1 }
+        Likelihood { network: &self.network, deviations: &self.targets.deviation }
     }
 
     /// All steps as rows, and new statistics of them.
@@ -334,4 +335,42 @@ fn part(rows: &ModelRows<f32>, indices: &[usize]) -> ModelRows<f32> {
         to
     };
     ModelRows { inputs: columns(&rows.inputs), targets: columns(&rows.targets), ended: columns(&rows.ended) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::{config, network};
+    use super::super::transitions::Step;
+    use super::*;
+    use crate::nn::Activation;
+
+    /// x′ = x + a/2 beside a clock that goes on by 0.01: the clock is predicted as it goes, and x is learned as
+    /// if there were no clock.
+    #[test]
+    fn numbers_that_do_not_vary_leave_the_others_alone() {
+        let spaces = Spaces { points: 0, vector: 2, actions: 1 };
+        let mut data = Transitions::new(spaces, 1000, false);
+        let mut random = Random::new(1);
+        for i in 0..1000 {
+            let (x, a) = (random.uniform(-1.0, 1.0) as f32, random.uniform(-1.0, 1.0) as f32);
+            let (clock, tick) = ((i % 64) as f32 / 64.0, 1.0 / 64.0);
+            let (observation, next) = ([x, clock], [x + 0.5 * a, clock + tick]);
+            let (action, terminated) = ([a], false);
+            data.push(Step {
+                observation: &observation,
+                action: &action,
+                reward: x,
+                next: &next,
+                terminated,
+                jacobian: &[],
+            });
+        }
+        let settings = ModelConfig { network: network(&[32], Activation::Silu), ..config(&[8], &[8]).model };
+        let mut ensemble = Ensemble::new(ModelConfig { batch: 64, lr: 1e-2, ..settings }, spaces, 2).unwrap();
+        let fitted = ensemble.fit(&data, 0).unwrap();
+        assert!(fitted.error < 0.02, "{}", fitted.error);
+        let (mut tape, mut found) = (ensemble.tape(1), Predicted::default());
+        ensemble.predict(&[0.2, 0.5], &[0.4], &mut random, &mut tape, &mut found);
+        assert_eq!(found.next[1], 0.5 + 1.0 / 64.0);
+    }
 }

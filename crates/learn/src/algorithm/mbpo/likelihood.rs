@@ -52,13 +52,16 @@ pub struct LikelihoodMemory<F: Number> {
     pub params_bar: Vec<F>,
 }
 
-/// A network whose outputs are distributions of `numbers` numbers and of the end.
+/// A network whose outputs are distributions of d numbers and of the end.
+///
+/// Numbers that do not vary are left out: their variances would fall to the least, and the slopes of their
+/// densities would drown all others in the bound of the gradient.
 #[derive(Clone, Copy, Debug)]
 pub struct Likelihood<'a> {
     /// The network.
     pub network: &'a Network,
-    /// Numbers d that are predicted.
-    pub numbers: usize,
+    /// Deviation of each number before it was normalized; 0 of those that do not vary.
+    pub deviations: &'a [f64],
 }
 
 impl Likelihood<'_> {
@@ -69,7 +72,12 @@ impl Likelihood<'_> {
 
     /// Length of the flat vector: the network's parameters, then bounds.
     pub fn num_params(&self) -> usize {
-        self.network.num_params() + 2 * self.numbers
+        self.network.num_params() + 2 * self.deviations.len()
+    }
+
+    /// The numbers that vary.
+    fn varying(&self) -> Vec<usize> {
+        (0..self.deviations.len()).filter(|k| self.deviations[*k] > 0.0).collect()
     }
 
     /// Memory for batches of at most `rows` rows.
@@ -88,7 +96,7 @@ impl Likelihood<'_> {
         rows: &ModelRows<F>,
         memory: &mut LikelihoodMemory<F>,
     ) -> F {
-        let (d, width) = (self.numbers, self.network.outputs());
+        let (d, width, varying) = (self.deviations.len(), self.network.outputs(), self.varying());
         let (weights, bounds) = params.split_at(self.network.num_params());
         let (min, max) = bounds.split_at(d);
         let LikelihoodMemory { tape, bar, params_bar } = memory;
@@ -97,10 +105,11 @@ impl Likelihood<'_> {
         let outputs = self.network.forward(weights, &rows.inputs, tape);
         let n = rows.ended.len();
         let row_weight = F::from_f64(1.0 / n as f64);
-        let weight = F::from_f64(1.0 / (n * d) as f64);
+        let weight = F::from_f64(1.0 / (n * varying.len().max(1)) as f64);
+        bar.fill(F::zero());
         let mut loss = F::zero();
         for (i, (output, bar)) in outputs.chunks_exact(width).zip(bar.chunks_exact_mut(width)).enumerate() {
-            for k in 0..d {
+            for k in varying.iter().copied() {
                 let (mean, raw, target) = (output[k], output[d + k], rows.targets[i * d + k]);
                 let log_variance = bounded(raw, min[k], max[k]);
                 loss += negative_log_density(mean, log_variance, target) * weight;
@@ -125,19 +134,19 @@ impl Likelihood<'_> {
         loss
     }
 
-    /// Mean square of errors of the means.
+    /// Mean square of errors of the means of numbers that vary.
     pub fn mean_square(&self, params: &[f32], rows: &ModelRows<f32>, tape: &mut Tape<f32>) -> f64 {
-        let (d, width, batch) = (self.numbers, self.network.outputs(), tape.max_rows());
+        let (d, width, batch) = (self.deviations.len(), self.network.outputs(), tape.max_rows());
+        let varying = self.varying();
         let inputs = rows.inputs.chunks(batch * self.network.inputs());
         let mut sum = 0.0;
         for (inputs, targets) in inputs.zip(rows.targets.chunks(batch * d)) {
             let outputs = self.network.forward(&params[..self.network.num_params()], inputs, tape);
             for (output, target) in outputs.chunks_exact(width).zip(targets.chunks_exact(d)) {
-                let squares = output.iter().zip(target).map(|(y, t)| f64::from(y - t).powi(2));
-                sum += squares.sum::<f64>();
+                sum += varying.iter().map(|k| f64::from(output[*k] - target[*k]).powi(2)).sum::<f64>();
             }
         }
-        sum / rows.targets.len() as f64
+        sum / (rows.ended.len() * varying.len().max(1)) as f64
     }
 }
 
@@ -162,7 +171,7 @@ mod tests {
                 targets: lift(normals(ROWS * NUMBERS, 2)),
                 ended: lift(vec![0.0, 1.0, 0.0, 0.0]),
             };
-            let likelihood = Likelihood { network: &self.0, numbers: NUMBERS };
+            let likelihood = Likelihood { network: &self.0, deviations: &[1.0, 0.0, 2.0] };
             let mut memory = likelihood.memory(ROWS);
             (likelihood.add_gradient(x, &rows, &mut memory), memory.params_bar)
         }

@@ -23,7 +23,7 @@ use super::sac::batch::Batch;
 use super::sac::learner::{GuidedRows, SoftLearner, Updated};
 use super::saved::Saved;
 use super::{Actor, Algorithm, PolicyActor, Report, TrainError};
-use crate::env::{Spaces, StepOutput, VecEnv};
+use crate::env::{Ends, Spaces, StepOutput, VecEnv};
 use crate::nn::gaussian::squashed_sample;
 use crate::nn::{InputShape, Normalizer, PolicyTape, Statistics};
 use crate::run::Checkpoint;
@@ -157,12 +157,13 @@ impl Mbpo {
     }
 
     /// Fits the models to all true steps, and fills the buffer of their rollouts.
-    fn imagine(&mut self, step: usize) -> Result<(), TrainError> {
+    fn imagine(&mut self, step: usize, ends_where: &Ends) -> Result<(), TrainError> {
         self.fitted = self.ensemble.fit(&self.real, self.epoch)?;
         let imagined = Imagined {
             policy: self.learner.policy(),
             params: self.learner.params(),
             normalizer: self.normalizer.as_ref(),
+            ends_where,
             length: self.config.lengths.at(self.epoch),
             noise: (self.seed, step as u64),
         };
@@ -224,7 +225,7 @@ impl Algorithm for Mbpo {
         };
         env.observe(&mut taken.out.observations);
         let mut updated = Updated { alpha: self.learner.alpha(), ..Updated::default() };
-        let (mut reward, mut failed) = (0.0, 0.0);
+        let (mut reward, mut failed, finished) = (0.0, 0.0, self.episodes.statistics().finished);
         let (mut step_seconds, mut model_seconds, mut update_seconds) = (0.0, 0.0, 0.0);
         for i in 0..steps {
             let step = self.epoch * steps + i;
@@ -241,7 +242,8 @@ impl Algorithm for Mbpo {
             }
             let clock = std::time::Instant::now();
             if (step + 1 - warm_up).is_multiple_of(model_every) || self.imagined.is_empty() {
-                env.pool().install(|| self.imagine(step))?;
+                let ends_where = env.ends_where();
+                env.pool().install(|| self.imagine(step, ends_where))?;
             }
             model_seconds += clock.elapsed().as_secs_f64();
             let clock = std::time::Instant::now();
@@ -252,7 +254,9 @@ impl Algorithm for Mbpo {
 
         let episodes = self.episodes.statistics();
         Ok(vec![
-            ("return", episodes.return_mean),
+            ("return_mean", episodes.return_mean),
+            ("return_max", episodes.return_max),
+            ("return_now", self.episodes.mean_of_last(episodes.finished - finished)),
             ("return_std", episodes.return_std),
             ("length", episodes.length_mean),
             ("episodes", episodes.finished as f64),

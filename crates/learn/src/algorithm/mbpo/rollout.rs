@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::super::parts::{PART, below};
 use super::ensemble::{Ensemble, Predicted};
 use super::transitions::{Step, Transitions, normalized};
+use crate::env::Ends;
 use crate::nn::gaussian::squashed_sample;
 use crate::nn::{Normalizer, Policy};
 
@@ -34,7 +35,7 @@ impl Lengths {
 }
 
 /// Who acts in the model.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Imagined<'a> {
     /// The policy.
     pub policy: &'a Policy,
@@ -42,6 +43,8 @@ pub struct Imagined<'a> {
     pub params: &'a [f32],
     /// By which observations are normalized.
     pub normalizer: Option<&'a Normalizer>,
+    /// Whether an episode ends where this is seen, if that is known.
+    pub ends_where: &'a Ends,
     /// Steps of a rollout.
     pub length: usize,
     /// Seed of the noise, and what tells these rollouts from others.
@@ -106,6 +109,9 @@ impl Imagined<'_> {
                 .map(|(mean, log_std)| squashed_sample(*mean, *log_std, random.normal() as f32))
                 .collect();
             ensemble.predict(&at, &actions, random, &mut model_tape, &mut predicted);
+            for (ended, next) in predicted.terminated.iter_mut().zip(predicted.next.chunks_exact(seen)) {
+                *ended = (self.ends_where)(next).unwrap_or(*ended);
+            }
 
             let acts = self.policy.actions();
             let mut going_on = Vec::new();

@@ -320,7 +320,7 @@ impl Algorithm for Ppo {
         let mean = |values: &[f32]| values.iter().map(|x| f64::from(*x)).sum::<f64>() / values.len() as f64;
         let episodes = self.episodes.statistics();
         Ok(vec![
-            ("return", episodes.return_mean),
+            ("return_mean", episodes.return_mean),
             ("return_std", episodes.return_std),
             ("length", episodes.length_mean),
             ("episodes", episodes.finished as f64),

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::batch::Batch;
-use super::losses::{Guides, Soft, SoftMemory, add_critic_gradient};
+use super::losses::{CRITICS, Guides, Soft, SoftMemory, add_critic_gradient};
 use crate::algorithm::TrainError;
 use crate::algorithm::learned::Learned;
 use crate::algorithm::parts::{self, PART};
@@ -41,9 +41,6 @@ pub struct SoftConfig {
     /// Target entropy per action: H̄ = target_entropy · actions.
     pub target_entropy: f64,
 }
-
-/// Number of critics.
-const CRITICS: usize = 2;
 
 /// Uses of random numbers under a seed.
 const ACTOR_INIT: u64 = 0x70;

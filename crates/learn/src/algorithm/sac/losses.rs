@@ -22,10 +22,13 @@ pub fn join<F: Copy>(observations: &[F], seen: usize, actions: &[F], acts: usize
     }
 }
 
+/// Number of critics.
+pub const CRITICS: usize = 2;
+
 /// Memory of all losses for one part of a batch.
 pub struct SoftMemory<F: Number> {
     policy_tape: PolicyTape<F>,
-    critic_tape: Tape<F>,
+    critic_tapes: [Tape<F>; CRITICS],
     actions: Vec<F>,
     joined: Vec<F>,
     joined_bar: Vec<F>,
@@ -47,7 +50,7 @@ impl<F: Number> SoftMemory<F> {
         let zeros = |n: usize| vec![F::zero(); n];
         SoftMemory {
             policy_tape: policy.tape(rows),
-            critic_tape: critic.tape(rows),
+            critic_tapes: std::array::from_fn(|_| critic.tape(rows)),
             actions: Vec::new(),
             joined: Vec::new(),
             joined_bar: zeros(rows * critic.inputs()),
@@ -124,7 +127,7 @@ impl<F: Number> Soft<'_, F> {
         self.draw(observations, noise, memory);
         join(observations, seen, &memory.actions, acts, &mut memory.joined);
         for (index, params) in self.critics.iter().enumerate() {
-            let values = self.critic.forward(params, &memory.joined, &mut memory.critic_tape);
+            let values = self.critic.forward(params, &memory.joined, &mut memory.critic_tapes[index]);
             for (row, value) in values.iter().enumerate() {
                 if index == 0 || value.to_f64() < memory.values[row].to_f64() {
                     (memory.values[row], memory.smaller[row]) = (*value, index);
@@ -251,9 +254,10 @@ impl<F: Number> Soft<'_, F> {
                 let counts = memory.smaller[row] == index;
                 masked[row] = if counts { memory.value_bar[row] } else { F::zero() };
             }
-            let SoftMemory { critic_tape, joined, joined_bar, .. } = memory;
-            self.critic.forward(params, joined, critic_tape);
-            self.critic.backward(params, critic_tape, &masked, Some(&mut joined_bar[..n * width]), None);
+            // Tapes are those of `act`.
+            let SoftMemory { critic_tapes, joined_bar, .. } = memory;
+            let bar = Some(&mut joined_bar[..n * width]);
+            self.critic.backward(params, &mut critic_tapes[index], &masked, bar, None);
         }
         for row in 0..n {
             let bar = &memory.joined_bar[row * width..(row + 1) * width];
@@ -313,7 +317,7 @@ pub fn add_critic_gradient<F: Number>(
     let (seen, acts) = (batch.observations.len() / batch.len(), batch.actions.len() / batch.len());
     let observations = &batch.observations[range.start * seen..range.end * seen];
     let actions = &batch.actions[range.start * acts..range.end * acts];
-    let SoftMemory { critic_tape, joined, value_bar, params_bar, .. } = memory;
+    let SoftMemory { critic_tapes: [critic_tape, ..], joined, value_bar, params_bar, .. } = memory;
     join(observations, seen, actions, acts, joined);
     let values = critic.forward(params, joined, critic_tape);
     let scale = F::from_f64(scale);

@@ -199,6 +199,7 @@ impl Algorithm for Sac {
     }
 
     fn learn(&mut self, env: &mut VecEnv<f32>) -> Result<Report, TrainError> {
+        let finished = self.episodes.statistics().finished;
         let clock = std::time::Instant::now();
         self.collect(env)?;
         let collect_seconds = clock.elapsed().as_secs_f64();
@@ -211,7 +212,9 @@ impl Algorithm for Sac {
         let episodes = self.episodes.statistics();
         let reward = rows.rewards.iter().map(|r| f64::from(*r)).sum::<f64>() / rows.len() as f64;
         Ok(vec![
-            ("return", episodes.return_mean),
+            ("return_mean", episodes.return_mean),
+            ("return_max", episodes.return_max),
+            ("return_now", self.episodes.mean_of_last(episodes.finished - finished)),
             ("return_std", episodes.return_std),
             ("length", episodes.length_mean),
             ("episodes", episodes.finished as f64),
