@@ -180,8 +180,14 @@ pub fn system(robot: Articulated, options: SceneOptions) -> Result<Integrated<Ar
 
 /// The robot of a file as a scene, with every parameter.
 pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
+    let model = read_model_with(file, options.file.clone())?;
+    let name = Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy().into_owned());
+    robot_scene(name, model, options)
+}
+
+/// A robot as a scene, with every parameter.
+pub(crate) fn robot_scene(name: String, mut model: Model, options: SceneOptions) -> BuiltScene {
     let SceneOptions { collision_softness, from_distance, .. } = options;
-    let mut model = read_model_with(file, options.file.clone())?;
     let notes = model.notes.clone();
     model.options.collision_softness = collision_softness;
     let mut robot = Articulated::new(model)?;
@@ -193,7 +199,8 @@ pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
     let probes = (0..2).map(|seed| (format!("at random state {seed}"), random_state(&robot, seed))).collect();
     let summary =
         format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.coordinates().nv);
-    let name = Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy().into_owned());
+    // Under the penalty model joints that follow others have no sensors.
+    let sensing = robot.sensing().ok().filter(|sensing| !sensing.is_empty());
     let shown = robot.clone();
     // Not from the pose in the file itself: a robot that just touches the ground at rest stands on a kink.
     let (rollout_from, settle) = if robot.model().options.contact_model != ContactModel::Penalty {
@@ -210,6 +217,7 @@ pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
         rollout_from,
         keyframes: robot.model().keyframes.clone(),
         recorder: Some(Box::new(move |inputs, rows| recording::replay(&shown, (inputs, dt), rows))),
+        sensing,
         settle,
         small: None,
         system,

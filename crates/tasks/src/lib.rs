@@ -6,6 +6,7 @@ pub mod contact_doctor;
 pub mod diffmjx;
 pub mod environments;
 pub mod files;
+pub mod identify;
 pub mod mpm;
 pub mod objectives;
 pub mod part_log;
@@ -14,6 +15,7 @@ pub mod recording;
 pub mod results;
 pub mod scene;
 pub mod scenes;
+pub mod smoke;
 pub mod soft;
 pub mod suite;
 

@@ -16,7 +16,7 @@ use pullback_optim::{Objective, RolloutObjective};
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
 use pullback_physics::point_mass::{ContactDamping, PenaltyPointMass};
 
-use crate::{mpm, soft, suite};
+use crate::{mpm, smoke, soft, suite};
 
 /// What a builder of a task returns.
 pub(crate) type Built = Result<Box<dyn Objective>, ConfigError>;
@@ -42,6 +42,7 @@ pub const TASKS: Registry<Build> = Registry::new(
         mpm::objectives::TASKS,
         mpm::objectives::FULL_TASKS,
         soft::objectives::TASKS,
+        smoke::objectives::TASKS,
     ],
 );
 

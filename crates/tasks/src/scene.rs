@@ -2,13 +2,18 @@
 
 use pullback_core::gradcheck::{Options, Report};
 use pullback_core::layout::Layout;
+use pullback_core::picture::Picture;
 use pullback_core::random::Random;
 use pullback_core::rollout::{FinalState, Inputs, Rollout, Sample};
 use pullback_core::step_check::{check_rollout, check_rollout_along, check_step, check_step_along};
 use pullback_core::{ConfigError, Described, Info, Point, Schedule, StepError, System};
 use pullback_math::Dual;
+use pullback_optim::least_squares::{LeastSquares, RolloutResiduals};
 use pullback_physics::articulated::Keyframe;
+use pullback_physics::articulated::sensor::Sensing;
 use pullback_replay::Replay;
+
+use crate::identify::RecordedMotion;
 
 /// How gradients of a scene are checked.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +60,16 @@ pub trait Scene: Sync {
     /// The motion as a page that plays in a browser, for scenes that have bodies to show; `rows` are times
     /// and states of the motion under `inputs`.
     fn replay(&self, inputs: &Inputs<f64>, rows: &[(f64, Vec<f64>)]) -> Option<Replay>;
+    /// Fields along the motion worth drawing, for scenes that have them; `rows` are times and states.
+    fn pictures(&self, _rows: &[(f64, Vec<f64>)]) -> Vec<Picture> {
+        Vec::new()
+    }
+    /// The sensors of a robot.
+    fn sensing(&self) -> Option<&Sensing> {
+        None
+    }
+    /// Recordings of this scene beside their simulation, as residuals.
+    fn residuals(&self, motion: RecordedMotion) -> Result<Box<dyn LeastSquares + '_>, ConfigError>;
     /// Checks the gradients of one step at each state worth looking at, and of a rollout.
     fn gradcheck(&self, checking: Checking) -> Result<Vec<(String, Report)>, ConfigError>;
 }
@@ -98,6 +113,8 @@ pub struct BuiltIn<S> {
     pub small: Option<Box<dyn Scene>>,
     /// Turns recorded states into a page, where there are bodies to show.
     pub recorder: Option<Recorder>,
+    /// What the sensors of a robot read.
+    pub sensing: Option<Sensing>,
     /// Largest accepted error against finite differences: an adaptive solve changes its steps with its
     /// inputs, and differences see that to within its tolerance.
     pub difference_tolerance: f64,
@@ -185,6 +202,17 @@ impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
 
     fn replay(&self, inputs: &Inputs<f64>, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
         self.recorder.as_ref().map(|record| record(inputs, rows))
+    }
+
+    fn sensing(&self) -> Option<&Sensing> {
+        self.sensing.as_ref()
+    }
+
+    fn residuals(&self, motion: RecordedMotion) -> Result<Box<dyn LeastSquares + '_>, ConfigError> {
+        let RecordedMotion { map, transforms, params, parts, recorded } = motion;
+        let residuals: RolloutResiduals<_, _, _, Dual<f64>> =
+            RolloutResiduals::new(&self.system, recorded, (map, transforms), params, parts)?;
+        Ok(Box::new(residuals.with_substeps(self.substeps)))
     }
 
     fn gradcheck(&self, checking: Checking) -> Result<Vec<(String, Report)>, ConfigError> {

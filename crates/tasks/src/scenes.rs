@@ -14,6 +14,7 @@ use pullback_physics::point_mass::{ContactDamping, ElasticPointMass, PenaltyPoin
 use crate::files::{self, FileOptions};
 use crate::mpm::{self, MpmSpec};
 use crate::scene::{About, BuiltIn, Scene};
+use crate::smoke::{self, SmokeSpec};
 use crate::soft::{self, SoftSpec};
 
 /// What the command line may change about a scene.
@@ -46,6 +47,8 @@ pub enum SceneSpec {
     Soft(SoftSpec),
     /// Material points.
     Mpm(MpmSpec),
+    /// Smoke.
+    Smoke(SmokeSpec),
 }
 
 impl SceneSpec {
@@ -54,6 +57,7 @@ impl SceneSpec {
         match self {
             SceneSpec::Plain(_) | SceneSpec::Soft(_) => HORIZON,
             SceneSpec::Mpm(spec) => spec.horizon(),
+            SceneSpec::Smoke(spec) => spec.horizon,
         }
     }
 
@@ -67,9 +71,11 @@ impl SceneSpec {
 pub const HORIZON: f64 = 5.0;
 
 /// All scenes, in the order `pullback list` shows them.
-pub const SCENES: Registry<SceneSpec> =
-    Registry::new("scene", &[POINTS_AND_PENDULA, soft::SCENES, mpm::SCENES, mpm::PLASTICINE_SCENES])
-        .or("the path of an .xml (MJCF) or .urdf file");
+pub const SCENES: Registry<SceneSpec> = Registry::new(
+    "scene",
+    &[POINTS_AND_PENDULA, soft::SCENES, mpm::SCENES, mpm::PLASTICINE_SCENES, smoke::SCENES],
+)
+.or("the path of an .xml (MJCF) or .urdf file");
 
 /// The scene called `name`, or that of a model file.
 pub fn build(name: &str, options: SceneOptions) -> BuiltScene {
@@ -94,6 +100,7 @@ pub fn build(name: &str, options: SceneOptions) -> BuiltScene {
         SceneSpec::Plain(build) => build(about(entry), options),
         SceneSpec::Soft(spec) => spec.build(about(entry), options),
         SceneSpec::Mpm(spec) => spec.build(about(entry), options),
+        SceneSpec::Smoke(spec) => spec.build(about(entry), options),
     }
 }
 
@@ -224,6 +231,7 @@ fn elastic(about: About, time_of_impact: bool, options: SceneOptions) -> BuiltSc
         substeps: 1,
         probes: named(BOUNCE),
         keyframes: Vec::new(),
+        sensing: None,
         recorder: None,
         settle: 0,
         small: None,
@@ -264,6 +272,7 @@ where
         substeps: 1,
         probes: named(probes),
         keyframes: Vec::new(),
+        sensing: None,
         recorder: None,
         settle: 0,
         small: None,
@@ -300,6 +309,9 @@ mod tests {
         assert!(
             message.starts_with("no scene is called `pendulm` (did you mean `pendulum`?); there is point-")
         );
-        assert!(message.ends_with("plb-assembly, or the path of an .xml (MJCF) or .urdf file"), "{message}");
+        assert!(
+            message.ends_with("smoke-plume-3d, or the path of an .xml (MJCF) or .urdf file"),
+            "{message}"
+        );
     }
 }

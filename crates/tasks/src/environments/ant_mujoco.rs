@@ -95,6 +95,10 @@ impl TaskSpec for AntMujoco {
         start.state[3..7].iter_mut().for_each(|x| *x /= norm);
         start.state[NQ..].iter_mut().for_each(|v| *v = 0.1 * random.normal());
     }
+    fn ends_where(&self, seen: &[f32]) -> Option<bool> {
+        let [low, high] = HEIGHTS.map(|z| z as f32);
+        Some(!(low..=high).contains(&seen[0]))
+    }
 }
 
 impl<T: Real> Task<T> for AntMujoco {
@@ -152,6 +156,19 @@ mod tests {
         -0.021591107,
         -0.526368582,
     ];
+
+    #[test]
+    fn ends_are_seen() {
+        let task = AntMujoco::new(Options::default()).unwrap();
+        let mut state = Described::layout(task.robot()).state.defaults();
+        for (height, ends) in [(0.19, true), (0.21, false), (0.99, false), (1.01, true)] {
+            state[2] = height;
+            let seen: Vec<f32> = state[2..].iter().map(|x| *x as f32).collect();
+            let at = View { state: &state, action: &[0.0; 8], context: &[] };
+            assert_eq!(Task::<f64>::terminated(&task, at), ends, "{height}");
+            assert_eq!(task.ends_where(&seen), Some(ends), "{height}");
+        }
+    }
 
     #[test]
     fn the_motion_is_that_of_mujoco() {

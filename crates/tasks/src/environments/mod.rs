@@ -82,9 +82,11 @@ pub trait Environment: Send + Sync {
     fn action_seconds(&self) -> f64;
     /// Environments for training.
     fn vec_env(&self, options: VecEnvOptions, precision: Precision) -> Result<VecEnv<f32>, ConfigError>;
-    /// Environments in double precision throughout.
+    /// Environments in double precision throughout, for checks of gradients.
+    #[cfg(test)]
     fn exact_env(&self, options: VecEnvOptions) -> Result<VecEnv<f64>, ConfigError>;
     /// Environments that carry tangents.
+    #[cfg(test)]
     fn dual_env(&self, options: VecEnvOptions) -> Result<VecEnv<Dual<f64>>, ConfigError>;
     /// A page that plays the states of an episode.
     fn replay(&self, states: &[Vec<f64>]) -> Replay;
@@ -222,9 +224,11 @@ where
             Precision::F64 => VecEnv::new::<f64x8, K>(self.task.clone(), options),
         }
     }
+    #[cfg(test)]
     fn exact_env(&self, options: VecEnvOptions) -> Result<VecEnv<f64>, ConfigError> {
         VecEnv::new::<f64, K>(self.task.clone(), options)
     }
+    #[cfg(test)]
     fn dual_env(&self, options: VecEnvOptions) -> Result<VecEnv<Dual<f64>>, ConfigError> {
         VecEnv::new::<Dual<f64>, K>(self.task.clone(), options)
     }

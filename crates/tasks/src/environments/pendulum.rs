@@ -6,7 +6,11 @@
 //! possible return is d₀² = N²/2, the paper's maximum.
 //!
 //! Observation: velocities of the joints, ends of all links (x, y, z), and the part of the episode that is
-//! over.
+//! over. Since the time is seen, the last step is an end for good and not a limit of time: rewards are not
+//! discounted, and a value beyond the end would have no bound.
+//!
+//! Steps of 1/60 s, the paper's, are too long for fast chains: from five links on, velocities may grow without
+//! bound. *Episodes therefore end where a joint is faster than 100 rad/s; that step is then the last one.*
 //!
 //! Eq. 15 of the paper has no term at the end and the opposite sign; its text and its maximum have ours, so
 //! [`Options::as_paper`] leaves out the term alone. *Generated models equal `models/pendulum5.xml` for N = 5.*
@@ -26,6 +30,8 @@ use super::robots::{Robot, model};
 const EPISODE: usize = 100;
 /// Length of a link, m.
 const LINK: f64 = 0.5;
+/// Speed of a joint at which an episode ends, rad/s: more than 1.6 rad in a step.
+const FASTEST: f64 = 100.0;
 /// Most links.
 const MOST_LINKS: usize = 7;
 
@@ -94,11 +100,17 @@ impl Pendulum {
         ends_vjp(&state[..self.links], bars, state_bar);
     }
 
-    /// Weight of −d² after a step: 1, and 2 in the last one. Context: actions so far.
+    /// Weight of −d² after a step: 1, and 2 in the last one.
     fn weight<T: Real>(&self, step: &Transition<'_, T>) -> T {
         let (one, two) = (T::one(), T::lit(2.0));
-        let last = step.context[0].gt(T::lit(EPISODE as f64 - 1.5));
+        let last = self.is_last(step.after, step.context);
         if self.options.final_cost { T::select(last, two, one) } else { one }
+    }
+
+    /// Whether a step that led to `state` is the last one. Context: actions before it.
+    fn is_last<T: Real>(&self, state: &[T], context: &[T]) -> T::Mask {
+        let over = context[0].gt(T::lit(EPISODE as f64 - 1.5));
+        state[self.links..].iter().fold(over, |last, v| last | v.abs().gt(T::lit(FASTEST)))
     }
 }
 
@@ -178,6 +190,10 @@ impl TaskSpec for Pendulum {
     fn changes_context(&self) -> bool {
         true
     }
+    fn ends_where(&self, seen: &[f32]) -> Option<bool> {
+        let over = seen[4 * self.links] > 1.0 - 0.5 / EPISODE as f32;
+        Some(over || seen[..self.links].iter().any(|v| v.abs() > FASTEST as f32))
+    }
     fn change_context(&self, _: Transition<'_, f64>, age: usize, _: &mut Random, context: &mut [f64]) {
         context[0] = age as f64;
     }
@@ -212,6 +228,9 @@ impl<T: Real> Task<T> for Pendulum {
     fn reward_vjp(&self, step: Transition<'_, T>, reward_bar: T, bars: TransitionBars<'_, T>) {
         self.squared_distance_vjp(step.before, reward_bar, bars.before);
         self.squared_distance_vjp(step.after, -(reward_bar * self.weight(&step)), bars.after);
+    }
+    fn terminated(&self, at: View<'_, T>) -> T::Mask {
+        self.is_last(at.state, at.context)
     }
 }
 
@@ -270,6 +289,23 @@ mod tests {
             state
         };
         assert_eq!(run(&task.robot), run(&file.unwrap()));
+    }
+
+    /// The last step, and one after which a joint is too fast; what is seen tells the same.
+    #[test]
+    fn ends_are_seen() {
+        let task = Pendulum::new(3, Options::default()).unwrap();
+        for (age, speed, ends) in [(1, 99.0, false), (1, -101.0, true), (98, 0.0, false), (99, 0.0, true)] {
+            let state = [0.1, 0.2, 0.3, 0.0, speed, 0.0];
+            // The time goes on between the end and what is seen after it.
+            let mut seen = [0.0; 13];
+            let (before, after) = ([f64::from(age)], [f64::from(age + 1)]);
+            let at = |context| View { state: &state, action: &[0.0; 3], context };
+            Task::<f64>::observe(&task, at(&after), &mut seen);
+            let seen = seen.map(|x| x as f32);
+            assert_eq!(Task::<f64>::terminated(&task, at(&before)), ends, "{age} {speed}");
+            assert_eq!(task.ends_where(&seen), Some(ends), "{age} {speed}");
+        }
     }
 
     #[test]

@@ -86,9 +86,11 @@ where
             Precision::F64 => VecEnv::new::<f64, K>(self.task.clone(), small_shards(options)),
         }
     }
+    #[cfg(test)]
     fn exact_env(&self, options: VecEnvOptions) -> Result<VecEnv<f64>, ConfigError> {
         VecEnv::new::<f64, K>(self.task.clone(), small_shards(options))
     }
+    #[cfg(test)]
     fn dual_env(&self, options: VecEnvOptions) -> Result<VecEnv<Dual<f64>>, ConfigError> {
         VecEnv::new::<Dual<f64>, K>(self.task.clone(), small_shards(options))
     }

@@ -143,6 +143,6 @@ fn find(name: &str) -> Result<(&'static SceneEntry, MpmSpec), ConfigError> {
     let entry = ALL.find(name)?;
     match entry.value {
         SceneSpec::Mpm(spec) => Ok((entry, spec)),
-        SceneSpec::Plain(_) | SceneSpec::Soft(_) => Err(ALL.unknown(name).into()),
+        SceneSpec::Plain(_) | SceneSpec::Soft(_) | SceneSpec::Smoke(_) => Err(ALL.unknown(name).into()),
     }
 }

@@ -5,12 +5,14 @@ use pullback_core::layout::Layout;
 use pullback_core::random::Random;
 use pullback_core::rollout::{Inputs, Sample};
 use pullback_core::{ConfigError, Described, Info, StepError};
+use pullback_optim::least_squares::LeastSquares;
 use pullback_physics::articulated::Keyframe;
 use pullback_physics::mpm::ActuatedMpm;
 use pullback_replay::Replay;
 
 use super::MpmSpec;
 use super::blueprint::{Blueprint, Size};
+use crate::identify::RecordedMotion;
 use crate::recording;
 use crate::scene::{About, BuiltIn, Checking, Scene};
 use crate::scenes::{BuiltScene, SceneOptions};
@@ -65,6 +67,7 @@ fn built_in(
         probes: vec![("shaken".to_owned(), shaken.clone())],
         rollout_from: ("the shaken state".to_owned(), shaken),
         keyframes: Vec::new(),
+        sensing: None,
         settle: 0,
         recorder: Some(Box::new(move |_, rows| recording::mpm_replay(&mpm, &title, rows))),
         // Forward mode is the strict check. Differences step over the kinks of particles that begin to flow
@@ -126,6 +129,9 @@ impl Scene for MpmScene {
     }
     fn replay(&self, inputs: &Inputs<f64>, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
         self.shown.replay(inputs, rows)
+    }
+    fn residuals(&self, motion: RecordedMotion) -> Result<Box<dyn LeastSquares + '_>, ConfigError> {
+        self.shown.residuals(motion)
     }
     fn gradcheck(&self, checking: Checking) -> Result<Vec<(String, Report)>, ConfigError> {
         self.checked.gradcheck(checking)

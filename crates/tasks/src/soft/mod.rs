@@ -269,6 +269,7 @@ impl SoftSpec {
             probes: vec![("shaken".to_owned(), shaken.clone())],
             rollout_from: ("the shaken state, settled".to_owned(), shaken),
             keyframes: Vec::new(),
+            sensing: None,
             settle: (self.settle / dt).round() as usize,
             recorder: Some(Box::new(move |inputs, rows| {
                 recording::world_replay(&world, &title, inputs, rows)
