@@ -9,11 +9,13 @@ use pullback_control::spline::{INTERPOLATIONS, Interpolation};
 use pullback_core::integrator::{Adjoint, Integrator, METHODS, Method, PidController, StepControl};
 use pullback_core::registry::Entry;
 use pullback_learn::algorithm::{ALGORITHMS, AlgorithmSpec};
+use pullback_optim::least_squares::{BuildFitMethod, FIT_METHODS};
 use pullback_optim::methods::{self, BuildMethod};
 use pullback_physics::articulated::{CONTACT_MODELS, ContactModel};
 use pullback_tasks::bo_leap::{self, Claim};
 use pullback_tasks::environments::ENVIRONMENTS;
 use pullback_tasks::files::{FileOptions, Package};
+use pullback_tasks::identify::{IDENTIFICATIONS, TransformName};
 use pullback_tasks::objectives::TASKS;
 use pullback_tasks::planning::CONTROL_TASKS;
 use pullback_tasks::scenes::SCENES;
@@ -59,6 +61,8 @@ pub enum Command {
     Doctor(DoctorOptions),
     /// Search for the lowest loss of a task; goes on where an interrupted run stopped
     Optimize(OptimizeOptions),
+    /// Parameters from recordings of a motion, with error bars, and what the data cannot tell
+    Identify(IdentifyOptions),
     /// Control by looking ahead: plan, apply, plan again; goes on where an interrupted run stopped
     Mpc(MpcOptions),
     /// Learn a policy in many environments; goes on where an interrupted run stopped
@@ -268,6 +272,64 @@ pub struct OptimizeOptions {
 }
 
 #[derive(Debug, Args)]
+pub struct IdentifyOptions {
+    /// Name of a task with a made-up truth; with --data a scene or the path of a model file
+    #[arg(value_parser = NameOrPath(IDENTIFICATIONS))]
+    pub what: String,
+    /// A recording as CSV with a column `time` (s) and columns named as `pullback list` names states, sensors and controls;
+    /// empty cells are missing values; several files are several recordings
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub data: Vec<PathBuf>,
+    /// Parameters to find, such as 'link*.mass,joint*.damping'; NAME=PATTERNS gives all one value, NAME*=PATTERNS multiplies
+    /// all by one factor; may be repeated
+    #[arg(long, value_name = "PATTERNS")]
+    pub fit: Vec<String>,
+    /// Initial states to find too, for each recording, such as '*.v'; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    pub free: Vec<String>,
+    /// Where a parameter starts [default: as in the scene]; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = named_number)]
+    pub start: Vec<(String, f64)>,
+    /// Bounds of a parameter [default: a twentieth to twenty times the start]; may be repeated
+    #[arg(long, value_name = "NAME=LOW,HIGH", value_parser = named_range)]
+    pub bounds: Vec<(String, (f64, f64))>,
+    /// How parameters are searched: identity, log, softplus or box, for all or as NAME=log [default: log of what is
+    /// positive]; may be repeated
+    #[arg(long, value_name = "[NAME=]TRANSFORM", value_parser = named_transform)]
+    pub transform: Vec<(String, TransformName)>,
+    /// Standard deviation of a column, NAME=SIGMA or SIGMA for all [default: found from the residuals]; for a task with a
+    /// made-up truth the noise that is added, as a part of the spread of each column [default: 0.01]; may be repeated
+    #[arg(long, value_name = "[NAME=]SIGMA")]
+    pub noise: Vec<String>,
+    /// How to fit
+    #[arg(long, default_value = "gauss-newton", value_parser = OneOf(FIT_METHODS))]
+    pub method: &'static Entry<BuildFitMethod>,
+    /// Settings of the method other than its defaults, as a JSON object
+    #[arg(long, value_name = "JSON")]
+    pub settings: Option<String>,
+    /// Starts; all but the first are drawn at random between the bounds
+    #[arg(long, default_value_t = 1)]
+    pub starts: usize,
+    /// Simulations per start of methods other than gauss-newton
+    #[arg(long, default_value_t = 1000)]
+    pub budget: usize,
+    /// Threads; the result does not depend on them [default: 0, all]
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    pub threads: usize,
+    /// Seconds per step [default: the scene's own]
+    #[arg(long)]
+    pub dt: Option<f64>,
+    /// State and control where the recording says nothing: a keyframe of the model file, by name or number
+    #[arg(long, value_name = "NAME|INDEX")]
+    pub keyframe: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
+    /// Contact model of a model file [default: convex]
+    #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
+    pub contact: Option<&'static Entry<ContactModel>>,
+}
+
+#[derive(Debug, Args)]
 pub struct MpcOptions {
     /// Name of a control task, or path of a model file
     #[arg(value_parser = NameOrPath(CONTROL_TASKS))]
@@ -409,7 +471,7 @@ pub struct ReproduceOptions {
     #[arg(long, default_value_t = 2000)]
     pub points: usize,
     /// Fewer tasks, seeds, steps and simulations: less than a quarter of an hour (bo-leap), three minutes (diffmjx,
-    /// diffmjx-mpc, articulated-adjoint), ten minutes (sapo)
+    /// diffmjx-mpc, articulated-adjoint), five minutes (articulated-learning), ten minutes (sapo)
     #[arg(long)]
     pub quick: bool,
     /// Recorded tosses of a cube, a CSV file [default: simulated ones] (diffmjx)
@@ -420,10 +482,11 @@ pub struct ReproduceOptions {
     #[arg(long, value_name = "DIR")]
     pub models: Option<PathBuf>,
     /// Runs of each method on each task [default: 10, or 3 if quick (bo-leap); 2, or 1 if quick (diffmjx-mpc);
-    /// 3 and 1, or 1 if quick (sapo)]
+    /// 3 and 1, or 1 if quick (sapo); 1 (articulated-learning)]
     #[arg(long)]
     pub seeds: Option<u64>,
-    /// Simulations per run [default: 1000, or 100 if quick] (bo-leap)
+    /// Simulations per run [default: 1000, or 100 if quick] (bo-leap); epochs of a pendulum per link, of which the
+    /// paper has 100, and a tenth of those of the ant [default: 10] (articulated-learning)
     #[arg(long)]
     pub budget: Option<usize>,
     /// Only these tasks, separated by commas [default: all, or seven if quick] (bo-leap)
@@ -449,6 +512,27 @@ fn named_numbers(text: &str) -> Result<(String, Vec<f64>), String> {
         _ => Err(format!("`{value}` is not a finite number")),
     };
     Ok((name.trim().to_owned(), values.split(',').map(number).collect::<Result<_, _>>()?))
+}
+
+/// A name and two numbers, as in `hip.damping=0.1,10`.
+fn named_range(text: &str) -> Result<(String, (f64, f64)), String> {
+    match named_numbers(text)? {
+        (name, ends) if ends.len() == 2 => Ok((name, (ends[0], ends[1]))),
+        _ => Err("write it as NAME=LOW,HIGH".into()),
+    }
+}
+
+/// A transform, or a name and a transform.
+fn named_transform(text: &str) -> Result<(String, TransformName), String> {
+    let (name, transform) = text.split_once('=').unwrap_or(("*", text));
+    let transform = match transform.trim() {
+        "identity" => TransformName::Identity,
+        "log" => TransformName::Log,
+        "softplus" => TransformName::Softplus,
+        "box" => TransformName::Box,
+        other => return Err(format!("`{other}` is not one of identity, log, softplus, box")),
+    };
+    Ok((name.trim().to_owned(), transform))
 }
 
 /// A name and a number, as in `hip=0.3`.

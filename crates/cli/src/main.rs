@@ -63,6 +63,7 @@ fn run(arguments: &Arguments, output: &Output) -> Result<bool, CliError> {
         Command::Landscape(options) => commands::landscape::run(options, output),
         Command::Doctor(options) => commands::doctor::run(options, seed, output),
         Command::Optimize(options) => commands::optimize::run(options, seed, output),
+        Command::Identify(options) => commands::identify::run(options, seed, output),
         Command::Mpc(options) => commands::mpc::run(options, seed, output),
         Command::Train(options) => commands::train::run(options, seed, output),
         Command::Play(options) => commands::play::run(options, seed, output),

@@ -28,6 +28,8 @@ pub enum CliError {
     #[error(transparent)]
     Search(#[from] pullback_optim::search::SearchError),
     #[error(transparent)]
+    Identify(#[from] pullback_tasks::identify::IdentifyError),
+    #[error(transparent)]
     Plan(#[from] pullback_control::PlanError),
     #[error(transparent)]
     Train(#[from] pullback_learn::algorithm::TrainError),

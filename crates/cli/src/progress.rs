@@ -1,11 +1,16 @@
 //! Progress on standard error: a bar on a terminal, silence in a pipe.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use std::sync::LazyLock;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+/// Bars that move at the same time stand below each other.
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
 /// A bar of `len` parts with a message.
 pub fn bar(len: usize, message: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg:32} [{bar:30}] {pos}/{len} {elapsed}")
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("=> ");
-    ProgressBar::new(len as u64).with_style(style).with_message(message.to_owned())
+    BARS.add(ProgressBar::new(len as u64)).with_style(style).with_message(message.to_owned())
 }

@@ -40,7 +40,7 @@ fn json(folder: &Folder, arguments: &[&str]) -> (Value, i32) {
 fn list_names_everything() {
     let (value, code) = json(&Folder::new("list"), &["list"]);
     assert_eq!(code, 0);
-    assert_eq!(value["scenes"].as_array().unwrap().len(), 34);
+    assert_eq!(value["scenes"].as_array().unwrap().len(), 36);
     assert_eq!(value["scenes"][6]["source"]["name"], "gradSim");
     assert_eq!(
         (&value["scenes"][6]["horizon"], &value["scenes"][9]["small_version"]),
@@ -55,7 +55,7 @@ fn list_names_the_layout_of_a_scene() {
     assert_eq!((code, value["scenes"].as_array().unwrap().len()), (0, 1));
     assert_eq!(value["scenes"][0]["params"][1], "upper.mass");
     let (value, _) = json(&Folder::new("list-all"), &["list", "all"]);
-    assert_eq!(value["scenes"].as_array().unwrap().len(), 34);
+    assert_eq!(value["scenes"].as_array().unwrap().len(), 36);
     assert_eq!(
         (&value["scenes"][6]["params"][1], &value["benchmarks"][0]["name"]),
         (&"upper.mass".into(), &"core".into())
@@ -102,6 +102,8 @@ fn the_catalog_lists_what_the_program_does() {
         "scenes",
         "tasks",
         "methods",
+        "identifications",
+        "fit_methods",
         "environments",
         "algorithms",
         "presets",
@@ -220,7 +222,7 @@ fn the_readme_names_every_benchmark_and_reproduction() {
 fn every_built_in_scene_passes_gradcheck() {
     let (value, code) = json(&Folder::new("gradcheck"), &["gradcheck", "all", "--tolerance", "1e-9"]);
     assert_eq!((code, value["passed"].as_bool()), (0, Some(true)));
-    assert_eq!(value["checks"].as_array().unwrap().len(), 134);
+    assert_eq!(value["checks"].as_array().unwrap().len(), 142);
     for check in value["checks"].as_array().unwrap() {
         assert!(check["report"]["runs"]["adjoint"].as_u64().unwrap() > 0);
     }
@@ -412,7 +414,7 @@ fn robots_of_other_simulators_load_and_say_what_is_not_used() {
 #[test]
 fn bad_input_gets_one_clear_line_and_exit_code_2() {
     let quadruped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/laikago.xml");
-    let cases: [(&[&str], &str); 44] = [
+    let cases: [(&[&str], &str); 50] = [
         (&["simulate", "triple-pendulum"], "no scene is called `triple-pendulum`"),
         (&["simulate", "pendulum", "--dt", "-1"], "the time step must be positive"),
         (&["simulate", "pendulum", "--dt", "NaN"], "the time step must be positive"),
@@ -441,6 +443,18 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
         (&["reproduce", "diffmjy"], "no experiment is called `diffmjy` (did you mean `diffmjx`?)"),
         (&["reproduce", "diffmjx", "--quick", "--data", "no.csv"], "no.csv"),
         (&["doctor", "../../models/ant.xml"], "say what the motion is for"),
+        (&["identify", "pendulm"], "no identification is called `pendulm` (did you mean `pendulum`?)"),
+        (&["identify", "gear"], "give recordings of its motion as --data FILE.csv"),
+        (&["identify", "pendulum", "--fit", "length"], "need --data; a task has its own"),
+        (&["identify", "pendulum", "--data", "no.csv", "--fit", "length"], "no.csv: "),
+        (
+            &["identify", "pendulum", "--transform", "logg"],
+            "`logg` is not one of identity, log, softplus, box",
+        ),
+        (
+            &["identify", "pendulum", "--method", "newton"],
+            "no fit method is called `newton` (did you mean `gauss-newton`?)",
+        ),
         (&["mpc", "pushr"], "no control task is called `pushr` (did you mean `pusher`?)"),
         (&["mpc", "pusher", "--planner", "mppy"], "no planner is called `mppy` (did you mean `mppi`?)"),
         (&["mpc", "pusher", "--target", "tip=0,0,1"], "--target belongs to model files"),
@@ -540,6 +554,38 @@ fn a_search_cut_off_half_way_ends_as_if_uncut() {
     ]);
     assert_eq!(other.status.code(), Some(2));
     assert!(String::from_utf8(other.stderr).unwrap().contains("another run"));
+}
+
+/// A trajectory that `simulate` wrote is a recording; a fit that was cut off goes on, on another number of threads.
+#[test]
+fn parameters_are_found_in_a_recording() {
+    let (recorded, whole, cut) =
+        (Folder::new("recorded"), Folder::new("identify"), Folder::new("identify-cut"));
+    let set = ["--set", "params.length=1.3", "--set", "params.damping=0.2", "--set", "state.angle=1"];
+    json(&recorded, &[&["simulate", "pendulum", "--time", "2"], &set[..]].concat());
+    let data = recorded.0.join("trajectory.csv");
+    let data = data.to_str().unwrap();
+    let ask = ["identify", "pendulum", "--data", data, "--fit", "length,damping", "--starts", "3"];
+    let arguments = [&ask[..], &["--start", "damping=0.05"]].concat();
+    let (found, code) = json(&whole, &[&arguments[..], &["--threads", "2"]].concat());
+    assert_eq!((code, found["resumed"].as_u64()), (0, Some(0)));
+    for (quantity, truth) in [(0, 1.3), (1, 0.2)] {
+        let value = found["quantities"][quantity]["value"].as_f64().unwrap();
+        assert!((value - truth).abs() < 1e-6, "{quantity}: {value}");
+    }
+    let page = std::fs::read_to_string(whole.0.join("index.html")).unwrap();
+    assert!(page.contains("Identification of pendulum") && page.contains("data:image/png"));
+    // Killed while it wrote.
+    let log = std::fs::read(whole.0.join("fit.jsonl")).unwrap();
+    std::fs::write(cut.0.join("fit.jsonl"), &log[..2 * log.len() / 3]).unwrap();
+    let (again, _) = json(&cut, &[&arguments[..], &["--threads", "1"]].concat());
+    assert!(again["resumed"].as_u64().unwrap() > 0);
+    assert_eq!((&again["quantities"], &again["starts"]), (&found["quantities"], &found["starts"]));
+    // Other data are another fit.
+    let other = [&ask[..], &["--start", "damping=0.06", "--out", cut.0.to_str().unwrap()]].concat();
+    let other = pullback(&other);
+    let message = String::from_utf8(other.stderr).unwrap();
+    assert!(other.status.code() == Some(2) && message.contains("another run"), "{message}");
 }
 
 #[test]

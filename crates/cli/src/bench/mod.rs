@@ -8,10 +8,13 @@ mod checkpoint;
 mod contact;
 mod core;
 mod fem;
+mod hand_flip;
 mod mpm;
 mod muscle;
 pub mod peer;
+mod render;
 mod search;
+mod smoke;
 mod standing;
 mod toss;
 mod train;
@@ -82,10 +85,28 @@ const TABLE: &[Entry<Benchmark>] = &[
         |_, _, output| mpm::run(output),
     ),
     Entry::cited(
+        "render",
+        "soft silhouettes, forward and backward, beside a PyTorch rasterizer and Mitsuba on the CPU; pictures in color",
+        GRADSIM.at("section 3.2"),
+        |_, _, output| render::run(output),
+    ),
+    Entry::cited(
+        "smoke",
+        "steps of smoke in two and three dimensions, forward and backward, beside PyTorch",
+        GRADSIM.at("C.4"),
+        |_, _, output| smoke::run(output),
+    ),
+    Entry::cited(
         "train",
         "a whole epoch of SAPO on the ant, split into physics and networks, beside PyTorch's networks",
         REWARPED.at("section 6"),
         |_, seed, output| train::run(seed, output),
+    ),
+    Entry::cited(
+        "hand-flip",
+        "steps of a hand that folds dough, and epochs of five algorithms on it, beside the paper's GPU",
+        REWARPED.at("Tables 16 and 18"),
+        |_, seed, _| hand_flip::run(seed),
     ),
     Entry::new("bo", "trials of Bayesian optimization beside BoTorch", |_, _, output| bo::run(output)),
     Entry::new("search", "search methods on known functions beside cmaes and BoTorch", |_, _, output| {

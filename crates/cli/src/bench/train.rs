@@ -17,10 +17,23 @@ const EPOCHS: usize = 40;
 /// Steps of the paper's budget.
 const BUDGET: f64 = 4.096e6;
 
+/// Epochs of an algorithm that are measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    pub preset: &'static str,
+    pub algorithm: &'static str,
+    pub threads: usize,
+    /// Epochs before anything is measured.
+    pub warm_up: usize,
+    pub epochs: usize,
+}
+
 /// Seconds of an epoch, all threads together where they are of parts that run on all.
 #[derive(Clone, Copy, Debug, Default)]
-struct Epoch {
-    whole: f64,
+pub struct Epoch {
+    /// Environment steps.
+    pub steps: f64,
+    pub whole: f64,
     forward: f64,
     backward: f64,
     policy: f64,
@@ -34,11 +47,18 @@ pub fn run(seed: u64, output: &Output) -> Result<Results, CliError> {
     let choices = if threads_most > 1 { vec![1, threads_most] } else { vec![1] };
     let bar = progress::bar(choices.len() + 1, "train");
     let mut networks = f64::NAN;
+    let case = |algorithm, threads| Measured {
+        preset: "dflex-ant",
+        algorithm,
+        threads,
+        warm_up: WARM_UP,
+        epochs: EPOCHS,
+    };
     for threads in choices {
-        let epoch = measure(&*environment, "sapo", threads, seed)?;
+        let epoch = measure(&*environment, case("sapo", threads), seed)?;
         bar.inc(1);
         let case = format!("SAPO on the ant, {}", count(threads));
-        let rate = steps() / epoch.whole;
+        let rate = epoch.steps / epoch.whole;
         results.row(&case, "environment steps with gradients", rate, "steps/s");
         results.row(&case, "epoch", 1e3 * epoch.whole, "ms");
         // What runs on all threads at once is summed over them.
@@ -61,9 +81,9 @@ pub fn run(seed: u64, output: &Output) -> Result<Results, CliError> {
         }
     }
     if ALGORITHMS.find("ppo").is_ok() {
-        let epoch = measure(&*environment, "ppo", threads_most, seed)?;
+        let epoch = measure(&*environment, case("ppo", threads_most), seed)?;
         let case = format!("PPO on the ant, {}", count(threads_most));
-        results.row(&case, "environment steps", steps() / epoch.whole, "steps/s");
+        results.row(&case, "environment steps", epoch.steps / epoch.whole, "steps/s");
     }
     bar.finish_and_clear();
 
@@ -89,29 +109,27 @@ pub fn run(seed: u64, output: &Output) -> Result<Results, CliError> {
     Ok(results)
 }
 
-/// Environment steps of an epoch.
-fn steps() -> f64 {
-    64.0 * 32.0
-}
-
-fn measure(environment: &dyn Environment, name: &str, threads: usize, seed: u64) -> Result<Epoch, CliError> {
-    let preset = PRESETS.find("dflex-ant").map_err(ConfigError::from)?.value;
-    let spec = ALGORITHMS.find(name).map_err(ConfigError::from)?.value;
+/// Mean seconds of an epoch.
+pub fn measure(environment: &dyn Environment, what: Measured, seed: u64) -> Result<Epoch, CliError> {
+    let Measured { preset, algorithm, threads, warm_up, epochs } = what;
+    let preset = PRESETS.find(preset).map_err(ConfigError::from)?.value;
+    let spec = ALGORITHMS.find(algorithm).map_err(ConfigError::from)?.value;
     let mut algorithm = (spec.build)(&(spec.settings)(&preset), environment.spaces(), seed)?;
     let options =
         VecEnvOptions { threads, kept: Kept::Substeps, seed, ..VecEnvOptions::new(algorithm.envs()) };
     let mut env = environment.vec_env(options, Precision::F32)?;
-    for _ in 0..WARM_UP {
+    for _ in 0..warm_up {
         algorithm.learn(&mut env)?;
     }
     let clock = std::time::Instant::now();
     let mut sum = Epoch::default();
-    for _ in 0..EPOCHS {
+    for _ in 0..epochs {
         add(&mut *algorithm, &mut env, &mut sum)?;
     }
     sum.whole = clock.elapsed().as_secs_f64();
-    let mean = |x: f64| x / EPOCHS as f64;
+    let mean = |x: f64| x / epochs as f64;
     Ok(Epoch {
+        steps: algorithm.steps_per_epoch() as f64,
         whole: mean(sum.whole),
         forward: mean(sum.forward),
         backward: mean(sum.backward),

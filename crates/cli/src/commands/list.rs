@@ -9,9 +9,11 @@ use pullback_core::layout::{Section, Slice};
 use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::{Citation, SOURCES};
 use pullback_learn::algorithm::{ALGORITHMS, PRESETS};
+use pullback_optim::least_squares::FIT_METHODS;
 use pullback_optim::methods;
 use pullback_physics::articulated::CONTACT_MODELS;
 use pullback_tasks::environments::ENVIRONMENTS;
+use pullback_tasks::identify::{IDENTIFICATIONS, sensor_names};
 use pullback_tasks::objectives::TASKS;
 use pullback_tasks::planning::CONTROL_TASKS;
 use pullback_tasks::scenes::{SCENES, SceneEntry, SceneOptions, build};
@@ -65,6 +67,9 @@ struct Layout {
     state: Vec<String>,
     control: Vec<String>,
     params: Vec<String>,
+    /// What the sensors of a robot read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sensors: Vec<String>,
 }
 
 pub fn run(options: &ListOptions, output: &Output) -> Result<bool, CliError> {
@@ -95,6 +100,8 @@ fn everything(all_scenes: Vec<Named>) -> Listing {
         scenes(all_scenes),
         kind("tasks", "landscape, doctor, optimize", TASKS),
         kind("methods", "optimize --method", methods::METHODS),
+        kind("identifications", "identify", IDENTIFICATIONS),
+        kind("fit_methods", "identify --method", FIT_METHODS),
         kind("environments", "train", ENVIRONMENTS),
         kind("algorithms", "train", ALGORITHMS),
         kind("presets", "train", PRESETS),
@@ -136,6 +143,7 @@ fn built(name: &str, reading: &ReadingOptions) -> Result<Named, ConfigError> {
                 state: names(&layout.state),
                 control: names(&layout.control),
                 params: names(&layout.params),
+                sensors: sensor_names(scene.sensing()),
             }),
         }),
     })
@@ -187,11 +195,16 @@ impl Named {
     fn text(&self) -> String {
         let source = self.source.map_or(String::new(), |source| format!(" ({source})"));
         let mut text = format!("  {:28} {}{source}\n", self.name, self.summary);
-        if let Some(Layout { dt, state, control, params }) =
+        if let Some(Layout { dt, state, control, params, sensors }) =
             self.scene.as_ref().and_then(|s| s.layout.as_ref())
         {
             text += &format!("    {:12} {dt} s\n", "step");
-            for (vector, names) in [("state", state), ("control", control), ("params", params)] {
+            for (vector, names) in
+                [("state", state), ("control", control), ("params", params), ("sensors", sensors)]
+            {
+                if vector == "sensors" && names.is_empty() {
+                    continue;
+                }
                 text += &format!("    {vector:12} {}\n", names.join(", "));
             }
         }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::OptimizeOptions;
+use crate::commands::pictures;
 use crate::output::{CliError, Output};
 use crate::progress;
 
@@ -56,6 +57,13 @@ pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool
 
     let (picture, result) = (folder.join("progress.png"), folder.join("result.json"));
     figure(task, method, &found.losses).save_png(&picture)?;
+    let mut files = vec![result.clone(), log, picture];
+    let pictures = objective.pictures(&best.x)?;
+    if let Some(figure) = pictures::figure(&format!("{task} by {method}"), 4, pictures) {
+        let file = folder.join("result.png");
+        figure.save_png(&file)?;
+        files.push(file);
+    }
     let summary = Summary {
         task: task.clone(),
         method,
@@ -66,7 +74,7 @@ pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool
         best,
         names: objective.names(),
         units: objective.units(),
-        files: vec![result.clone(), log, picture],
+        files,
     };
     output.write(&result, serde_json::to_string_pretty(&summary)?.as_bytes())?;
     output.print(&summary, || text(&summary))?;

@@ -1,7 +1,9 @@
 //! `pullback reproduce`: a paper's result beside ours.
 
 mod articulated_adjoint;
+mod articulated_learning;
 mod bo_leap;
+mod contender;
 mod diffmjx;
 mod diffmjx_mpc;
 mod sapo;
@@ -76,6 +78,12 @@ const TABLE: &[Entry<Experiment>] = &[
         articulated_adjoint::run,
     ),
     Entry::cited(
+        "articulated-learning",
+        "MBPO with gradients of the physics: pendula of 1 to 7 links, an ant, and the ant's policy in MuJoCo",
+        ARTICULATED_ADJOINT.at("Tables 4 and 5, Figs. 4 and 5"),
+        articulated_learning::run,
+    ),
+    Entry::cited(
         "sapo",
         "returns of SAPO, SHAC and their rivals on DFlex's tasks, with ablations",
         REWARPED.at("Tables 13, 14"),
@@ -84,12 +92,12 @@ const TABLE: &[Entry<Experiment>] = &[
 ];
 
 pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
-    let (bo_leap, mpc) = ("bo-leap", "diffmjx-mpc");
+    let (bo_leap, mpc, learning) = ("bo-leap", "diffmjx-mpc", "articulated-learning");
     for (option, given, of) in [
         ("--data", options.data.is_some(), &["diffmjx"][..]),
         ("--models", options.models.is_some(), &[mpc]),
-        ("--seeds", options.seeds.is_some(), &[bo_leap, mpc, "sapo"]),
-        ("--budget", options.budget.is_some(), &[bo_leap]),
+        ("--seeds", options.seeds.is_some(), &[bo_leap, mpc, "sapo", learning]),
+        ("--budget", options.budget.is_some(), &[bo_leap, learning]),
         ("--tasks", !options.tasks.is_empty(), &[bo_leap]),
     ] {
         if given && !of.contains(&options.what.name) {

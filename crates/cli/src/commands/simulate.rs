@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::args::SimulateOptions;
 use crate::commands::inspect::SolverReport;
+use crate::commands::pictures;
 use crate::npz::Npz;
 use crate::output::{CliError, Output, note_keyframes, print_notes};
 use crate::progress;
@@ -93,6 +94,11 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     let packed = packed.map_err(|source| CliError::Write { path: arrays.clone(), source })?;
     output.write(&arrays, &packed)?;
     let mut files = vec![table, arrays, picture];
+    if let Some(figure) = pictures::figure(scene.name(), 3, scene.pictures(&rows)) {
+        let file = folder.join("pictures.png");
+        figure.save_png(&file)?;
+        files.push(file);
+    }
     if let Some(replay) = scene.replay(&inputs, if page_rows.is_empty() { &rows } else { &page_rows }) {
         let page = folder.join("replay.html");
         replay.save(&page).map_err(|e| ConfigError::new(format!("{}: {e}", page.display())))?;

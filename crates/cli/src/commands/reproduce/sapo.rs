@@ -4,40 +4,18 @@
 
 use std::path::{Path, PathBuf};
 
-use pullback_core::ConfigError;
-use pullback_learn::algorithm::ALGORITHMS;
-use pullback_learn::algorithm::table::change;
 use pullback_learn::run::compare::{CompareOptions, Comparison};
 use pullback_learn::run::statistics::{Estimate, IntervalMethod};
 use pullback_learn::train::TrainOptions;
 use pullback_plot::{Report, Section, Table, compact};
-use pullback_tasks::results::Row;
 use pullback_tasks::{Goal, Results};
-use serde_json::Value;
 
 use super::Summary;
+use super::contender::Contender;
 use crate::args::ReproduceOptions;
 use crate::commands::compare::figure;
-use crate::commands::train::{PrecisionName, RunConfig, Summary as Trained, preset, run_in, threads};
+use crate::commands::train::{Summary as Trained, threads};
 use crate::output::{CliError, Output};
-
-/// Runs of one algorithm on one task.
-struct Contender {
-    task: &'static str,
-    algorithm: &'static str,
-    /// What it is called in tables; one of a kind per task.
-    label: &'static str,
-    /// The preset, if not that of the task.
-    preset: Option<&'static str>,
-    /// Settings that differ from the preset's.
-    changes: &'static [(&'static str, &'static str)],
-    /// Seeds, in full and if time is short.
-    seeds: (u64, u64),
-    /// Epochs, if fewer than the paper's.
-    epochs: Option<usize>,
-    /// The paper's mean and half of its interval; 0 where it gives none here.
-    paper: Option<(f64, f64)>,
-}
 
 const fn contender(
     task: &'static str,
@@ -49,12 +27,12 @@ const fn contender(
     Contender { task, algorithm, label, preset: None, changes: &[], seeds, epochs: None, paper: Some(paper) }
 }
 
-/// Table 13, and Table 14 on the ant.
+/// Tables 13, 14 (on the ant) and 2.
 const CONTENDERS: &[Contender] = &[
     contender("hopper", "sapo", "SAPO", (5060.0, 18.0), (3, 1)),
     contender("hopper", "shac", "SHAC", (4939.0, 3.0), (3, 1)),
     Contender {
-        changes: &[("critic.lr", "0.0002"), ("entropy.target", "-1.0")],
+        changes: &[("critic.lr", "0.0002")],
         paper: None,
         ..contender("hopper", "sapo", "SAPO, our settings", (0.0, 0.0), (3, 1))
     },
@@ -63,7 +41,7 @@ const CONTENDERS: &[Contender] = &[
     contender("hopper", "sac", "SAC", (3833.0, 50.0), (1, 0)),
     contender("ant", "sapo", "SAPO", (8610.0, 40.0), (3, 1)),
     Contender {
-        changes: OWN,
+        changes: &[("critic.lr", "0.002")],
         paper: None,
         ..contender("ant", "sapo", "SAPO, our settings", (0.0, 0.0), (3, 1))
     },
@@ -83,16 +61,27 @@ const CONTENDERS: &[Contender] = &[
         changes: &[("entropy", "null")],
         ..contender("ant", "sapo", "SAPO without entropy", (7897.0, 30.0), (1, 0))
     },
-    contender("humanoid", "sapo", "SAPO", (8469.0, 58.0), (1, 0)),
-    contender("humanoid", "shac", "SHAC", (8256.0, 74.0), (1, 0)),
+    contender("humanoid", "sapo", "SAPO", (8469.0, 58.0), (3, 0)),
+    contender("humanoid", "shac", "SHAC", (8256.0, 74.0), (3, 0)),
+    contender("humanoid", "ppo", "PPO", (414.0, 45.0), (1, 0)),
+    contender("humanoid", "sac", "SAC", (4628.0, 120.0), (1, 0)),
     contender("snu-humanoid", "sapo", "SAPO", (6427.0, 53.0), (1, 0)),
     contender("snu-humanoid", "shac", "SHAC", (5755.0, 67.0), (1, 0)),
-    contender("ant-run", "sapo", "SAPO", (4536.0, 0.0), (1, 0)),
-    contender("ant-run", "shac", "SHAC", (3621.0, 0.0), (1, 0)),
+    contender("snu-humanoid", "ppo", "PPO", (135.0, 3.0), (1, 0)),
+    contender("snu-humanoid", "sac", "SAC", (846.0, 44.0), (1, 0)),
+    contender("ant-run", "sapo", "SAPO", (4535.9, 24.5), (1, 0)),
+    contender("ant-run", "shac", "SHAC", (3621.0, 54.4), (1, 0)),
+    part_of("hand-reorient", 200, (221.7, 9.5)),
+    part_of("rolling-flat", 20, (100.4, 0.4)),
+    part_of("soft-jumper", 60, (1820.5, 47.9)),
+    part_of("hand-flip", 20, (90.0, 2.2)),
+    part_of("fluid-move", 20, (30.6, 0.4)),
 ];
 
-/// What serves the ant better here: critics that learn as fast as those of SHAC's code, and less entropy.
-const OWN: &[(&str, &str)] = &[("critic.lr", "0.002"), ("entropy.target", "-1.0")];
+/// SAPO on a task whose whole budget takes a day or more on two cores, for its first epochs.
+const fn part_of(task: &'static str, epochs: usize, paper: (f64, f64)) -> Contender {
+    Contender { epochs: Some(epochs), ..contender(task, "sapo", "SAPO, first epochs", paper, (1, 0)) }
+}
 
 pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
     let folder = output.folder("reproduce-sapo")?;
@@ -102,8 +91,9 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
         let seeds = options.seeds.map_or(usual, |asked| if usual == 0 { 0 } else { asked });
         let (mut runs, mut folders) = (Vec::new(), Vec::new());
         for seed in 0..seeds {
-            let place = folder.join(run_name(contender, seed));
-            runs.push(contender.train(seed, &place, output)?);
+            let place = contender.folder(&folder, seed);
+            let how = TrainOptions { stop_after: contender.epochs, ..TrainOptions::default() };
+            runs.push(contender.train(seed, &place, (how, threads(0)), output)?);
             folders.push(place);
         }
         if !runs.is_empty() {
@@ -122,72 +112,6 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     );
     let files = pages(&found, &results, &folder, output)?;
     Summary { results, files }.print(output)
-}
-
-/// A folder's name: what is run, and its seed.
-fn run_name(contender: &Contender, seed: u64) -> String {
-    let label: String =
-        contender.label.to_lowercase().chars().map(|c| if c.is_alphanumeric() { c } else { '-' }).collect();
-    format!("{}-{}-{seed}", contender.task, label.replace("--", "-"))
-}
-
-impl Contender {
-    fn config(&self, seed: u64) -> Result<RunConfig, ConfigError> {
-        let (preset_name, preset) = preset(self.task, self.preset)?;
-        let mut settings = (ALGORITHMS.find(self.algorithm)?.value.settings)(&preset);
-        for (path, text) in self.changes {
-            change(&mut settings, path, serde_json::from_str(text).unwrap_or(Value::Null))?;
-        }
-        Ok(RunConfig {
-            task: self.task.into(),
-            algorithm: self.algorithm.into(),
-            preset: preset_name.into(),
-            seed,
-            precision: PrecisionName::F32,
-            shard: 16,
-            settings,
-        })
-    }
-
-    /// Trains, or reads what was found before.
-    fn train(&self, seed: u64, folder: &Path, output: &Output) -> Result<Trained, CliError> {
-        let config = self.config(seed)?;
-        if let Some(done) = finished(folder, &config) {
-            return Ok(done);
-        }
-        let how = TrainOptions { stop_after: self.epochs, ..TrainOptions::default() };
-        run_in(&config, folder, how, threads(0), output)
-    }
-
-    fn report(&self, runs: &[Trained], results: &mut Results) {
-        let returns: Vec<f64> = runs.iter().map(|run| run.return_mean).collect();
-        let estimate = Estimate::of(&returns, IntervalMethod::Student);
-        let case = format!("{}, {}", self.task, self.label);
-        results.rows.push(Row {
-            case: case.clone(),
-            metric: "return".into(),
-            value: estimate.mean,
-            unit: "1".into(),
-            peer: self.paper.map(|paper| paper.0),
-            peer_name: self.paper.map(|_| "paper".into()),
-        });
-        if let Some((low, high)) = estimate.interval {
-            results.row(&case, "half of the 95 % interval over seeds", 0.5 * (high - low), "1");
-        }
-        results.row(&case, "seeds", returns.len() as f64, "1");
-        let mean = |of: fn(&Trained) -> f64| runs.iter().map(of).sum::<f64>() / runs.len() as f64;
-        results.row(&case, "return with noise", mean(|run| run.stochastic_return_mean), "1");
-        results.row(&case, "steps", mean(|run| run.steps as f64), "1");
-        results.row(&case, "minutes", mean(|run| run.seconds) / 60.0, "min");
-    }
-}
-
-/// The result of a run that is over.
-fn finished(folder: &Path, config: &RunConfig) -> Option<Trained> {
-    let stored: RunConfig = serde_json::from_slice(&std::fs::read(folder.join("config.json")).ok()?).ok()?;
-    let same = serde_json::to_value(&stored).ok()? == serde_json::to_value(config).ok()?;
-    let result = std::fs::read(folder.join("result.json")).ok()?;
-    serde_json::from_slice(&result).ok().filter(|_| same)
 }
 
 type Found<'a> = [(&'a Contender, Vec<Trained>, Vec<PathBuf>)];
