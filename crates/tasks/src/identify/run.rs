@@ -158,7 +158,7 @@ pub fn identify(
         misfit: (before.as_ref().map(|b| b[c]).filter(|x| x.is_finite()), misfit[c]),
         noise: noise[c],
         given: info.noise.is_some(),
-        autocorrelation: autocorrelation(curves.iter().flatten().filter(|curve| curve.channel == c)),
+        autocorrelation: autocorrelation(setup, &noise, &after, c),
     });
     let channels = channels.collect();
     Ok(Identified { fitted, channels, curves, rounds })
@@ -210,13 +210,18 @@ fn curves(setup: &Setup, noise: &[f64], residuals: &[Vec<f64>]) -> Vec<Vec<Curve
     residuals.iter().enumerate().map(of_part).collect()
 }
 
-/// Σ rᵢ rᵢ₊₁ / Σ rᵢ² over curves.
-fn autocorrelation<'a>(curves: impl Iterator<Item = &'a Curve>) -> f64 {
+/// Σ rᵢ rᵢ₊₁ / Σ rᵢ² over the samples of a channel, each number of an orientation by itself.
+fn autocorrelation(setup: &Setup, noise: &[f64], residuals: &[Vec<f64>], channel: usize) -> f64 {
+    let recorded = setup.recorded(noise.to_vec());
+    let count = recorded.channels()[channel].residuals();
     let (mut products, mut squares) = (0.0, 0.0);
-    for curve in curves {
-        let r: Vec<f64> = curve.points.iter().map(|p| p.2 - p.1).collect();
-        squares += r.iter().map(|x| x * x).sum::<f64>();
-        products += r.windows(2).map(|w| w[0] * w[1]).sum::<f64>();
+    for (part, r) in residuals.iter().enumerate() {
+        let rows: Vec<usize> =
+            recorded.samples(part).filter(|(_, s)| s.channel == channel).map(|(row, _)| row).collect();
+        for k in 0..count {
+            squares += rows.iter().map(|row| r[row + k] * r[row + k]).sum::<f64>();
+            products += rows.windows(2).map(|pair| r[pair[0] + k] * r[pair[1] + k]).sum::<f64>();
+        }
     }
     if squares > 0.0 { products / squares } else { 0.0 }
 }
