@@ -34,6 +34,11 @@ pub trait Compare<T: Real>: Sync {
         residuals_bar: &[T],
         bars: Bars<'_, T>,
     );
+    /// Heap bytes of the memory of comparing and its pullback, at a point such as this; 0 if they are not worth
+    /// counting.
+    fn predict_bytes(&self, _at: Point<'_, T>) -> usize {
+        0
+    }
 }
 
 /// Variables of a part in its initial state.
@@ -137,6 +142,7 @@ pub struct RolloutResiduals<S, C, M, D = Dual<f64>> {
     params: Vec<f64>,
     parts: Vec<Part>,
     substeps: usize,
+    schedule: Schedule,
     sweep: Option<Sweep>,
     duals: std::marker::PhantomData<D>,
 }
@@ -175,6 +181,7 @@ impl<S: System<f64>, C: Compare<f64>, M: InputMap, D: Real> RolloutResiduals<S, 
             params,
             parts,
             substeps: 1,
+            schedule: Schedule::StoreAll,
             sweep: None,
             duals,
         })
@@ -183,6 +190,27 @@ impl<S: System<f64>, C: Compare<f64>, M: InputMap, D: Real> RolloutResiduals<S, 
     /// Holds each control for so many steps of the system.
     pub fn with_substeps(self, substeps: usize) -> Self {
         RolloutResiduals { substeps, ..self }
+    }
+
+    /// Keeps states for pullbacks by another schedule, in place of all of them. A schedule counts substeps.
+    pub fn with_schedule(self, schedule: Schedule) -> Result<Self, ConfigError> {
+        for part in &self.parts {
+            Rollout::new(&self.system, part.steps, schedule)?.with_substeps(self.substeps)?;
+        }
+        Ok(RolloutResiduals { schedule, ..self })
+    }
+
+    /// Peak heap bytes of a pullback of a part, known before it runs: states that are kept, the memory of a step, and that
+    /// of comparing at the start of the part.
+    pub fn predict_bytes(&self, part: usize) -> usize {
+        let Part { state, controls, residuals, .. } = &self.parts[part];
+        let control = &controls[..self.system.layout().control.len()];
+        let start = Point { params: &self.params, state, control };
+        let rollout = self.rollout(part, self.schedule);
+        let inputs = state.len() + controls.len() + 2 * self.params.len() + control.len();
+        rollout.map_or(0, |r| r.predict_bytes::<f64>())
+            + (2 * inputs + residuals) * size_of::<f64>()
+            + self.compare.predict_bytes(start)
     }
 
     /// Computes Jacobians one way, in place of the cheaper one.
@@ -302,7 +330,7 @@ where
 
     fn vjp(&self, part: usize, x: &[f64], out_bar: &[f64], x_bar: &mut [f64]) -> Result<(), StepError> {
         let inputs = self.inputs(part, x);
-        let rollout = self.rollout(part, Schedule::StoreAll)?;
+        let rollout = self.rollout(part, self.schedule)?;
         let mut ws = rollout.workspace::<f64>();
         let own = Own {
             workspace: Compare::<f64>::workspace(&self.compare),
