@@ -7,6 +7,7 @@ use pullback_render::RenderError;
 use pullback_tasks::part_log::PartLog;
 use pullback_tasks::results::Row;
 use pullback_tasks::{Goal, Results};
+use pullback_video::VideoError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -28,6 +29,9 @@ pub enum ExperimentError {
     /// A picture cannot be drawn.
     #[error(transparent)]
     Render(#[from] RenderError),
+    /// A video cannot be made or compared.
+    #[error(transparent)]
+    Video(#[from] VideoError),
     /// A figure cannot be drawn.
     #[error(transparent)]
     Plot(#[from] PlotError),
