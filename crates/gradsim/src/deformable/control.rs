@@ -16,6 +16,7 @@ use pullback_video::{Frame, Pixels, Shot, VisibleWorld, film};
 use serde::{Deserialize, Serialize};
 
 use super::filmed::{Filmed, Tracks, center, loss};
+use super::pictures::{overlap, square};
 use super::pyramid::Pyramid;
 use super::shots::orbit;
 use crate::descent::{AdamRate, descend};
@@ -252,21 +253,6 @@ fn base_center(filmed: &Filmed<Body>) -> f64 {
     let entries = filmed.rollout.system.field().field().particle_entries();
     let state = &filmed.inputs().state[entries];
     3.0 * state.iter().step_by(3).sum::<f64>() / state.len() as f64
-}
-
-/// Mean square of the difference of two pictures.
-pub fn square(a: &Image<f64>, b: &Image<f64>) -> f64 {
-    let alpha: f64 = a.alpha.iter().zip(&b.alpha).map(|(a, b)| (a - b).powi(2)).sum();
-    let color: f64 = a.color.iter().zip(&b.color).map(|(a, b)| (*a - *b).norm_squared()).sum();
-    (alpha + color) / (a.alpha.len() + 3 * a.color.len()) as f64
-}
-
-/// Common area of two silhouettes over their whole area.
-pub fn overlap(a: &Image<f64>, b: &Image<f64>) -> f64 {
-    let pixels = || a.alpha.iter().zip(&b.alpha);
-    let common = pixels().filter(|(a, b)| **a > 0.5 && **b > 0.5).count();
-    let whole = pixels().filter(|(a, b)| **a > 0.5 || **b > 0.5).count();
-    common as f64 / whole.max(1) as f64
 }
 
 impl Task {

@@ -18,7 +18,7 @@ use crate::experiment::{Exhibit, ExperimentError, Setting};
 use crate::sheet::Sheet;
 
 /// A kind of body and how it is filmed.
-struct Kind {
+pub struct Kind {
     name: &'static str,
     world: fn() -> Result<World, ConfigError>,
     /// Slices of μ and λ.
@@ -31,15 +31,18 @@ struct Kind {
     view: ([f64; 3], f64, f64),
 }
 
+/// An elastic beam held at both ends that sags.
+pub const BEAM: Kind = Kind {
+    name: "beam",
+    world: || soft::beam(Size::Full),
+    slices: ["beam.solid.mu", "beam.solid.lambda"],
+    usual: [1e3, 1e3],
+    steps: (60, 32),
+    view: ([0.0, 0.0, 0.8], 2.4, 0.3),
+};
+
 const KINDS: [Kind; 3] = [
-    Kind {
-        name: "beam",
-        world: || soft::beam(Size::Full),
-        slices: ["beam.solid.mu", "beam.solid.lambda"],
-        usual: [1e3, 1e3],
-        steps: (60, 32),
-        view: ([0.0, 0.0, 0.8], 2.4, 0.3),
-    },
+    BEAM,
     Kind {
         name: "ball",
         world: || soft::ball(Size::Full),
@@ -84,7 +87,8 @@ impl Instance {
 }
 
 impl Kind {
-    fn filmed(&self) -> Result<Filmed<World>, ExperimentError> {
+    /// The scene.
+    pub fn filmed(&self) -> Result<Filmed<World>, ExperimentError> {
         let world = (self.world)()?;
         let visible = VisibleWorld::new(&world);
         let ([x, y, z], distance, elevation) = self.view;
@@ -93,7 +97,7 @@ impl Kind {
     }
 
     /// What an instance starts from at these values.
-    fn inputs(&self, filmed: &Filmed<World>, values: &[f64]) -> Result<Inputs<f64>, ConfigError> {
+    pub fn inputs(&self, filmed: &Filmed<World>, values: &[f64]) -> Result<Inputs<f64>, ConfigError> {
         let mut inputs = filmed.inputs();
         for (slice, value) in self.slices.iter().zip(values) {
             let params = &pullback_core::Described::layout(&filmed.rollout.system).params;

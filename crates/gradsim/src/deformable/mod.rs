@@ -5,13 +5,20 @@
 //! | `materials` | Table 3, Fig. 3: Lamé parameters of beams, balls and cloths |
 //! | `particles` | Table 3: masses and velocities of every particle |
 //! | `control` | Figs. 5, 6a: walker and gear moved to where a picture shows them |
+//! | `cloth` | Figs. 5, 6b: a cloth thrown to where a picture shows it |
+//! | `landscape` | Figs. 4, 11: the loss over the Lamé parameters |
+//! | `rates` | Table 4: rates of physics and rendering |
 //! | `smoke` | C.4: first velocities that form a desired pattern |
 
+mod cloth;
 mod control;
 mod filmed;
+mod landscape;
 mod materials;
 mod particles;
+mod pictures;
 mod pyramid;
+mod rates;
 mod shots;
 mod smoke;
 
@@ -51,6 +58,24 @@ pub const TABLE: &[Entry<Experiment>] = &[
         "an elastic gear goes where a picture shows it, by a network of sines",
         GRADSIM.at("Figs. 5, 6a"),
         control::gear,
+    ),
+    Entry::cited(
+        "control-cloth",
+        "a cloth is thrown to where a picture shows it",
+        GRADSIM.at("Figs. 5, 6b"),
+        cloth::run,
+    ),
+    Entry::cited(
+        "landscape-lame",
+        "the loss of a beam's video over both Lamé parameters",
+        GRADSIM.at("Figs. 4, 11"),
+        landscape::run,
+    ),
+    Entry::cited(
+        "rates",
+        "steps and pictures per second over numbers of tetrahedra",
+        GRADSIM.at("Table 4"),
+        rates::run,
     ),
     Entry::cited(
         "smoke",
