@@ -7,7 +7,7 @@ use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, Schedule, S
 use pullback_math::{Dual, Real};
 use pullback_optim::least_squares::{Compare, GaussNewton, LeastSquares, Loss, Part, RolloutResiduals};
 use pullback_physics::world::World;
-use pullback_video::{Footage, Frame, Pixels, Shot, VisibleWorld, film};
+use pullback_video::{Footage, Frame, Pixels, Shot, Visible, VisibleWorld, film};
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::ExperimentError;
@@ -16,11 +16,11 @@ use crate::experiment::ExperimentError;
 pub const RATE: f64 = 60.0;
 
 /// A soft scene in front of a camera.
-pub struct Filmed<F> {
+pub struct Filmed<F, V = VisibleWorld> {
     /// The motion, one step per possible frame.
     pub rollout: Rollout<Integrated<F>>,
     /// What is seen of it.
-    pub visible: VisibleWorld,
+    pub visible: V,
     /// From where.
     pub shot: Shot,
     /// Steps that have a frame, in ascending order.
@@ -32,11 +32,15 @@ pub trait Field: FieldShape + VectorField<f64> + VectorField<Dual<f64>> {}
 impl<F: FieldShape + VectorField<f64> + VectorField<Dual<f64>>> Field for F {}
 
 /// Videos of a soft scene as residuals.
-pub type FromVideo<'a, F, M> = RolloutResiduals<&'a Integrated<F>, Footage<VisibleWorld>, M>;
+pub type FromVideo<'a, F, V, M> = RolloutResiduals<&'a Integrated<F>, Footage<V>, M>;
 /// Its motion as residuals.
 pub type FromMotion<'a, F, M> = RolloutResiduals<&'a Integrated<F>, Tracks, M>;
 
-impl<F: Field> Filmed<F>
+/// What a camera sees of a field, on numbers and on dual numbers.
+pub trait Seen: Visible<f64> + Visible<Dual<f64>> + Clone {}
+impl<V: Visible<f64> + Visible<Dual<f64>> + Clone> Seen for V {}
+
+impl<F: Field, V: Seen> Filmed<F, V>
 where
     Integrated<F>: System<f64> + System<Dual<f64>>,
 {
@@ -44,7 +48,7 @@ where
     pub fn new(
         field: F,
         (steps, substeps): (usize, usize),
-        visible: VisibleWorld,
+        visible: V,
         shot: Shot,
         frames: Vec<usize>,
     ) -> Result<Self, ConfigError> {
@@ -83,7 +87,7 @@ where
         base: Inputs<f64>,
         video: Vec<Frame>,
         pixels: Pixels,
-    ) -> Result<FromVideo<'_, F, M>, ExperimentError> {
+    ) -> Result<FromVideo<'_, F, V, M>, ExperimentError> {
         let footage = Footage::new(self.visible.clone(), self.shot, pixels, vec![video])?;
         let residuals = footage.residual_count(0);
         self.residuals(footage, residuals, map, base)

@@ -8,17 +8,20 @@
 //! | `cloth` | Figs. 5, 6b: a cloth thrown to where a picture shows it |
 //! | `landscape` | Figs. 4, 11: the loss over the Lamé parameters |
 //! | `rates` | Table 4: rates of physics and rendering |
+//! | `imperfect` | Table 4: masses by models that are wrong |
 //! | `smoke` | C.4: first velocities that form a desired pattern |
 
 mod cloth;
 mod control;
 mod filmed;
+mod imperfect;
 mod landscape;
 mod materials;
 mod particles;
 mod pictures;
 mod pyramid;
 mod rates;
+mod rigid_body;
 mod shots;
 mod smoke;
 
@@ -76,6 +79,12 @@ pub const TABLE: &[Entry<Experiment>] = &[
         "steps and pictures per second over numbers of tetrahedra",
         GRADSIM.at("Table 4"),
         rates::run,
+    ),
+    Entry::cited(
+        "imperfect",
+        "masses from videos when the model of motion or of pictures is wrong",
+        GRADSIM.at("Table 4"),
+        imperfect::run,
     ),
     Entry::cited(
         "smoke",
