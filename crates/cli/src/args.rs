@@ -12,7 +12,6 @@ use pullback_learn::algorithm::{ALGORITHMS, AlgorithmSpec};
 use pullback_optim::least_squares::{BuildFitMethod, FIT_METHODS};
 use pullback_optim::methods::{self, BuildMethod};
 use pullback_physics::articulated::{CONTACT_MODELS, ContactModel};
-use pullback_tasks::bo_leap::{self, Claim};
 use pullback_tasks::environments::ENVIRONMENTS;
 use pullback_tasks::files::{FileOptions, Package};
 use pullback_tasks::identify::{IDENTIFICATIONS, TransformName};
@@ -471,7 +470,8 @@ pub struct ReproduceOptions {
     #[arg(long, default_value_t = 2000)]
     pub points: usize,
     /// Fewer tasks, seeds, steps and simulations: less than a quarter of an hour (bo-leap), three minutes (diffmjx,
-    /// diffmjx-mpc, articulated-adjoint), five minutes (articulated-learning), ten minutes (sapo)
+    /// diffmjx-mpc, articulated-adjoint), five minutes (articulated-learning), ten minutes (sapo,
+    /// gradsim)
     #[arg(long)]
     pub quick: bool,
     /// Recorded tosses of a cube, a CSV file [default: simulated ones] (diffmjx)
@@ -482,16 +482,16 @@ pub struct ReproduceOptions {
     #[arg(long, value_name = "DIR")]
     pub models: Option<PathBuf>,
     /// Runs of each method on each task [default: 10, or 3 if quick (bo-leap); 2, or 1 if quick (diffmjx-mpc);
-    /// 3 and 1, or 1 if quick (sapo); 1 (articulated-learning)]
+    /// 3 and 1, or 1 if quick (sapo); 1 (articulated-learning)]; instances and seeds of each experiment (gradsim)
     #[arg(long)]
     pub seeds: Option<u64>,
     /// Simulations per run [default: 1000, or 100 if quick] (bo-leap); epochs of a pendulum per link, of which the
     /// paper has 100, and a tenth of those of the ant [default: 10] (articulated-learning)
     #[arg(long)]
     pub budget: Option<usize>,
-    /// Only these tasks, separated by commas [default: all, or seven if quick] (bo-leap)
-    #[arg(long, value_delimiter = ',', value_parser = OneOf(bo_leap::TASKS))]
-    pub tasks: Vec<&'static Entry<Claim>>,
+    /// Only these tasks, separated by commas [default: all, or seven if quick (bo-leap); all (gradsim)]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    pub tasks: Vec<String>,
 }
 
 #[derive(Debug, Args)]

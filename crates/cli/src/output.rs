@@ -24,6 +24,8 @@ pub enum CliError {
     #[error(transparent)]
     Experiment(#[from] pullback_tasks::diffmjx::ExperimentError),
     #[error(transparent)]
+    Gradsim(#[from] pullback_gradsim::ExperimentError),
+    #[error(transparent)]
     Plot(#[from] PlotError),
     #[error(transparent)]
     Search(#[from] pullback_optim::search::SearchError),

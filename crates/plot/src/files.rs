@@ -4,6 +4,11 @@ use std::path::Path;
 
 use crate::PlotError;
 
+/// A picture as a PNG: red, green and blue bytes of each pixel, row by row from the top left.
+pub fn png_of_pixels(width: usize, height: usize, pixels: &[u8]) -> Result<Vec<u8>, PlotError> {
+    encode_png(width, height, pixels, 96.0)
+}
+
 /// Encodes RGB bytes as a PNG that knows its resolution.
 pub(crate) fn encode_png(width: usize, height: usize, pixels: &[u8], dpi: f64) -> Result<Vec<u8>, PlotError> {
     let mut bytes = Vec::new();

@@ -38,5 +38,6 @@ mod text;
 pub use color::PALETTE;
 pub use data::{BarSeries, BarsPanel, Colormap, Figure, HeatmapPanel, LinePanel, LineStyle, Panel, Series};
 pub use error::PlotError;
+pub use files::png_of_pixels;
 pub use report::{Block, Report, Section, Stat, Table, Tone};
 pub use scale::compact;

@@ -6,13 +6,14 @@ mod bo_leap;
 mod contender;
 mod diffmjx;
 mod diffmjx_mpc;
+mod gradsim;
 mod sapo;
 
 use std::path::PathBuf;
 
 use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
-use pullback_core::sources::{ARTICULATED_ADJOINT, BO_LEAP, DIFFMJX, REWARPED};
+use pullback_core::sources::{ARTICULATED_ADJOINT, BO_LEAP, DIFFMJX, GRADSIM, REWARPED};
 use pullback_plot::{Figure, LinePanel, Panel, Series};
 use pullback_tasks::Results;
 use pullback_tasks::diffmjx::toy::{self as diffmjx_toy, Case, Toy};
@@ -84,6 +85,12 @@ const TABLE: &[Entry<Experiment>] = &[
         articulated_learning::run,
     ),
     Entry::cited(
+        "gradsim",
+        "physical parameters, control and shapes of smoke from pictures, with imperfect models, landscapes and rates",
+        GRADSIM.at("Tables 1 to 4, Figs. 3 to 7, 11, 12"),
+        gradsim::run,
+    ),
+    Entry::cited(
         "sapo",
         "returns of SAPO, SHAC and their rivals on DFlex's tasks, with ablations",
         REWARPED.at("Tables 13, 14"),
@@ -92,13 +99,13 @@ const TABLE: &[Entry<Experiment>] = &[
 ];
 
 pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
-    let (bo_leap, mpc, learning) = ("bo-leap", "diffmjx-mpc", "articulated-learning");
+    let (bo_leap, mpc, learning, gradsim) = ("bo-leap", "diffmjx-mpc", "articulated-learning", "gradsim");
     for (option, given, of) in [
         ("--data", options.data.is_some(), &["diffmjx"][..]),
         ("--models", options.models.is_some(), &[mpc]),
-        ("--seeds", options.seeds.is_some(), &[bo_leap, mpc, "sapo", learning]),
+        ("--seeds", options.seeds.is_some(), &[bo_leap, mpc, "sapo", learning, gradsim]),
         ("--budget", options.budget.is_some(), &[bo_leap, learning]),
-        ("--tasks", !options.tasks.is_empty(), &[bo_leap]),
+        ("--tasks", !options.tasks.is_empty(), &[bo_leap, gradsim]),
     ] {
         if given && !of.contains(&options.what.name) {
             let why = format!("{}: {option} belongs to {}", options.what.name, of.join(" and "));

@@ -45,6 +45,9 @@ use crate::scenes::{BuiltScene, SceneEntry, SceneOptions, SceneSpec};
 
 use Dynamics::{Network, Passive, Waypoints};
 
+pub use sheets::{thrown, walker};
+pub use solids::{ball, beam, gear};
+
 /// The soft scenes.
 pub const SCENES: &[SceneEntry] = &[
     Entry::cited(

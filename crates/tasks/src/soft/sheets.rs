@@ -10,7 +10,7 @@ use pullback_physics::world::World;
 use super::{Size, ground, mesh_error};
 
 /// A cloth of `nx` × `ny` cells thrown through the air.
-pub(super) fn thrown((nx, ny): (usize, usize)) -> Result<World, ConfigError> {
+pub fn thrown((nx, ny): (usize, usize)) -> Result<World, ConfigError> {
     const CELL: f64 = 0.125;
     let mesh =
         cloth_grid(nx, ny, CELL * nx as f64, CELL * ny as f64, Diagonals::Parallel).map_err(mesh_error)?;
@@ -59,7 +59,7 @@ pub(super) fn swing(size: Size) -> Result<World, ConfigError> {
 }
 
 /// The walker in the plane y = 0, exactly, so that nothing buckles out of it.
-pub(super) fn walker(size: Size) -> Result<Driven<World, SineNetwork>, ConfigError> {
+pub fn walker(size: Size) -> Result<Driven<World, SineNetwork>, ConfigError> {
     let mut mesh = walker_2d();
     if size == Size::Small {
         // The left foot and what is above it.

@@ -15,7 +15,7 @@ use super::{Size, ground, mesh_error};
 const CELL: f64 = 0.1;
 
 /// A beam along x at a height of 1 m, both ends held.
-pub(super) fn beam(size: Size) -> Result<World, ConfigError> {
+pub fn beam(size: Size) -> Result<World, ConfigError> {
     let (nx, ny, nz) = size.pick((20, 2, 2), (3, 1, 1));
     let edges = Vec3::new(CELL * nx as f64, CELL * ny as f64, CELL * nz as f64);
     let mesh = beam_mesh(nx, ny, nz, edges, Split::Five).map_err(mesh_error)?;
@@ -27,7 +27,7 @@ pub(super) fn beam(size: Size) -> Result<World, ConfigError> {
 }
 
 /// A ball of radius 1 m thrown forward from a height of 2 m.
-pub(super) fn ball(size: Size) -> Result<World, ConfigError> {
+pub fn ball(size: Size) -> Result<World, ConfigError> {
     let mesh = solid_icosphere(size.pick(3, 1), 1.0).map_err(mesh_error)?;
     let mut body = SoftBody::new();
     body.add_solid("ball", &mesh, Solid::default(), Placement::at(-2.0, 0.0, 2.0).moving(2.0, 0.0, 0.0))?;
@@ -35,7 +35,7 @@ pub(super) fn ball(size: Size) -> Result<World, ConfigError> {
 }
 
 /// A wheel on edge that rolls along x, a network over its tetrahedra.
-pub(super) fn gear(size: Size) -> Result<Driven<World, SineNetwork>, ConfigError> {
+pub fn gear(size: Size) -> Result<Driven<World, SineNetwork>, ConfigError> {
     let full = Gear { hole_radius: 0.35, root_radius: 0.95, thickness: 0.9, ..Gear::default() };
     let small = Gear { teeth: 4, tooth_cells: 1, gap_cells: 1, depth_cells: 1, layers: 1, ..full };
     let mesh = gear_mesh(&size.pick(full, small)).map_err(mesh_error)?;

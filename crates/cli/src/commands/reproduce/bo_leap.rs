@@ -25,7 +25,7 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     if seeds == 0 || budget == 0 {
         return Err(ConfigError::new("a comparison needs at least one seed and one simulation").into());
     }
-    let plan = Plan { tasks: chosen(options), seeds, budget };
+    let plan = Plan { tasks: chosen(options)?, seeds, budget };
     let folder = output.folder("reproduce-bo-leap")?;
     let bar = progress::bar(plan.tasks.len() * METHODS.len() * seeds as usize, "bo-leap");
     let ended = bo_leap::compare(&plan, &folder, |ended| {
@@ -62,11 +62,11 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
 }
 
 /// The tasks asked for.
-fn chosen(options: &ReproduceOptions) -> Vec<String> {
+fn chosen(options: &ReproduceOptions) -> Result<Vec<String>, ConfigError> {
     match (&options.tasks[..], options.quick) {
-        ([], true) => QUICK_TASKS.map(String::from).to_vec(),
-        ([], false) => TASKS.names().map(String::from).collect(),
-        (asked, _) => asked.iter().map(|entry| entry.name.to_owned()).collect(),
+        ([], true) => Ok(QUICK_TASKS.map(String::from).to_vec()),
+        ([], false) => Ok(TASKS.names().map(String::from).collect()),
+        (asked, _) => asked.iter().map(|name| Ok(TASKS.find(name)?.name.to_owned())).collect(),
     }
 }
 

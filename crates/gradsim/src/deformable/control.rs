@@ -1,0 +1,377 @@
+//! Soft bodies moved to where a single picture shows them, by a network of sines (gradSim Figs. 5 and 6a, appendix E).
+
+use pullback_core::drive::{Driven, SineNetwork};
+use pullback_core::input_map::{InputMap, LinearMap, Transform};
+use pullback_core::random::Random;
+use pullback_core::rollout::{Inputs, Rollout};
+use pullback_core::{ConfigError, Described, Schedule};
+use pullback_math::Vec3;
+use pullback_optim::least_squares::LeastSquares;
+use pullback_physics::world::World;
+use pullback_plot::{Figure, LinePanel, Section, Series};
+use pullback_render::Image;
+use pullback_tasks::Goal;
+use pullback_tasks::soft::{self, Size};
+use pullback_video::{Frame, Pixels, Shot, VisibleWorld, film};
+use serde::{Deserialize, Serialize};
+
+use super::filmed::{Filmed, Tracks, center, loss};
+use super::pictures::{overlap, square};
+use super::pyramid::Pyramid;
+use super::shots::orbit;
+use crate::descent::{AdamRate, descend};
+use crate::experiment::{Exhibit, ExperimentError, Setting};
+use crate::sheet::Sheet;
+
+/// A body with a network over its elements.
+type Body = Driven<World, SineNetwork>;
+
+/// A body that is to move to where a picture shows it.
+struct Task {
+    name: &'static str,
+    body: fn(Size) -> Result<Body, ConfigError>,
+    /// Seconds, and substeps of each step of 1/60 s.
+    time: (f64, usize),
+    /// Ranges of the goal's center along x, m.
+    goals: (f64, f64),
+    /// Size of the body along x, m.
+    length: f64,
+    /// Size of random first weights.
+    weights: f64,
+    rate: AdamRate,
+    /// Iterations of the paper.
+    iterations: usize,
+    pixels: usize,
+    view: ([f64; 3], f64, f64),
+    /// Softness of the pictures compared, pixels.
+    softnesses: &'static [f64],
+}
+
+const WALKER: Task = Task {
+    name: "walker",
+    body: soft::walker,
+    time: (5.0, 32),
+    goals: (2.0, 4.0),
+    length: 2.5,
+    weights: 0.1,
+    rate: AdamRate { rate: 0.1, fall: 1.0 },
+    iterations: 3,
+    pixels: 64,
+    view: ([1.0, 0.0, 1.0], 6.0, 0.1),
+    softnesses: &[1.0, 8.0, 32.0],
+};
+
+const GEAR: Task = Task {
+    name: "gear",
+    body: soft::gear,
+    time: (3.0, 32),
+    goals: (0.0, 3.0),
+    length: 2.6,
+    weights: 0.1,
+    rate: AdamRate { rate: 0.1, fall: 1.0 },
+    iterations: 40,
+    pixels: 64,
+    view: ([-1.0, 0.0, 1.0], 8.0, 0.2),
+    softnesses: &[1.0, 8.0, 32.0],
+};
+
+/// A body has arrived when its center is within this part of its length from the goal's.
+const ARRIVED: f64 = 0.1;
+
+/// Where a body ended, beside the goal.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct End {
+    /// Mean square of the difference of the pictures.
+    image: f64,
+    /// Distance of the centers, m.
+    center: f64,
+    /// Common area of both silhouettes over their whole area.
+    overlap: f64,
+}
+
+/// One search: how each iterate ended, and the weights of the last.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Search {
+    ends: Vec<End>,
+    weights: Vec<f64>,
+}
+
+/// One goal: its center along x, and the searches towards it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Run {
+    goal: f64,
+    start: f64,
+    image: Search,
+    center: Search,
+    random: Vec<End>,
+}
+
+/// control-walker.
+pub fn walker(setting: &Setting<'_>) -> Result<Exhibit, ExperimentError> {
+    WALKER.run(setting)
+}
+
+/// control-fem.
+pub fn gear(setting: &Setting<'_>) -> Result<Exhibit, ExperimentError> {
+    GEAR.run(setting)
+}
+
+/// The scene of a task with its goal.
+struct Scene<'a> {
+    task: &'a Task,
+    filmed: Filmed<Body>,
+    /// The body at the goal, and its center.
+    goal: Inputs<f64>,
+    center: [f64; 3],
+    picture: Image<f64>,
+}
+
+impl Task {
+    fn run(&self, setting: &Setting<'_>) -> Result<Exhibit, ExperimentError> {
+        let seeds = setting.seeds(6, 1);
+        let iterations = setting.size(self.iterations, self.iterations.min(8));
+        let run = |seed: usize| {
+            let mut random = Random::new(seed as u64);
+            let goal = random.uniform(self.goals.0, self.goals.1);
+            let scene = self.scene(goal)?;
+            let run = setting
+                .part(&format!("{} to {goal:.2} m, {iterations} iterations", self.name), || {
+                    scene.run(&mut random, iterations)
+                })?;
+            Ok((scene, run))
+        };
+        let runs = (0..seeds).map(run).collect::<Result<Vec<_>, ExperimentError>>()?;
+        let mut exhibit = Exhibit::default();
+        self.report(&runs, &mut exhibit)?;
+        Ok(exhibit)
+    }
+
+    fn scene(&self, goal: f64) -> Result<Scene<'_>, ExperimentError> {
+        let body = (self.body)(Size::Full)?;
+        let (visible, steps) = (VisibleWorld::new(body.field()), (self.time.0 * 60.0) as usize);
+        let ([x, y, z], distance, elevation) = self.view;
+        let shot = orbit(Vec3::new(x, y, z), distance, elevation, self.pixels);
+        let filmed = Filmed::new(body, (steps, self.time.1), visible, shot, vec![steps])?;
+        // The body as it is at first, moved along x, standing on the ground.
+        let mut inputs = filmed.inputs();
+        let entries = filmed.rollout.system.field().field().particle_entries();
+        let positions = inputs.state[entries].as_chunks_mut::<3>().0;
+        let middle = positions.iter().map(|x| x[0]).sum::<f64>() / positions.len() as f64;
+        let lowest = positions.iter().map(|x| x[2]).fold(f64::INFINITY, f64::min);
+        positions.iter_mut().for_each(|x| *x = [x[0] + goal - middle, x[1], x[2] - lowest]);
+        let mean = |k: usize| positions.iter().map(|x| x[k]).sum::<f64>() / positions.len() as f64;
+        let center = std::array::from_fn(mean);
+        let mut scene = Scene { task: self, filmed, goal: inputs, center, picture: Image::default() };
+        scene.picture = scene.still(scene.filmed.shot)?.swap_remove(0).image;
+        Ok(scene)
+    }
+}
+
+impl Scene<'_> {
+    /// The picture of the goal, as the frame of the last step.
+    fn still(&self, shot: Shot) -> Result<Vec<Frame>, ExperimentError> {
+        let Filmed { rollout, visible, .. } = &self.filmed;
+        let one = Rollout::new(&rollout.system, 1, Schedule::StoreAll)?;
+        let mut frames = film(&one, &self.goal, visible, &shot, &[0])?;
+        frames.iter_mut().for_each(|frame| frame.step = rollout.steps);
+        Ok(frames)
+    }
+
+    fn map(&self) -> Result<(LinearMap, Vec<Transform>), ConfigError> {
+        let Rollout { system, steps, .. } = &self.filmed.rollout;
+        let map = LinearMap::select(system.layout(), *steps, &self.filmed.inputs(), "params.network.weight")?;
+        let count = map.variables().len();
+        Ok((map.with_bounds(&vec![(-1e3, 1e3); count])?, vec![Transform::Identity; count]))
+    }
+
+    fn inputs(&self, weights: &[f64]) -> Result<Inputs<f64>, ConfigError> {
+        let mut inputs = self.filmed.inputs();
+        self.map()?.0.apply(weights, &mut inputs);
+        Ok(inputs)
+    }
+
+    /// Where these weights lead.
+    fn end(&self, weights: &[f64]) -> Result<End, ExperimentError> {
+        let inputs = self.inputs(weights)?;
+        let image = self.filmed.film(&inputs)?.swap_remove(0).image;
+        let tracks = self.filmed.track(&inputs, center(self.filmed.rollout.system.field().field()))?;
+        let off = tracks.last().iter().zip(self.center).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+        Ok(End {
+            image: square(&image, &self.picture),
+            center: off.sqrt(),
+            overlap: overlap(&image, &self.picture),
+        })
+    }
+
+    fn run(&self, random: &mut Random, iterations: usize) -> Result<Run, ExperimentError> {
+        let count = self.map()?.1.len();
+        let size = self.task.weights;
+        let start: Vec<f64> = (0..count).map(|_| random.uniform(-size, size)).collect();
+        let base = self.filmed.inputs();
+
+        let Filmed { visible, shot, .. } = &self.filmed;
+        let softnesses = self.task.softnesses;
+        let pyramid = Pyramid::new(visible, *shot, softnesses, Pixels::default(), |shot| self.still(shot))?;
+        let residuals = pyramid.residual_count();
+        let image = self.filmed.residuals(pyramid, residuals, self.map()?, base.clone())?;
+        let image = self.search(&image, &start, iterations)?;
+
+        // The privileged search: the center at 30 frames per second.
+        let moments = (1..=self.filmed.rollout.steps / 2).map(|k| (2 * k, self.center.to_vec())).collect();
+        let tracks = Tracks::to(center(self.filmed.rollout.system.field().field()), moments);
+        let dense = self.filmed.from_motion(self.map()?, base, tracks)?;
+        let center = self.search(&dense, &start, iterations)?;
+
+        let draw = |_| {
+            let weights: Vec<f64> = (0..count).map(|_| random.uniform(-1.0, 1.0)).collect();
+            self.end(&weights)
+        };
+        let random = (0..iterations.min(10)).map(draw).collect::<Result<_, _>>()?;
+        Ok(Run { goal: self.center[0], start: base_center(&self.filmed), image, center, random })
+    }
+
+    fn search(
+        &self,
+        problem: &dyn LeastSquares,
+        start: &[f64],
+        iterations: usize,
+    ) -> Result<Search, ExperimentError> {
+        let (mut ends, mut weights, mut failed) = (Vec::new(), start.to_vec(), None);
+        descend(&loss(problem), start, (self.task.rate, iterations), |_, x, _| {
+            weights.copy_from_slice(x);
+            match self.end(x) {
+                Ok(end) => ends.push(end),
+                Err(error) => failed = Some(error),
+            }
+        })?;
+        failed.map_or(Ok(Search { ends, weights }), Err)
+    }
+}
+
+/// Where the center is at first, along x.
+fn base_center(filmed: &Filmed<Body>) -> f64 {
+    let entries = filmed.rollout.system.field().field().particle_entries();
+    let state = &filmed.inputs().state[entries];
+    3.0 * state.iter().step_by(3).sum::<f64>() / state.len() as f64
+}
+
+impl Task {
+    fn arrived(&self, end: &End) -> bool {
+        end.center <= ARRIVED * self.length
+    }
+
+    /// The iteration after which a search arrived first.
+    fn solved(&self, search: &Search) -> Option<usize> {
+        search.ends.iter().position(|end| self.arrived(end))
+    }
+
+    fn report(&self, runs: &[(Scene<'_>, Run)], exhibit: &mut Exhibit) -> Result<(), ExperimentError> {
+        let case = format!("control, {}", self.name);
+        let mean =
+            |of: &dyn Fn(&Run) -> f64| runs.iter().map(|(_, run)| of(run)).sum::<f64>() / runs.len() as f64;
+        let best =
+            |search: &Search, of: fn(&End) -> f64| search.ends.iter().map(of).fold(f64::INFINITY, f64::min);
+        let ends: [(&str, fn(&Run) -> &Search); 2] =
+            [("by the picture", |run| &run.image), ("by positions (3D supervision)", |run| &run.center)];
+        for (how, search) in ends {
+            exhibit.row(
+                &case,
+                &format!("lowest distance of centers {how}"),
+                (mean(&|run| best(search(run), |e| e.center)), "m"),
+                None,
+            );
+            exhibit.row(
+                &case,
+                &format!("lowest difference of pictures {how}"),
+                (mean(&|run| best(search(run), |e| e.image)), "1"),
+                None,
+            );
+            exhibit.row(
+                &case,
+                &format!("highest overlap {how}"),
+                (-mean(&|run| best(search(run), |e| -e.overlap)), "1"),
+                None,
+            );
+            let solved: Vec<usize> = runs.iter().filter_map(|(_, run)| self.solved(search(run))).collect();
+            exhibit.row(
+                &case,
+                &format!("solved {how}, share of goals"),
+                (solved.len() as f64 / runs.len() as f64, "1"),
+                None,
+            );
+            let most = solved.iter().max().filter(|_| solved.len() == runs.len());
+            if let Some(most) = most {
+                exhibit.row(
+                    &case,
+                    &format!("iterations until solved {how}, most"),
+                    (*most as f64, "1"),
+                    Some(self.iterations as f64),
+                );
+            }
+        }
+        let random = mean(&|run| run.random.iter().map(|e| e.center).sum::<f64>() / run.random.len() as f64);
+        exhibit.row(&case, "distance of centers, random activations", (random, "m"), None);
+        let most = runs.iter().map(|(_, run)| self.solved(&run.image).map_or(f64::MAX, |n| n as f64));
+        exhibit.goal(Goal::at_most(
+            format!("{case}: iterations until every goal is reached, by a single picture"),
+            most.fold(0.0, f64::max),
+            self.iterations as f64,
+        ));
+
+        let section = Section::new(format!("A {} that goes where a picture shows it", self.name));
+        let mut sheet = Sheet::new();
+        for (scene, run) in runs.iter().take(4) {
+            let Filmed { rollout, visible, shot, .. } = &scene.filmed;
+            let steps: Vec<usize> = (0..=5).map(|k| k * rollout.steps / 5).collect();
+            let frames = film(rollout, &scene.inputs(&run.image.weights)?, visible, shot, &steps)?;
+            sheet = sheet.with_row(std::iter::once(&scene.picture).chain(frames.iter().map(|f| &f.image)));
+        }
+        let alt = "Rows of frames, the goal first.";
+        let caption =
+            "A row per goal: the picture given, then the motion of the last iterate from start to end.";
+        let name = format!("control-{}", self.name);
+        let section = exhibit.sheet(section, &name, &sheet, (caption, alt))?;
+        let caption = "Mean over goals, with the range: difference of the final picture from the goal's, and distance of the centers.";
+        let figure = self.curves(runs);
+        let section =
+            exhibit.figure(section, &format!("{name}-curves"), &figure, (caption, "Curves that fall."))?;
+        exhibit.section(section);
+        exhibit.note(format!(
+            "{case}: {} goals between {} and {} m; the body starts at {:.2} m. Solved: the center within {ARRIVED} of the \
+             body's length ({} m) from that of the goal.",
+            runs.len(), self.goals.0, self.goals.1, runs[0].1.start, self.length,
+        ));
+        Ok(())
+    }
+
+    fn curves(&self, runs: &[(Scene<'_>, Run)]) -> Figure {
+        let panel = |label: &str, of: fn(&End) -> f64| {
+            let ends: [(&str, fn(&Run) -> &Vec<End>); 3] = [
+                ("by the picture", |run| &run.image.ends),
+                ("by positions", |run| &run.center.ends),
+                ("random", |run| &run.random),
+            ];
+            let series = ends.iter().enumerate().map(|(color, (name, all))| {
+                let count = runs.iter().map(|(_, run)| all(run).len()).min().unwrap_or(0);
+                let at = |t: usize| runs.iter().map(move |(_, run)| of(&all(run)[t]));
+                let mean = |t: usize| at(t).sum::<f64>() / runs.len() as f64;
+                let band =
+                    |t: usize| (t as f64, at(t).fold(f64::INFINITY, f64::min), at(t).fold(0.0, f64::max));
+                let points = (0..count).map(|t| (t as f64, mean(t))).collect();
+                Series::new(*name, color, points).with_band((0..count).map(band).collect())
+            });
+            LinePanel {
+                x_label: "iteration".into(),
+                y_label: label.into(),
+                series: series.collect(),
+                ..LinePanel::default()
+            }
+            .into()
+        };
+        Figure::grid(
+            "",
+            2,
+            vec![panel("mean square of pixels", |e| e.image), panel("distance (m)", |e| e.center)],
+        )
+    }
+}

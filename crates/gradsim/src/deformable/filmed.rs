@@ -1,0 +1,239 @@
+//! [`Filmed`]: a soft scene in front of a camera, and the problems that its videos and its motions pose.
+
+use pullback_core::input_map::{InputEntry, InputMap, LinearMap, Transform, Variable};
+use pullback_core::integrator::{Integrated, Integrator, Method};
+use pullback_core::rollout::{Inputs, Rollout};
+use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, Schedule, System, VectorField};
+use pullback_math::{Dual, Real};
+use pullback_optim::least_squares::{Compare, GaussNewton, LeastSquares, Loss, Part, RolloutResiduals};
+use pullback_physics::world::World;
+use pullback_video::{Footage, Frame, Pixels, Shot, Visible, VisibleWorld, film};
+use serde::{Deserialize, Serialize};
+
+use crate::experiment::ExperimentError;
+
+/// Steps per second of all soft scenes, at which frames are taken.
+pub const RATE: f64 = 60.0;
+
+/// A soft scene in front of a camera.
+pub struct Filmed<F, V = VisibleWorld> {
+    /// The motion, one step per possible frame.
+    pub rollout: Rollout<Integrated<F>>,
+    /// What is seen of it.
+    pub visible: V,
+    /// From where.
+    pub shot: Shot,
+    /// Steps that have a frame, in ascending order.
+    pub frames: Vec<usize>,
+}
+
+/// A field whose motion can be fitted.
+pub trait Field: FieldShape + VectorField<f64> + VectorField<Dual<f64>> {}
+impl<F: FieldShape + VectorField<f64> + VectorField<Dual<f64>>> Field for F {}
+
+/// Videos of a soft scene as residuals.
+pub type FromVideo<'a, F, V, M> = RolloutResiduals<&'a Integrated<F>, Footage<V>, M>;
+/// Its motion as residuals.
+pub type FromMotion<'a, F, M> = RolloutResiduals<&'a Integrated<F>, Tracks, M>;
+
+/// What a camera sees of a field, on numbers and on dual numbers.
+pub trait Seen: Visible<f64> + Visible<Dual<f64>> + Clone {}
+impl<V: Visible<f64> + Visible<Dual<f64>> + Clone> Seen for V {}
+
+impl<F: Field, V: Seen> Filmed<F, V>
+where
+    Integrated<F>: System<f64> + System<Dual<f64>>,
+{
+    /// A scene of `steps` steps of 1/60 s, each of `substeps` steps of semi-implicit Euler.
+    pub fn new(
+        field: F,
+        (steps, substeps): (usize, usize),
+        visible: V,
+        shot: Shot,
+        frames: Vec<usize>,
+    ) -> Result<Self, ConfigError> {
+        let euler = Integrator::fixed(Method::SemiImplicitEuler);
+        let system = Integrated::new(field, 1.0 / (RATE * substeps as f64), euler)?;
+        let rollout = Rollout::new(system, steps, Schedule::Revolve { slots: 1 })?.with_substeps(substeps)?;
+        Ok(Filmed { rollout, visible, shot, frames })
+    }
+
+    /// What the scene starts from when nothing else is said.
+    pub fn inputs(&self) -> Inputs<f64> {
+        Inputs::defaults(&self.rollout.system, self.rollout.steps)
+    }
+
+    /// The video of a motion.
+    pub fn film(&self, inputs: &Inputs<f64>) -> Result<Vec<Frame>, ExperimentError> {
+        Ok(film(&self.rollout, inputs, &self.visible, &self.shot, &self.frames)?)
+    }
+
+    /// Means of groups of entries of the state at the steps that have a frame.
+    pub fn track(&self, inputs: &Inputs<f64>, groups: Vec<Vec<usize>>) -> Result<Tracks, ExperimentError> {
+        let mut tracks = Tracks { groups, moments: Vec::new() };
+        let mut ws = self.rollout.workspace::<f64>();
+        self.rollout.simulate(&mut ws, inputs, |at| {
+            if self.frames.binary_search(&at.step).is_ok() {
+                tracks.moments.push((at.step, tracks.means(at.state)));
+            }
+        })?;
+        Ok(tracks)
+    }
+
+    /// A video as a problem: the pixels of its frames.
+    pub fn from_video<M: InputMap>(
+        &self,
+        map: (M, Vec<Transform>),
+        base: Inputs<f64>,
+        video: Vec<Frame>,
+        pixels: Pixels,
+    ) -> Result<FromVideo<'_, F, V, M>, ExperimentError> {
+        let footage = Footage::new(self.visible.clone(), self.shot, pixels, vec![video])?;
+        let residuals = footage.residual_count(0);
+        self.residuals(footage, residuals, map, base)
+    }
+
+    /// A motion as a problem: positions at the steps that have a frame.
+    pub fn from_motion<M: InputMap>(
+        &self,
+        map: (M, Vec<Transform>),
+        base: Inputs<f64>,
+        tracks: Tracks,
+    ) -> Result<FromMotion<'_, F, M>, ExperimentError> {
+        let residuals = tracks.groups.len() * tracks.moments.len();
+        self.residuals(tracks, residuals, map, base)
+    }
+
+    /// Anything compared at the steps of a motion as a problem of so many residuals.
+    pub fn residuals<C: Compare<f64>, M: InputMap>(
+        &self,
+        compare: C,
+        residuals: usize,
+        map: (M, Vec<Transform>),
+        base: Inputs<f64>,
+    ) -> Result<RolloutResiduals<&Integrated<F>, C, M>, ExperimentError> {
+        let Inputs { state, controls, params } = base;
+        let steps = self.rollout.steps;
+        let part = Part { state, controls, steps, residuals, ..Part::default() };
+        let problem = RolloutResiduals::new(&self.rollout.system, compare, map, params, vec![part])?;
+        Ok(problem.with_substeps(self.rollout.substeps()))
+    }
+
+    /// One variable for every entry of each of these slices of the parameters.
+    pub fn tied_params(&self, slices: &[&str], bounds: (f64, f64)) -> Result<LinearMap, ConfigError> {
+        let params = &self.rollout.system.layout().params;
+        let variables = slices.iter().map(|name| {
+            let slice = params.slice(name)?;
+            Ok(Variable::new(*name, slice.unit.clone(), bounds, slice.default[0]))
+        });
+        let mut map = LinearMap::new(variables.collect::<Result<_, ConfigError>>()?);
+        for (i, name) in slices.iter().enumerate() {
+            for entry in params.slice(name)?.range.clone() {
+                map.tie(InputEntry::Params(entry), 0.0, [(i, 1.0)]);
+            }
+        }
+        Ok(map)
+    }
+}
+
+/// Entries of the state of every coordinate of the particles, one by one.
+pub fn every_coordinate(world: &World) -> Vec<Vec<usize>> {
+    world.particle_entries().map(|entry| vec![entry]).collect()
+}
+
+/// Entries of the state whose means are the center of all particles, x, y and z.
+pub fn center(world: &World) -> Vec<Vec<usize>> {
+    (0..3).map(|k| world.particle_entries().skip(k).step_by(3).collect()).collect()
+}
+
+/// Means of groups of entries of the state at some steps.
+#[derive(Clone, Debug)]
+pub struct Tracks {
+    groups: Vec<Vec<usize>>,
+    /// Step, and the mean of each group.
+    moments: Vec<(usize, Vec<f64>)>,
+}
+
+impl Tracks {
+    /// The same groups at other places.
+    pub fn to(groups: Vec<Vec<usize>>, moments: Vec<(usize, Vec<f64>)>) -> Self {
+        Tracks { groups, moments }
+    }
+
+    /// The last means.
+    pub fn last(&self) -> &[f64] {
+        self.moments.last().map_or(&[], |(_, means)| means)
+    }
+
+    fn means<T: Real>(&self, state: &[T]) -> Vec<T> {
+        let mean = |group: &Vec<usize>| {
+            let sum = group.iter().fold(T::zero(), |sum, entry| sum + state[*entry]);
+            sum * T::lit(1.0 / group.len() as f64)
+        };
+        self.groups.iter().map(mean).collect()
+    }
+
+    fn moment(&self, step: usize) -> Option<usize> {
+        self.moments.binary_search_by_key(&step, |(step, _)| *step).ok()
+    }
+}
+
+impl<T: Real> Compare<T> for Tracks {
+    type Workspace = ();
+
+    fn workspace(&self) {}
+
+    fn compare(&self, _ws: &mut (), step: (usize, usize), at: Point<'_, T>, residuals: &mut [T]) {
+        let Some(moment) = self.moment(step.1) else { return };
+        let own = &mut residuals[moment * self.groups.len()..][..self.groups.len()];
+        for ((r, mean), wanted) in own.iter_mut().zip(self.means(at.state)).zip(&self.moments[moment].1) {
+            *r += mean - T::lit(*wanted);
+        }
+    }
+
+    fn compare_vjp(
+        &self,
+        _ws: &mut (),
+        step: (usize, usize),
+        _at: Point<'_, T>,
+        residuals_bar: &[T],
+        bars: Bars<'_, T>,
+    ) {
+        let Some(moment) = self.moment(step.1) else { return };
+        for (bar, group) in residuals_bar[moment * self.groups.len()..].iter().zip(&self.groups) {
+            let share = *bar * T::lit(1.0 / group.len() as f64);
+            group.iter().for_each(|entry| bars.state[*entry] += share);
+        }
+    }
+}
+
+/// A fit by Gauss-Newton.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Fit {
+    /// The quantities found.
+    pub found: Vec<f64>,
+    /// Mean square of the residuals at the start and after each step.
+    pub losses: Vec<f64>,
+}
+
+/// Fits from a start of the quantities, in at most `steps` steps.
+pub fn fit(problem: &dyn LeastSquares, start: &[f64], steps: usize) -> Result<Fit, ExperimentError> {
+    let config = GaussNewton { steps, ..GaussNewton::default() };
+    let unknowns = problem.unknowns();
+    let searched: Vec<f64> = unknowns.iter().zip(start).map(|(u, x)| u.transform.inverse(*x)).collect();
+    let share = 2.0 / (0..problem.parts()).map(|part| problem.residual_count(part)).sum::<usize>() as f64;
+    let mut state = config.begin(problem, searched)?;
+    let mut losses = vec![share * state.cost];
+    while state.end.is_none() {
+        config.step(problem, &mut state)?;
+        losses.push(share * state.cost);
+    }
+    let found = unknowns.iter().zip(&state.at.shared).map(|(u, z)| u.eval(*z).0).collect();
+    Ok(Fit { found, losses })
+}
+
+/// The mean square of a problem as a loss of its search variables.
+pub fn loss(problem: &dyn LeastSquares) -> Loss<'_> {
+    let start = problem.unknowns().iter().map(|u| u.start()).collect();
+    Loss { problem, start }
+}
