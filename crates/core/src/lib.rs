@@ -43,6 +43,28 @@ pub use integrator::{Integrated, Integrator};
 pub use layout::{Layout, Slice};
 pub use manifold::Manifold;
 pub use point::{Bars, Point};
+/// ```
+/// use pullback_core::Workspace;
+///
+/// #[derive(Clone, Copy)]
+/// struct Grid {
+///     nodes: [usize; 3],
+/// }
+///
+/// #[derive(Workspace)]
+/// struct Scratch<T> {
+///     #[workspace(plain)]
+///     grid: Grid,
+///     rate: Vec<T>,
+///     rate_bar: Vec<T>,
+/// }
+///
+/// let grid = Grid { nodes: [8; 3] };
+/// let scratch = Scratch { grid, rate: vec![0.0; 4], rate_bar: vec![0.0; 4] };
+/// assert_eq!(scratch.heap_bytes(), 8 * size_of::<f64>());
+/// # assert_eq!(scratch.grid.nodes[0], 8);
+/// ```
+#[doc(inline)]
 pub use pullback_macros::Workspace;
 #[doc(hidden)]
 pub use pullback_math as math;
