@@ -9,6 +9,8 @@ extern crate self as pullback_core;
 pub mod batch;
 mod block;
 pub mod checkpoint;
+#[doc(hidden)]
+pub mod compiled;
 pub mod directions;
 #[doc(hidden)]
 pub mod doc_example;
