@@ -15,6 +15,7 @@ pub mod directions;
 #[doc(hidden)]
 pub mod doc_example;
 pub mod drive;
+pub mod erased;
 pub mod error;
 pub mod field;
 pub mod files;
@@ -39,6 +40,7 @@ pub mod workspace;
 pub use batch::Batch;
 pub use block::Block;
 pub use checkpoint::Schedule;
+pub use erased::Erased;
 pub use error::{ConfigError, StepError};
 pub use field::{FieldShape, VectorField};
 pub use integrator::{Integrated, Integrator};
