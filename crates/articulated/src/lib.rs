@@ -59,18 +59,22 @@ pub use pairs::{GeomPair, candidate_pairs};
 pub use pullback_collision::ContactDamping;
 pub use workspace::ArticulatedWorkspace;
 
-/// Compiles the kernels for plain and dual numbers. In builds for tests, crates above link what this crate
-/// has compiled instead of compiling it again; optimized builds do not share generic functions between
+/// Compiles the kernels for the scalars of tests, tasks and learning. In builds for tests, crates above link what
+/// this crate has compiled instead of compiling it again; optimized builds do not share generic functions between
 /// crates.
 #[cfg(debug_assertions)]
 #[inline(never)]
 #[doc(hidden)]
-pub fn compiled_kernels() -> [*const (); 3] {
-    use pullback_core::VectorField;
-    use pullback_math::Dual;
+pub fn compiled_kernels() -> Vec<*const ()> {
+    use pullback_core::Integrated;
+    use pullback_core::compiled::{both_ways, forward};
+    use pullback_math::{Dual, f32x16, f64x8};
+    type Robot = Integrated<Articulated>;
     [
-        <Articulated as VectorField<f64>>::eval as *const (),
-        <Articulated as VectorField<f64>>::eval_vjp as *const (),
-        <Articulated as VectorField<Dual<f64>>>::eval as *const (),
+        &both_ways::<f64, Robot>()[..],
+        &both_ways::<f64x8, Robot>(),
+        &both_ways::<f32x16, Robot>(),
+        &forward::<Dual<f64>, Robot>(),
     ]
+    .concat()
 }

@@ -9,10 +9,13 @@ extern crate self as pullback_core;
 pub mod batch;
 mod block;
 pub mod checkpoint;
+#[doc(hidden)]
+pub mod compiled;
 pub mod directions;
 #[doc(hidden)]
 pub mod doc_example;
 pub mod drive;
+pub mod erased;
 pub mod error;
 pub mod field;
 pub mod files;
@@ -37,12 +40,35 @@ pub mod workspace;
 pub use batch::Batch;
 pub use block::Block;
 pub use checkpoint::Schedule;
+pub use erased::Erased;
 pub use error::{ConfigError, StepError};
 pub use field::{FieldShape, VectorField};
 pub use integrator::{Integrated, Integrator};
 pub use layout::{Layout, Slice};
 pub use manifold::Manifold;
 pub use point::{Bars, Point};
+/// ```
+/// use pullback_core::Workspace;
+///
+/// #[derive(Clone, Copy)]
+/// struct Grid {
+///     nodes: [usize; 3],
+/// }
+///
+/// #[derive(Workspace)]
+/// struct Scratch<T> {
+///     #[workspace(plain)]
+///     grid: Grid,
+///     rate: Vec<T>,
+///     rate_bar: Vec<T>,
+/// }
+///
+/// let grid = Grid { nodes: [8; 3] };
+/// let scratch = Scratch { grid, rate: vec![0.0; 4], rate_bar: vec![0.0; 4] };
+/// assert_eq!(scratch.heap_bytes(), 8 * size_of::<f64>());
+/// # assert_eq!(scratch.grid.nodes[0], 8);
+/// ```
+#[doc(inline)]
 pub use pullback_macros::Workspace;
 #[doc(hidden)]
 pub use pullback_math as math;

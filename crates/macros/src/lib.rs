@@ -1,21 +1,8 @@
 //! `#[differentiable]`: reads a function `f` and writes its pullback `f_vjp` next to it.
 //!
-//! ```
-//! use pullback_math::{Real, Vec3, differentiable};
-//!
-//! /// Force of a spring on particle a.
-//! #[differentiable]
-//! fn spring<T: Real>(xa: Vec3<T>, xb: Vec3<T>, rest: T, #[constant] stiffness: T) -> Vec3<T> {
-//!     let d = xa - xb;
-//!     d.normalize() * (stiffness * (rest - d.norm()))
-//! }
-//!
-//! let (xa, xb) = (Vec3::new(2.0, 0.0, 0.0), Vec3::zero());
-//! assert_eq!(spring(xa, xb, 1.0, 5.0), Vec3::new(-5.0, 0.0, 0.0));
-//! // One slot per argument; the slot of a constant is `()`.
-//! let (xa_bar, xb_bar, rest_bar, ()) = spring_vjp(xa, xb, 1.0, 5.0, Vec3::new(1.0, 0.0, 0.0));
-//! assert_eq!((xa_bar.x, xb_bar.x, rest_bar), (-5.0, 5.0, 5.0));
-//! ```
+//! Examples stand where the macros are re-exported, `pullback_math` and `pullback_core`, and run there; tests of what
+//! the macros write are in `core/tests/all/macros`. Crates that a procedural macro needs for its own tests would be
+//! built a second time, for the compiler.
 //!
 //! # Method
 //!
@@ -81,22 +68,6 @@ use proc_macro::TokenStream;
 ///
 /// Constants have the slot `()`. They are the arguments marked `#[constant]`, those of integer, `bool`,
 /// `char` or `Mask` type, and those behind a reference, `&self` included. `self` by value is differentiable.
-///
-/// ```
-/// use pullback_math::{Real, differentiable};
-///
-/// #[differentiable]
-/// fn horner<T: Real, const N: usize>(c: [T; N], x: T) -> T {
-///     let mut sum = T::zero();
-///     for i in 0..N {
-///         sum = sum * x + c[i];
-///     }
-///     sum
-/// }
-///
-/// // d(3x² + 2x + 1) = (6x + 2) dx + x² dc₀ + x dc₁ + dc₂
-/// assert_eq!(horner_vjp([3.0, 2.0, 1.0], 2.0, 1.0), ([4.0, 2.0, 1.0], 14.0));
-/// ```
 #[proc_macro_attribute]
 pub fn differentiable(args: TokenStream, item: TokenStream) -> TokenStream {
     emit::differentiable(args.into(), item.into(), &paths::math()).into()
@@ -104,21 +75,6 @@ pub fn differentiable(args: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Implements `Cotangent` for a struct, field by field, and `Flat` where the scalar is known: the first type
 /// parameter that is unbounded or `Real`, or the one named by `#[cotangent(scalar = f64)]`.
-///
-/// ```
-/// use pullback_math::{Cotangent, Flat, Vec3};
-///
-/// #[derive(Clone, Copy, Cotangent)]
-/// struct Particle<T> {
-///     position: Vec3<T>,
-///     mass: T,
-/// }
-///
-/// assert_eq!(<Particle<f64> as Flat<f64>>::LEN, 4);
-/// let mut sum = Particle { position: Vec3::new(1.0, 2.0, 3.0), mass: 4.0 };
-/// sum.accumulate(sum);
-/// assert_eq!(sum.mass, 8.0);
-/// ```
 #[proc_macro_derive(Cotangent, attributes(cotangent))]
 pub fn derive_cotangent(input: TokenStream) -> TokenStream {
     let implementation = derive::cotangent(input.into(), &paths::math());
@@ -130,28 +86,6 @@ pub fn derive_cotangent(input: TokenStream) -> TokenStream {
 /// A field is a workspace itself (`Vec` of `Copy` elements, `Option` of a workspace, another deriving struct,
 /// ...), or is marked `#[workspace(plain)]`. A plain field counts nothing and must be `Copy`: such a type
 /// owns no heap memory. So no field with memory of its own can be left out.
-///
-/// ```
-/// use pullback_core::Workspace;
-///
-/// #[derive(Clone, Copy)]
-/// struct Grid {
-///     nodes: [usize; 3],
-/// }
-///
-/// #[derive(Workspace)]
-/// struct Scratch<T> {
-///     #[workspace(plain)]
-///     grid: Grid,
-///     rate: Vec<T>,
-///     rate_bar: Vec<T>,
-/// }
-///
-/// let grid = Grid { nodes: [8; 3] };
-/// let scratch = Scratch { grid, rate: vec![0.0; 4], rate_bar: vec![0.0; 4] };
-/// assert_eq!(scratch.heap_bytes(), 8 * size_of::<f64>());
-/// # assert_eq!(scratch.grid.nodes[0], 8);
-/// ```
 #[proc_macro_derive(Workspace, attributes(workspace))]
 pub fn derive_workspace(input: TokenStream) -> TokenStream {
     let implementation = workspace::workspace(input.into(), &paths::core());

@@ -86,7 +86,12 @@ macro_rules! real_lanes {
             }
             #[inline(always)]
             fn from_lanes(mut lane: impl FnMut(usize) -> f64) -> $t {
-                $t::from(std::array::from_fn::<$f, $n, _>(|i| lane(i) as $f))
+                // A loop: `array::from_fn` would be compiled anew for each of a thousand closures.
+                let mut lanes = [0.0; $n];
+                for (i, to) in lanes.iter_mut().enumerate() {
+                    *to = lane(i) as $f;
+                }
+                $t::from(lanes)
             }
             #[inline(always)]
             fn lane(self, i: usize) -> f64 {

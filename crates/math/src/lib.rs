@@ -57,7 +57,56 @@ pub use mat3::Mat3;
 pub use ops::{AddVjp, DivVjp, MulVjp, NegVjp, SubVjp};
 pub use pack::{Packing, RECORD};
 pub use polar::{Polar, polar, polar_vjp};
-pub use pullback_macros::{Cotangent, differentiable};
+/// ```
+/// use pullback_math::{Cotangent, Flat, Vec3};
+///
+/// #[derive(Clone, Copy, Cotangent)]
+/// struct Particle<T> {
+///     position: Vec3<T>,
+///     mass: T,
+/// }
+///
+/// assert_eq!(<Particle<f64> as Flat<f64>>::LEN, 4);
+/// let mut sum = Particle { position: Vec3::new(1.0, 2.0, 3.0), mass: 4.0 };
+/// sum.accumulate(sum);
+/// assert_eq!(sum.mass, 8.0);
+/// ```
+#[doc(inline)]
+pub use pullback_macros::Cotangent;
+/// ```
+/// use pullback_math::{Real, Vec3, differentiable};
+///
+/// /// Force of a spring on particle a.
+/// #[differentiable]
+/// fn spring<T: Real>(xa: Vec3<T>, xb: Vec3<T>, rest: T, #[constant] stiffness: T) -> Vec3<T> {
+///     let d = xa - xb;
+///     d.normalize() * (stiffness * (rest - d.norm()))
+/// }
+///
+/// let (xa, xb) = (Vec3::new(2.0, 0.0, 0.0), Vec3::zero());
+/// assert_eq!(spring(xa, xb, 1.0, 5.0), Vec3::new(-5.0, 0.0, 0.0));
+/// // One slot per argument; the slot of a constant is `()`.
+/// let (xa_bar, xb_bar, rest_bar, ()) = spring_vjp(xa, xb, 1.0, 5.0, Vec3::new(1.0, 0.0, 0.0));
+/// assert_eq!((xa_bar.x, xb_bar.x, rest_bar), (-5.0, 5.0, 5.0));
+/// ```
+///
+/// ```
+/// use pullback_math::{Real, differentiable};
+///
+/// #[differentiable]
+/// fn horner<T: Real, const N: usize>(c: [T; N], x: T) -> T {
+///     let mut sum = T::zero();
+///     for i in 0..N {
+///         sum = sum * x + c[i];
+///     }
+///     sum
+/// }
+///
+/// // d(3x² + 2x + 1) = (6x + 2) dx + x² dc₀ + x dc₁ + dc₂
+/// assert_eq!(horner_vjp([3.0, 2.0, 1.0], 2.0, 1.0), ([4.0, 2.0, 1.0], 14.0));
+/// ```
+#[doc(inline)]
+pub use pullback_macros::differentiable;
 pub use quad::Scalar;
 pub use quat::Quat;
 pub use quat_exp::{rotation_vector_rate, rotation_vector_rate_vjp};

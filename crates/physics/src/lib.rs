@@ -21,16 +21,33 @@ pub use pullback_mpm as mpm;
 pub use pullback_smoke as smoke;
 pub use pullback_soft as soft;
 
-/// Compiles the kernels for plain and dual numbers; see `pullback_articulated::compiled_kernels`.
+/// Compiles the kernels for the scalars of tests and tasks; see `pullback_articulated::compiled_kernels`.
 #[cfg(debug_assertions)]
 #[inline(never)]
 #[doc(hidden)]
-pub fn compiled_kernels() -> [*const (); 3] {
-    use pullback_core::VectorField;
+pub fn compiled_kernels() -> Vec<*const ()> {
+    use pendulum::{DoublePendulum, DoublePendulumByHand, SimplePendulum};
+    use point_mass::PenaltyPointMass;
+    use pullback_core::compiled::{both_ways, forward};
+    use pullback_core::drive::{Driven, Knots, SineNetwork};
+    use pullback_core::{Integrated, System};
     use pullback_math::Dual;
+    use world::World;
+
+    fn checked<S: System<f64> + System<Dual<f64>>>() -> Vec<*const ()> {
+        [&both_ways::<f64, S>()[..], &forward::<Dual<f64>, S>()].concat()
+    }
     [
-        <world::World as VectorField<f64>>::eval as *const (),
-        <world::World as VectorField<f64>>::eval_vjp as *const (),
-        <world::World as VectorField<Dual<f64>>>::eval as *const (),
+        checked::<Integrated<World>>(),
+        checked::<Integrated<Driven<World, Knots>>>(),
+        checked::<Integrated<Driven<World, SineNetwork>>>(),
+        checked::<Integrated<PenaltyPointMass>>(),
+        checked::<Integrated<SimplePendulum>>(),
+        checked::<Integrated<DoublePendulum>>(),
+        checked::<Integrated<DoublePendulumByHand>>(),
+        checked::<mpm::ActuatedMpm>(),
+        both_ways::<f32, Integrated<World>>().to_vec(),
+        both_ways::<f32, mpm::ActuatedMpm>().to_vec(),
     ]
+    .concat()
 }

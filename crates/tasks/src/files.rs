@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
-use pullback_core::{ConfigError, Described, VectorField};
+use pullback_core::{ConfigError, Described, Erased, VectorField};
 use pullback_physics::articulated::complementarity::Complementarity;
 use pullback_physics::articulated::contact::ContactsFromDistance;
 use pullback_physics::articulated::{
@@ -220,7 +220,7 @@ pub(crate) fn robot_scene(name: String, mut model: Model, options: SceneOptions)
         sensing,
         settle,
         small: None,
-        system,
+        system: Erased::new(system),
         dt,
         substeps: 1,
         probes,

@@ -6,7 +6,7 @@ use pullback_core::picture::Picture;
 use pullback_core::random::Random;
 use pullback_core::rollout::{FinalState, Inputs, Rollout, Sample};
 use pullback_core::step_check::{check_rollout, check_rollout_along, check_step, check_step_along};
-use pullback_core::{ConfigError, Described, Info, Point, Schedule, StepError, System};
+use pullback_core::{ConfigError, Described, Erased, Info, Point, Schedule, StepError};
 use pullback_math::Dual;
 use pullback_optim::least_squares::{LeastSquares, RolloutResiduals};
 use pullback_physics::articulated::Keyframe;
@@ -91,11 +91,11 @@ pub struct About {
 }
 
 /// A [`Scene`] made of any system.
-pub struct BuiltIn<S> {
+pub struct BuiltIn {
     /// Name, summary and horizon.
     pub about: About,
     /// The system.
-    pub system: S,
+    pub system: Erased,
     /// Seconds per step of the scene.
     pub dt: f64,
     /// Steps of the system per step of the scene, all under one control.
@@ -120,12 +120,9 @@ pub struct BuiltIn<S> {
     pub difference_tolerance: f64,
 }
 
-impl<S> BuiltIn<S> {
+impl BuiltIn {
     /// Inputs over `steps` steps that hold the controls of the first keyframe, or the defaults.
-    fn held(&self, steps: usize) -> Inputs<f64>
-    where
-        S: Described,
-    {
+    fn held(&self, steps: usize) -> Inputs<f64> {
         let mut inputs = Inputs::<f64>::defaults(&self.system, steps);
         if let Some(key) = self.keyframes.first() {
             inputs.controls = key.controls().repeat(steps);
@@ -134,10 +131,7 @@ impl<S> BuiltIn<S> {
     }
 
     /// Inputs at `state` with controls and parameters moved off those that are held by up to a tenth.
-    fn perturbed(&self, state: &[f64], steps: usize, random: &mut Random) -> Inputs<f64>
-    where
-        S: Described,
-    {
+    fn perturbed(&self, state: &[f64], steps: usize, random: &mut Random) -> Inputs<f64> {
         let mut inputs = self.held(steps);
         inputs.state.copy_from_slice(state);
         for u in &mut inputs.controls {
@@ -159,7 +153,7 @@ impl<S> BuiltIn<S> {
     }
 }
 
-impl<S: System<f64> + System<Dual<f64>>> Scene for BuiltIn<S> {
+impl Scene for BuiltIn {
     fn name(&self) -> &str {
         &self.about.name
     }
@@ -247,7 +241,7 @@ struct Thoroughness {
 const EVERY_ENTRY: Thoroughness = Thoroughness { every_entry: true, steps: 8 };
 const ALONG: Thoroughness = Thoroughness { every_entry: false, steps: 2 };
 
-impl<S: System<f64> + System<Dual<f64>>> BuiltIn<S> {
+impl BuiltIn {
     /// One step of the system at each probe, and a rollout.
     fn check(
         &self,

@@ -6,7 +6,7 @@
 use pullback_core::integrator::{Adjoint, Integrated, Integrator, Method, PidController, StepControl};
 use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::{DIFFMJX, GRADSIM};
-use pullback_core::{ConfigError, Described, FieldShape, System, VectorField};
+use pullback_core::{ConfigError, Described, Erased, FieldShape, VectorField};
 use pullback_math::Dual;
 use pullback_physics::pendulum::{DoublePendulum, DoublePendulumByHand, SimplePendulum};
 use pullback_physics::point_mass::{ContactDamping, ElasticPointMass, PenaltyPointMass};
@@ -226,7 +226,7 @@ fn elastic(about: About, time_of_impact: bool, options: SceneOptions) -> BuiltSc
     Ok(Box::new(BuiltIn {
         rollout_from: default_start(&system),
         about,
-        system,
+        system: Erased::new(system),
         dt,
         substeps: 1,
         probes: named(BOUNCE),
@@ -249,7 +249,6 @@ fn from_field<F>(
 ) -> BuiltScene
 where
     F: FieldShape + VectorField<f64> + VectorField<Dual<f64>> + 'static,
-    Integrated<F>: System<f64> + System<Dual<f64>>,
 {
     let dt = options.dt.unwrap_or(dt);
     let integrator = options.integrator.unwrap_or(integrator);
@@ -267,7 +266,7 @@ where
     Ok(Box::new(BuiltIn {
         rollout_from: default_start(&system),
         about,
-        system,
+        system: Erased::new(system),
         dt,
         substeps: 1,
         probes: named(probes),

@@ -13,7 +13,7 @@ use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout, check_step};
 use pullback_core::{Bars, Described, FieldShape, Inputs, Point, Rollout, Schedule, VectorField, Workspace};
-use pullback_math::{Quat, Real, SymMat3, Vec3, f64x4};
+use pullback_math::{Quat, Real, SymMat3, Vec3, f64x8};
 
 /// A free body of 2 kg above a ground plane tilted by `slope` about y.
 fn free_body(shape: Shape, orientation: Quat<f64>, height: f64, slope: f64) -> Model {
@@ -310,7 +310,7 @@ fn rates_and_cotangents<T: Real>(robot: &Articulated, states: &[Vec<f64>]) -> (V
 #[test]
 fn the_broad_phase_changes_no_bit_and_allocates_nothing() {
     let model = heap();
-    let states: Vec<Vec<f64>> = (0..4)
+    let states: Vec<Vec<f64>> = (0..8)
         .map(|seed| {
             let mut random = Random::new(seed);
             let mut q = model.reference_configuration();
@@ -325,11 +325,11 @@ fn the_broad_phase_changes_no_bit_and_allocates_nothing() {
     let (near, before, after) = rates_and_cotangents::<f64>(&swept, &states[..1]);
     assert!(all.iter().zip(&near).all(|(x, y)| x.to_bits() == y.to_bits()));
     assert_eq!(before, after);
-    let (all, ..) = rates_and_cotangents::<f64x4>(&tried, &states);
-    let (near, ..) = rates_and_cotangents::<f64x4>(&swept, &states);
-    let same = |x: &f64x4, y: &f64x4| (0..4).all(|i| x.lane(i).to_bits() == y.lane(i).to_bits());
+    let (all, ..) = rates_and_cotangents::<f64x8>(&tried, &states);
+    let (near, ..) = rates_and_cotangents::<f64x8>(&swept, &states);
+    let same = |x: &f64x8, y: &f64x8| (0..8).all(|i| x.lane(i).to_bits() == y.lane(i).to_bits());
     assert!(all.iter().zip(&near).all(|(x, y)| same(x, y)));
-    let touching = all.iter().filter(|x| (0..4).any(|i| x.lane(i) != 0.0)).count();
+    let touching = all.iter().filter(|x| (0..8).any(|i| x.lane(i) != 0.0)).count();
     assert!(touching > 100, "a heap without contacts proves nothing");
 }
 

@@ -9,7 +9,7 @@ use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::random::Random;
 use pullback_core::step_check::check_step;
 use pullback_core::{Described, Point, VectorField};
-use pullback_math::{Real, f64x4};
+use pullback_math::{Real, f64x8};
 
 /// The ankle follows the hip; the wrist's pitch follows its roll, which follows the weight on another tree.
 fn tied(mut model: Model) -> Model {
@@ -94,14 +94,14 @@ fn lanes_agree_with_scalars() {
         0.0,
         &mut rate,
     );
-    let lift = |x: &[f64]| x.iter().map(|x| f64x4::lit(*x)).collect::<Vec<_>>();
+    let lift = |x: &[f64]| x.iter().map(|x| f64x8::lit(*x)).collect::<Vec<_>>();
     let mut wide = lift(&rate);
-    wide.fill(f64x4::zero());
-    let mut ws = VectorField::<f64x4>::workspace(&robot);
+    wide.fill(f64x8::zero());
+    let mut ws = VectorField::<f64x8>::workspace(&robot);
     robot.eval(
         &mut ws,
         Point { params: &lift(&params), state: &lift(&state), control: &lift(&CONTROL) },
-        f64x4::zero(),
+        f64x8::zero(),
         &mut wide,
     );
     for (a, b) in rate.iter().zip(wide) {

@@ -3,6 +3,7 @@
 //! One program, since linking takes longer than most tests.
 
 mod common;
+mod erased;
 mod integrators;
 mod losses;
 mod macros;

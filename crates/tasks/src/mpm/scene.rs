@@ -4,10 +4,9 @@ use pullback_core::gradcheck::Report;
 use pullback_core::layout::Layout;
 use pullback_core::random::Random;
 use pullback_core::rollout::{Inputs, Sample};
-use pullback_core::{ConfigError, Described, Info, StepError};
+use pullback_core::{ConfigError, Described, Erased, Info, StepError};
 use pullback_optim::least_squares::LeastSquares;
 use pullback_physics::articulated::Keyframe;
-use pullback_physics::mpm::ActuatedMpm;
 use pullback_replay::Replay;
 
 use super::MpmSpec;
@@ -19,9 +18,9 @@ use crate::scenes::{BuiltScene, SceneOptions};
 
 /// A scene, and the version of it whose gradients are checked.
 struct MpmScene {
-    shown: BuiltIn<ActuatedMpm>,
+    shown: BuiltIn,
     /// Coarse, and a step of one substep: to check the full size takes minutes.
-    checked: BuiltIn<ActuatedMpm>,
+    checked: BuiltIn,
     blueprint: Blueprint,
     /// Actions per episode.
     actions: usize,
@@ -56,7 +55,7 @@ fn built_in(
     blueprint: &Blueprint,
     substeps: usize,
     small: Option<Box<dyn Scene>>,
-) -> Result<BuiltIn<ActuatedMpm>, ConfigError> {
+) -> Result<BuiltIn, ConfigError> {
     let system = blueprint.system()?;
     let shaken = perturbed(system.layout());
     let (mpm, title) = (system.mpm().clone(), about.name.clone());
@@ -73,7 +72,7 @@ fn built_in(
         // Forward mode is the strict check. Differences step over the kinks of particles that begin to flow
         // and of nodes that begin to touch.
         difference_tolerance: 0.3,
-        system,
+        system: Erased::new(system),
         small,
     })
 }

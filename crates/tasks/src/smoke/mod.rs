@@ -13,6 +13,8 @@
 pub mod objectives;
 mod shapes;
 
+use std::sync::Arc;
+
 use pullback_core::gradcheck::Report;
 use pullback_core::layout::Layout;
 use pullback_core::picture::Picture;
@@ -20,7 +22,7 @@ use pullback_core::random::Random;
 use pullback_core::registry::Entry;
 use pullback_core::rollout::{Inputs, Sample};
 use pullback_core::sources::GRADSIM;
-use pullback_core::{ConfigError, Info, StepError, System};
+use pullback_core::{ConfigError, Erased, Info, StepError, System};
 use pullback_math::{Dual, Vec3};
 use pullback_optim::least_squares::LeastSquares;
 use pullback_physics::articulated::Keyframe;
@@ -105,18 +107,16 @@ where
     Smoke<D>: System<f64> + System<Dual<f64>>,
 {
     let (full, small) = if D == 2 { (64, 8) } else { (32, 4) };
-    let small = built_in(&about, plume_system::<D>(small, dt)?, None);
-    let small = SmokeScene { shown: small };
-    let shown = built_in(&about, plume_system::<D>(full, dt)?, Some(Box::new(small)));
-    Ok(Box::new(SmokeScene { shown }))
+    let small = SmokeScene::new(&about, plume_system::<D>(small, dt)?, None);
+    let full = SmokeScene::new(&about, plume_system::<D>(full, dt)?, Some(Box::new(small)));
+    Ok(Box::new(full))
 }
 
-fn built_in<const D: usize>(
-    about: &About,
-    system: Smoke<D>,
-    small: Option<Box<dyn Scene>>,
-) -> BuiltIn<Smoke<D>> {
-    let shaken = shaken(&system);
+fn built_in<const D: usize>(about: &About, system: &Arc<Smoke<D>>, small: Option<Box<dyn Scene>>) -> BuiltIn
+where
+    Smoke<D>: System<f64> + System<Dual<f64>>,
+{
+    let shaken = shaken(system);
     BuiltIn {
         about: about.clone(),
         dt: system.dt(),
@@ -129,7 +129,7 @@ fn built_in<const D: usize>(
         sensing: None,
         // Forward mode is the strict check: differences step over the kinks of thousands of traces.
         difference_tolerance: 1e-2,
-        system,
+        system: Erased::from(system.clone()),
         small,
     }
 }
@@ -144,7 +144,18 @@ fn shaken<const D: usize>(smoke: &Smoke<D>) -> Vec<f64> {
 
 /// A scene that shows its density.
 struct SmokeScene<const D: usize> {
-    shown: BuiltIn<Smoke<D>>,
+    system: Arc<Smoke<D>>,
+    shown: BuiltIn,
+}
+
+impl<const D: usize> SmokeScene<D>
+where
+    Smoke<D>: System<f64> + System<Dual<f64>>,
+{
+    fn new(about: &About, system: Smoke<D>, small: Option<Box<dyn Scene>>) -> Self {
+        let system = Arc::new(system);
+        SmokeScene { shown: built_in(about, &system, small), system }
+    }
 }
 
 impl<const D: usize> Scene for SmokeScene<D>
@@ -194,7 +205,7 @@ where
         let picture = |k: usize| {
             let (time, state) = &rows[k];
             let title = format!("after {time:.2} s");
-            picture(self.shown.system.grid(), title, self.shown.system.density(state))
+            picture(self.system.grid(), title, self.system.density(state))
         };
         shown.into_iter().filter(|k| *k < rows.len()).map(picture).collect()
     }

@@ -34,7 +34,7 @@ use pullback_core::integrator::{Integrated, Integrator, Method, StepControl};
 use pullback_core::random::Random;
 use pullback_core::registry::Entry;
 use pullback_core::sources::{BO_LEAP, GRADSIM};
-use pullback_core::{ConfigError, FieldShape, System, VectorField};
+use pullback_core::{ConfigError, Erased, FieldShape, VectorField};
 use pullback_math::Dual;
 use pullback_physics::articulated::{Geom, Model, Shape};
 use pullback_physics::world::World;
@@ -252,7 +252,6 @@ impl SoftSpec {
     ) -> BuiltScene
     where
         F: FieldShape + VectorField<f64> + VectorField<Dual<f64>> + 'static,
-        Integrated<F>: System<f64> + System<Dual<f64>>,
     {
         let dt = options.dt.unwrap_or(STEP);
         let integrator = options.integrator.unwrap_or(Integrator::fixed(Method::SemiImplicitEuler));
@@ -280,7 +279,7 @@ impl SoftSpec {
             // Forward mode is the strict judge. Differences suffer round-off of sums over thousands of
             // entries, and where things touch they step over the kinks of particles that come and go.
             difference_tolerance: if self.touches { 1e-2 } else { 1e-4 },
-            system,
+            system: Erased::new(system),
             small,
         }))
     }

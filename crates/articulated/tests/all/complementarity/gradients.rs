@@ -10,7 +10,7 @@ use pullback_core::integrator::{Integrated, Integrator, Method};
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout, check_rollout_along, check_step};
 use pullback_core::{Bars, Described, Point, Rollout, Schedule, VectorField};
-use pullback_math::{Real, Vec3, f32x8, f64x8};
+use pullback_math::{Real, Vec3, f32x16, f64x8};
 
 /// Rows of dry friction, limits, contacts and ties that exert impulses.
 fn kinds(robot: &Articulated, params: &[f64], state: &[f64]) -> [usize; 4] {
@@ -151,11 +151,11 @@ fn lanes_are_solved_as_alone() {
         (ImpulseScheme::Pairwise, FrictionDirections::AlongSlip),
     ] {
         let model = constrained(5, scheme, friction);
-        let states: Vec<Vec<f64>> = (0..8).map(|i| random_state(&model, 30 + i)).collect();
+        let states: Vec<Vec<f64>> = (0..16).map(|i| random_state(&model, 30 + i)).collect();
         let robot = Articulated::new(model).unwrap().with_time_step(2e-3);
-        let together = rates_and_bars::<f64x8>(&robot, &states);
-        let single = rates_and_bars::<f32x8>(&robot, &states);
-        for (lane, state) in states.iter().enumerate() {
+        let together = rates_and_bars::<f64x8>(&robot, &states[..8]);
+        let single = rates_and_bars::<f32x16>(&robot, &states);
+        for (lane, state) in states.iter().take(8).enumerate() {
             let alone = rates_and_bars::<f64>(&robot, std::slice::from_ref(state));
             let scale = alone.iter().fold(1.0f64, |m, x| m.max(x.abs()));
             for ((a, b), c) in alone.iter().zip(&together).zip(&single) {

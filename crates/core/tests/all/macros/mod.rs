@@ -4,4 +4,5 @@ mod control;
 mod corners;
 mod straight;
 mod types;
+mod unsupported;
 mod workspace;

@@ -77,31 +77,49 @@ macro_rules! check {
 }
 pub(crate) use check;
 
-/// Each lane of each lane type agrees with the scalar run: 1e-12 in f64, 1e-5 in f32, of the largest entry.
-pub fn lanes_agree<F: Function>(points: &[Vec<f64>]) {
-    lanes_agree_on::<F, f64x4, f64>(points, 1e-12);
-    lanes_agree_on::<F, f64x8, f64>(points, 1e-12);
-    lanes_agree_on::<F, f32x8, f32>(points, 1e-5);
-    lanes_agree_on::<F, f32x16, f32>(points, 1e-5);
+/// Value and pullback of a function on one kind of scalar. Function pointers: comparisons are compiled once for
+/// each kind, not for each function.
+struct On<T> {
+    inputs: usize,
+    outputs: usize,
+    eval: fn(&[T], &mut [T]),
+    vjp: fn(&[T], &[T], &mut [T]),
 }
 
-fn lanes_agree_on<F: Function, L: Real, S: Real>(points: &[Vec<f64>], tolerance: f64) {
+impl<T: Real> On<T> {
+    fn of<F: Function>() -> Self {
+        On { inputs: F::inputs(), outputs: F::outputs(), eval: F::eval::<T>, vjp: F::vjp::<T> }
+    }
+
+    /// Value and cotangents of the inputs.
+    fn run(&self, x: &[T], y_bar: &[T]) -> (Vec<T>, Vec<T>) {
+        let (mut y, mut x_bar) = (vec![T::zero(); self.outputs], vec![T::zero(); self.inputs]);
+        (self.eval)(x, &mut y);
+        (self.vjp)(x, y_bar, &mut x_bar);
+        (y, x_bar)
+    }
+}
+
+/// Each lane of each lane type agrees with the scalar run: 1e-12 in f64, 1e-5 in f32, of the largest entry.
+pub fn lanes_agree<F: Function>(points: &[Vec<f64>]) {
+    let (double, single) = (On::<f64>::of::<F>(), On::<f32>::of::<F>());
+    lanes_agree_on(&On::<f64x4>::of::<F>(), &double, points, 1e-12);
+    lanes_agree_on(&On::<f64x8>::of::<F>(), &double, points, 1e-12);
+    lanes_agree_on(&On::<f32x8>::of::<F>(), &single, points, 1e-5);
+    lanes_agree_on(&On::<f32x16>::of::<F>(), &single, points, 1e-5);
+}
+
+fn lanes_agree_on<L: Real, S: Real>(lanes: &On<L>, scalar: &On<S>, points: &[Vec<f64>], tolerance: f64) {
     let mut random = Random::new(1);
     for group in points.chunks_exact(L::LANES) {
-        let bars: Vec<Vec<f64>> = group.iter().map(|_| any(&mut random, F::outputs())).collect();
+        let bars: Vec<Vec<f64>> = group.iter().map(|_| any(&mut random, lanes.outputs)).collect();
         let pack = |rows: &[Vec<f64>], n: usize| -> Vec<L> {
             (0..n).map(|i| L::from_lanes(|lane| rows[lane][i])).collect()
         };
-        let (x, y_bar) = (pack(group, F::inputs()), pack(&bars, F::outputs()));
-        let (mut y, mut x_bar) = (vec![L::zero(); F::outputs()], vec![L::zero(); F::inputs()]);
-        F::eval(&x, &mut y);
-        F::vjp(&x, &y_bar, &mut x_bar);
+        let (y, x_bar) = lanes.run(&pack(group, lanes.inputs), &pack(&bars, lanes.outputs));
         for lane in 0..L::LANES {
             let narrow = |row: &[f64]| -> Vec<S> { row.iter().map(|x| S::lit(*x)).collect() };
-            let (x, y_bar) = (narrow(&group[lane]), narrow(&bars[lane]));
-            let (mut y_one, mut x_bar_one) = (vec![S::zero(); F::outputs()], vec![S::zero(); F::inputs()]);
-            F::eval(&x, &mut y_one);
-            F::vjp(&x, &y_bar, &mut x_bar_one);
+            let (y_one, x_bar_one) = scalar.run(&narrow(&group[lane]), &narrow(&bars[lane]));
             let what = format!("{} lane {lane} at {:?}", std::any::type_name::<L>(), group[lane]);
             assert_close(&of_lane(&y, lane), &of_lane(&y_one, 0), tolerance, &format!("value, {what}"));
             assert_close(&of_lane(&x_bar, lane), &of_lane(&x_bar_one, 0), tolerance, &format!("vjp, {what}"));
