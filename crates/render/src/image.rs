@@ -58,6 +58,12 @@ impl<T: Real> Image<T> {
         }
     }
 
+    /// Heap bytes of the planes.
+    pub fn heap_bytes(&self) -> usize {
+        let numbers = self.alpha.len() + self.depth.len() + 3 * (self.color.len() + self.normal.len());
+        numbers * size_of::<T>()
+    }
+
     /// Whether both have the same planes.
     pub fn same_shape<U>(&self, other: &Image<U>) -> bool {
         let lengths = (self.alpha.len(), self.color.len(), self.depth.len(), self.normal.len());

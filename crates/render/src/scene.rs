@@ -162,6 +162,13 @@ impl<T: Real> Scene<T> {
         surfaces && counts(self) == counts(other)
     }
 
+    /// Heap bytes of its numbers; topologies are shared.
+    pub fn heap_bytes(&self) -> usize {
+        let mut numbers = 0;
+        self.for_each(|_, _| numbers += 1);
+        numbers * size_of::<T>()
+    }
+
     /// Hands out every number in the order of [`Scene::map`], with the name of what holds it.
     pub fn for_each(&self, mut f: impl FnMut(&dyn Fn() -> String, T)) {
         for (i, surface) in self.surfaces.iter().enumerate() {

@@ -3,7 +3,7 @@
 //! The residual of a frame is r = C (I − I*), with the simulated and the recorded picture as rows of numbers, and C one of
 //! [`Channels`] and [`Difference`]. The mean of r² over all frames is the pixel loss of gradSim.
 
-use pullback_core::{Bars, Point};
+use pullback_core::{Bars, Point, Workspace};
 use pullback_math::{Cotangent, Real, Scalar};
 use pullback_optim::least_squares::Compare;
 use pullback_render::{Camera, Image, Scene, View, ViewBars, render_vjp};
@@ -129,6 +129,16 @@ pub struct FootageWorkspace<T: Scalar, W> {
     plane: Vec<T>,
 }
 
+impl<T: Scalar, W: Workspace> FootageWorkspace<T, W> {
+    /// Heap bytes held. Memory of the renderer grows with the number of faces that tiles see.
+    pub fn heap_bytes(&self) -> usize {
+        let FootageWorkspace { stage, image_bar, scene_bar, plane, .. } = self;
+        let pictures = stage.image.heap_bytes() + image_bar.heap_bytes() + plane.heap_bytes();
+        let scenes = stage.scene.heap_bytes() + scene_bar.heap_bytes();
+        stage.visible.heap_bytes() + stage.render.heap_bytes() + pictures + scenes
+    }
+}
+
 impl<T, V> Compare<T> for Footage<V>
 where
     T: Scalar,
@@ -202,6 +212,19 @@ where
             return;
         }
         self.visible.place_vjp(&mut stage.visible, at, scene_bar, bars);
+    }
+
+    /// That of a picture at this point and of its pullback.
+    fn predict_bytes(&self, at: Point<'_, T>) -> usize {
+        let mut ws = Compare::<T>::workspace(self);
+        let FootageWorkspace { stage, image_bar, scene_bar, camera_bar, .. } = &mut ws;
+        if stage.draw::<V>(&self.visible, at).is_ok() {
+            let view = View { scene: &stage.scene, camera: &stage.camera, settings: &stage.settings };
+            let bars = ViewBars { scene: scene_bar, camera: camera_bar };
+            // The cotangent is zero: nothing can fail to be finite.
+            let _ = render_vjp(view, &mut stage.render, image_bar, bars);
+        }
+        ws.heap_bytes()
     }
 }
 

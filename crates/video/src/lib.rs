@@ -10,20 +10,27 @@
 //! | module | what |
 //! |---|---|
 //! | `visible` | the trait that joins physics and pictures |
-//! | `world` | soft bodies |
+//! | `world`, `robot`, `rods`, `balls` | soft bodies; robots and meshes on their bodies; pendula; particles |
 //! | `shot` | camera and settings; frames of a rollout |
 //! | `footage` | recorded videos, compared |
 //! | `colors` | colors of things that have none |
 
+mod balls;
 mod colors;
 mod error;
 mod footage;
+mod geom;
+mod robot;
+mod rods;
 mod shot;
 mod visible;
 mod world;
 
+pub use balls::VisibleBalls;
 pub use error::VideoError;
 pub use footage::{Channels, Difference, Footage, FootageWorkspace, Pixels};
+pub use robot::{RobotView, VisibleRobot};
+pub use rods::VisibleRods;
 pub use shot::{Frame, Shot, film};
 pub use visible::Visible;
 pub use world::VisibleWorld;

@@ -1,6 +1,6 @@
 //! [`Visible`]: what a camera sees of a state.
 
-use pullback_core::{Bars, Point};
+use pullback_core::{Bars, Point, Workspace};
 use pullback_math::Real;
 use pullback_render::Scene;
 
@@ -9,7 +9,7 @@ use pullback_render::Scene;
 /// It is written once over `T`: numbers, and dual numbers for forward mode.
 pub trait Visible<T: Real>: Sync {
     /// Scratch memory.
-    type Workspace: Send;
+    type Workspace: Workspace;
     /// Allocates it.
     fn workspace(&self) -> Self::Workspace;
     /// Everything there is to see, wherever it is; [`Visible::place`] moves it.
