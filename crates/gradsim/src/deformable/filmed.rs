@@ -101,7 +101,22 @@ where
         tracks: Tracks,
     ) -> Result<FromMotion<'_, F, M>, ExperimentError> {
         let residuals = tracks.groups.len() * tracks.moments.len();
-        self.residuals(tracks, residuals, map, base)
+        let last = tracks.moments.last().map_or(1, |(step, _)| (*step).max(1));
+        self.residuals_until(last, (tracks, residuals), map, base)
+    }
+
+    /// The beginning of a video as a problem: nothing is simulated after the last of these frames.
+    pub fn from_beginning<M: InputMap>(
+        &self,
+        map: (M, Vec<Transform>),
+        base: Inputs<f64>,
+        video: &[Frame],
+        pixels: Pixels,
+    ) -> Result<FromVideo<'_, F, V, M>, ExperimentError> {
+        let last = video.last().map_or(1, |frame| frame.step.max(1));
+        let footage = Footage::new(self.visible.clone(), self.shot, pixels, vec![video.to_vec()])?;
+        let residuals = footage.residual_count(0);
+        self.residuals_until(last, (footage, residuals), map, base)
     }
 
     /// Anything compared at the steps of a motion as a problem of so many residuals.
@@ -112,8 +127,19 @@ where
         map: (M, Vec<Transform>),
         base: Inputs<f64>,
     ) -> Result<RolloutResiduals<&Integrated<F>, C, M>, ExperimentError> {
-        let Inputs { state, controls, params } = base;
-        let steps = self.rollout.steps;
+        self.residuals_until(self.rollout.steps, (compare, residuals), map, base)
+    }
+
+    /// The same for the first `steps` steps.
+    fn residuals_until<C: Compare<f64>, M: InputMap>(
+        &self,
+        steps: usize,
+        (compare, residuals): (C, usize),
+        map: (M, Vec<Transform>),
+        base: Inputs<f64>,
+    ) -> Result<RolloutResiduals<&Integrated<F>, C, M>, ExperimentError> {
+        let Inputs { state, mut controls, params } = base;
+        controls.truncate(controls.len() / self.rollout.steps * steps);
         let part = Part { state, controls, steps, residuals, ..Part::default() };
         let problem = RolloutResiduals::new(&self.rollout.system, compare, map, params, vec![part])?;
         Ok(problem.with_substeps(self.rollout.substeps()))
@@ -158,6 +184,12 @@ impl Tracks {
     /// The same groups at other places.
     pub fn to(groups: Vec<Vec<usize>>, moments: Vec<(usize, Vec<f64>)>) -> Self {
         Tracks { groups, moments }
+    }
+
+    /// The first moments alone.
+    pub fn beginning(mut self, moments: usize) -> Self {
+        self.moments.truncate(moments);
+        self
     }
 
     /// The last means.

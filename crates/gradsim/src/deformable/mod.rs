@@ -13,16 +13,16 @@
 
 mod cloth;
 mod control;
-mod filmed;
+pub(crate) mod filmed;
 mod imperfect;
 mod landscape;
 mod materials;
 mod particles;
-mod pictures;
+pub(crate) mod pictures;
 mod pyramid;
 mod rates;
-mod rigid_body;
-mod shots;
+pub(crate) mod rigid_body;
+pub(crate) mod shots;
 mod smoke;
 
 use pullback_core::registry::Entry;
