@@ -138,6 +138,23 @@ impl<T: Real> Scene<T> {
         self.map(|_| T::zero())
     }
 
+    /// Sets every number to zero, as a cotangent before it is added to.
+    pub fn set_zero(&mut self) {
+        for Surface { topology: _, vertices, paint, material } in &mut self.surfaces {
+            vertices.fill(Vec3::zero());
+            match paint {
+                Paint::Uniform(color) => *color = Vec3::zero(),
+                Paint::Faces(colors) | Paint::Vertices(colors) => colors.fill(Vec3::zero()),
+                Paint::Texture(texture) => texture.texels.fill(Vec3::zero()),
+            }
+            *material = material.map(|_| T::zero());
+        }
+        self.spheres.iter_mut().for_each(|sphere| *sphere = sphere.zero_like());
+        self.sphere_material = self.sphere_material.map(|_| T::zero());
+        self.lights.iter_mut().for_each(|light| *light = light.map(|_| T::zero()));
+        self.background = Vec3::zero();
+    }
+
     /// Whether a cotangent has the shape of this scene.
     pub fn same_shape(&self, other: &Scene<T>) -> bool {
         let surfaces = self.surfaces.iter().zip(&other.surfaces).all(|(a, b)| a.same_shape(b));
@@ -184,5 +201,28 @@ fn vectors<T: Copy>(name: Name<'_>, values: &[Vec3<T>], f: &mut impl FnMut(Name<
 fn numbers<T: Copy>(name: Name<'_>, values: &[T], f: &mut impl FnMut(Name<'_>, T)) {
     for x in values {
         f(name, *x);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shapes::sphere;
+
+    #[test]
+    fn a_scene_set_to_zero_is_its_zero_cotangent() {
+        let texture = Texture { width: 2, height: 1, texels: vec![Vec3::new(1.0, 2.0, 3.0); 2] };
+        let one = Vec3::new(1.0, 1.0, 1.0);
+        let paints = [Paint::Uniform(one), Paint::Faces(vec![one; 20]), Paint::Texture(texture)];
+        let mut scene = Scene::default();
+        for paint in paints {
+            scene = scene.with_surface(&sphere(0, 1.0), paint, Material::shiny(0.5, 3.0));
+        }
+        scene.spheres.push(Sphere { center: one, radius: 1.0, color: one });
+        scene.background = one;
+        let zero = scene.zero_like();
+        assert_ne!(scene, zero);
+        scene.set_zero();
+        assert_eq!(scene, zero);
     }
 }

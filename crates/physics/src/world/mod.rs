@@ -140,6 +140,11 @@ impl World {
         &self.soft
     }
 
+    /// Where the positions of the particles lie in a state, three numbers each.
+    pub fn particle_entries(&self) -> std::ops::Range<usize> {
+        let first = self.robot.coordinates().nq;
+        first..first + 3 * self.soft.body().particles()
+    }
     /// Positions of the particles in a state.
     pub fn particle_positions<'a, T>(&self, state: &'a [T]) -> &'a [[T; 3]] {
         self.split(state).1.as_chunks().0

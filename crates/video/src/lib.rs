@@ -1,0 +1,29 @@
+//! Videos of simulations, as pictures and as losses.
+//!
+//! [`Visible`] says what a camera sees of a state, with its pullback; [`film`] makes the frames of a rollout; [`Footage`]
+//! compares frames with those of a recorded video, as residuals of
+//! [`RolloutResiduals`](pullback_optim::least_squares::RolloutResiduals). So gradients flow from pixels to states, controls
+//! and parameters, for searches by gradients (the mean square of the residuals) and for Gauss-Newton.
+//!
+//! Physics and pictures have rates of their own: a frame is a picture of one step of a rollout, and any steps may have one.
+//!
+//! | module | what |
+//! |---|---|
+//! | `visible` | the trait that joins physics and pictures |
+//! | `world` | soft bodies |
+//! | `shot` | camera and settings; frames of a rollout |
+//! | `footage` | recorded videos, compared |
+//! | `colors` | colors of things that have none |
+
+mod colors;
+mod error;
+mod footage;
+mod shot;
+mod visible;
+mod world;
+
+pub use error::VideoError;
+pub use footage::{Channels, Difference, Footage, FootageWorkspace, Pixels};
+pub use shot::{Frame, Shot, film};
+pub use visible::Visible;
+pub use world::VisibleWorld;

@@ -1,0 +1,4 @@
+//! Tests of videos, a file per topic.
+
+mod gradients;
+mod support;
