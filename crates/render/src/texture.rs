@@ -40,6 +40,12 @@ impl<T: Real> Texture<T> {
     pub fn repeated(self) -> Self {
         Texture { wrap: Wrap::Repeat, ..self }
     }
+    /// The same with every texel multiplied by a color, entry by entry.
+    #[must_use]
+    pub fn tinted(mut self, color: Vec3<T>) -> Self {
+        self.texels.iter_mut().for_each(|texel| *texel = texel.zip(color, |a, b| a * b));
+        self
+    }
     /// The mean of its texels.
     pub fn mean(&self) -> Vec3<T> {
         let sum = self.texels.iter().fold(Vec3::zero(), |sum, c| sum + *c);

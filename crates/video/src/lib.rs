@@ -13,11 +13,15 @@
 //! | `world` | soft bodies |
 //! | `shot` | camera and settings; frames of a rollout |
 //! | `footage` | recorded videos, compared |
+//! | `look` | what plain pictures show: materials, textures, lights and cameras of models |
+//! | `encode` | files of videos |
 //! | `colors` | colors of things that have none |
 
 mod colors;
+pub mod encode;
 mod error;
 mod footage;
+pub mod look;
 mod shot;
 mod visible;
 mod world;
