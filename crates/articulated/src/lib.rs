@@ -49,11 +49,11 @@ pub use model::{
     ActivationDynamics, Actuator, ActuatorQuantity, Bias, Body, CONTACT_MODELS, Camera,
     ComplementarityOptions, ContactMaterials, ContactModel, ContactOverride, ContactPair, ContactSoftness,
     Equality, EqualityKind, FluidShape, Following, FrameObject, FrameQuantity, FrictionCone,
-    FrictionDirections, Gain, Geom, Heightfield, Hull, ImpulseScheme, Joint, JointKind, JointQuantity,
-    Keyframe, Light, LightKind, Material, MaterialMixing, Mesh, MeshEllipsoid, Model, ModelIntegrator,
-    ModelOptions, Muscle, PathItem, Projection, Sensor, SensorKind, Shape, Site, SiteQuantity, Softness,
-    SolverOptions, SubtreeQuantity, Tendon, TendonPath, TendonQuantity, Texture, TextureKind, TextureMark,
-    TexturePattern, TextureSource, Transmission,
+    FrictionDirections, Gain, Geom, Headlight, Heightfield, Hull, ImpulseScheme, Joint, JointKind,
+    JointQuantity, Keyframe, Light, LightKind, Material, MaterialMixing, Mesh, MeshEllipsoid, Model,
+    ModelIntegrator, ModelOptions, Muscle, PathItem, Projection, Sensor, SensorKind, Shape, Site,
+    SiteQuantity, Softness, SolverOptions, SubtreeQuantity, Tendon, TendonPath, TendonQuantity, Texture,
+    TextureKind, TextureMark, TexturePattern, TextureSource, Transmission, Visual,
 };
 pub use pairs::{GeomPair, candidate_pairs};
 pub use pullback_collision::ContactDamping;

@@ -37,8 +37,8 @@ pub use sensor::{
 };
 pub use tendon::{PathItem, Tendon, TendonPath};
 pub use visual::{
-    Camera, Following, Light, LightKind, Material, Projection, Texture, TextureKind, TextureMark,
-    TexturePattern, TextureSource,
+    Camera, Following, Headlight, Light, LightKind, Material, Projection, Texture, TextureKind, TextureMark,
+    TexturePattern, TextureSource, Visual,
 };
 
 /// A rigid body.
@@ -101,6 +101,8 @@ pub struct Site {
     pub rgba: [f32; 4],
     /// Its material.
     pub material: Option<usize>,
+    /// Its group; those above 2 are hidden.
+    pub group: i32,
 }
 
 impl Site {
@@ -114,6 +116,7 @@ impl Site {
             shape: Shape::Sphere { radius: 0.005 },
             rgba: [0.5, 0.5, 0.5, 1.0],
             material: None,
+            group: 0,
         }
     }
 }
@@ -167,7 +170,7 @@ pub struct Model {
     pub meshes: Vec<Mesh>,
     /// Terrain that geoms refer to.
     pub heightfields: Vec<Heightfield>,
-    /// Cameras; no force depends on them, nor on the three below.
+    /// Cameras; no force depends on them, nor on the four below.
     pub cameras: Vec<Camera>,
     /// Lights.
     pub lights: Vec<Light>,
@@ -175,6 +178,8 @@ pub struct Model {
     pub materials: Vec<Material>,
     /// Textures that materials and lights refer to.
     pub textures: Vec<Texture>,
+    /// How it asks to be looked at.
+    pub visual: Visual,
     /// Joints that follow others.
     pub mimics: Vec<Mimic>,
     /// Pairs of geoms that always collide.

@@ -18,6 +18,7 @@ use pullback_tasks::identify::{IDENTIFICATIONS, TransformName};
 use pullback_tasks::objectives::TASKS;
 use pullback_tasks::planning::CONTROL_TASKS;
 use pullback_tasks::scenes::SCENES;
+use pullback_video::look::PictureSize;
 
 use crate::bench::{BENCHMARKS, Benchmark};
 use crate::commands::demo::{PARTS, Part};
@@ -124,6 +125,55 @@ pub struct SimulateOptions {
     /// Choose features that touch softly over this length, m (model files)
     #[arg(long, default_value_t = 0.0, value_name = "LENGTH")]
     pub collision_softness: f64,
+    #[command(flatten)]
+    pub filming: FilmingOptions,
+}
+
+/// What is filmed, from where.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Pictures")]
+pub struct FilmingOptions {
+    /// Film the motion: FILE.gif, FILE.apng, FILE.mp4 or, for a folder of PNG files, FOLDER/
+    #[arg(long, value_name = "FILE")]
+    pub video: Option<PathBuf>,
+    /// A picture of the last state, a PNG file
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<PathBuf>,
+    /// A camera of the model file by name or number, or `free` [default: the file's choice, else free]
+    #[arg(long, value_name = "NAME|INDEX|free")]
+    pub camera: Option<String>,
+    /// Direction of view of the free camera around z, from x, degrees
+    #[arg(long, allow_negative_numbers = true)]
+    pub azimuth: Option<f64>,
+    /// Angle of its view above the ground, degrees; negative looks down
+    #[arg(long, allow_negative_numbers = true)]
+    pub elevation: Option<f64>,
+    /// Distance from what it looks at, m
+    #[arg(long, allow_negative_numbers = true)]
+    pub distance: Option<f64>,
+    /// What it looks at, m [default: the middle, following what floats]
+    #[arg(long, value_name = "X,Y,Z", value_parser = parse_place, allow_hyphen_values = true)]
+    pub lookat: Option<Place>,
+    /// Pixels, such as 640x480 [default: the camera's, else 640x480]
+    #[arg(long, value_name = "WIDTHxHEIGHT")]
+    pub size: Option<PictureSize>,
+    /// Frames per second of the video [default: 30]
+    #[arg(long, allow_negative_numbers = true)]
+    pub fps: Option<f64>,
+    /// Seconds of the motion per second of the video, below 1 for slow motion [default: 1]
+    #[arg(long, allow_negative_numbers = true)]
+    pub speed: Option<f64>,
+}
+
+/// A place in the world, m.
+#[derive(Clone, Copy, Debug)]
+pub struct Place(pub [f64; 3]);
+
+fn parse_place(text: &str) -> Result<Place, String> {
+    let numbers: Option<Vec<f64>> = text.split(',').map(|x| x.trim().parse().ok()).collect();
+    let numbers =
+        numbers.and_then(|n| <[f64; 3]>::try_from(n).ok()).filter(|n| n.iter().all(|x| x.is_finite()));
+    numbers.map(Place).ok_or_else(|| "write three numbers, such as 0,0,1".into())
 }
 
 #[derive(Debug, Args)]

@@ -93,12 +93,22 @@ fn depth_key<T: Real>(perspective: bool, position: Vec3<T>) -> T {
     if perspective { -position.z.recip() } else { -position.z }
 }
 
+/// Which triangles are made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<F> {
+    /// Whether a surface is wanted.
+    pub surface: F,
+    /// Whether what corners carry is kept.
+    pub corners: bool,
+}
+
 /// Triangles that may be seen, cut at the smallest depth.
 pub(crate) fn make_triangles<T: Scalar>(
     scene: &Scene<T>,
     camera: &Camera<T>,
     grid: &Grid<T::Pack>,
     reach: f64,
+    wanted: Wanted<impl Fn(usize) -> bool>,
     placed: &Placed<T>,
     triangles: &mut Triangles<T>,
 ) {
@@ -108,6 +118,9 @@ pub(crate) fn make_triangles<T: Scalar>(
     triangles.outlines.clear();
     triangles.corners.clear();
     for (s, (surface, first)) in scene.surfaces.iter().zip(&placed.first).enumerate() {
+        if !(wanted.surface)(s) {
+            continue;
+        }
         let positions = &placed.positions[*first..];
         let normals = shaded.then(|| &placed.normals[*first..]);
         for face in 0..surface.topology.faces.len() {
@@ -121,7 +134,7 @@ pub(crate) fn make_triangles<T: Scalar>(
                 let origin =
                     Origin { surface: s as u32, face: face as u32, kept: kept as u8, part: part as u8 };
                 let cut = clip(whole, T::lit(camera.lens.near), kept, part);
-                add_triangle(camera, grid, reach, origin, cut, shaded, triangles);
+                add_triangle(camera, grid, reach, origin, cut, wanted.corners, triangles);
             }
         }
     }
@@ -136,7 +149,7 @@ fn add_triangle<T: Scalar>(
     reach: f64,
     origin: Origin,
     cut: [Corner<T>; 3],
-    shaded: bool,
+    with_corners: bool,
     triangles: &mut Triangles<T>,
 ) {
     let perspective = camera.lens.is_perspective();
@@ -151,7 +164,7 @@ fn add_triangle<T: Scalar>(
     triangles.origins.push(origin);
     triangles.bounds.push(bound);
     triangles.outlines.push(Outline::new(at));
-    if shaded {
+    if with_corners {
         triangles.corners.push(Corners {
             depth_key: cut.map(|c| depth_key(perspective, c.position)),
             position: cut.map(|c| c.position),

@@ -71,6 +71,12 @@ impl<T: Real> Image<T> {
         (self.width, self.height, lengths) == (other.width, other.height, others)
     }
 
+    /// Bytes of a picture whose colors are what screens show already.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let byte = |x: T| (255.0 * x.lane(0).clamp(0.0, 1.0) + 0.5) as u8;
+        self.color.iter().flat_map(|c| [byte(c.x), byte(c.y), byte(c.z)]).collect()
+    }
+
     /// Bytes of an sRGB picture, red, green and blue of each pixel.
     pub fn to_srgb(&self) -> Vec<u8> {
         let encode = |x: T| {

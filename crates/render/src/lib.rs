@@ -3,7 +3,7 @@
 //!
 //! [`render`] draws a [`Scene`] as a [`Camera`] sees it, [`render_vjp`] goes back from the cotangent of the picture.
 //! Two methods make faces differentiable: [`SoftRas`], in which every face near a pixel contributes, and [`DibR`],
-//! with the nearest face in the foreground and a soft silhouette around it.
+//! with the nearest face in the foreground and a soft silhouette around it. [`rasterize`] draws plain pictures, with shadows.
 //!
 //! ```
 //! use pullback_math::{Cotangent, Vec3};
@@ -43,6 +43,7 @@
 //! | `look` | color of what is seen |
 //! | `forward`, `backward` | walks over tiles, on threads |
 //! | `resolve` | from samples to pixels |
+//! | `plain` | pictures with hard edges and shadows, without pullback |
 //!
 //! Kernels are written once over [`Scalar`](pullback_math::Scalar): a block of samples is one register, sixteen
 //! samples at `f32`, eight at `f64` and in forward mode. Every tile is drawn by one thread in one order, and
@@ -65,6 +66,7 @@ mod look;
 mod material;
 mod mesh;
 mod outline;
+mod plain;
 mod primitive;
 mod render;
 mod resolve;
@@ -82,8 +84,9 @@ pub use error::RenderError;
 pub use image::Image;
 pub use material::{Light, LightKind, Material, Reflectance, Shading};
 pub use mesh::{Mesh, Topology};
+pub use plain::{Cone, Effects, Finish, Haze, Lamp, PlainWorkspace, Shadows, Sky, rasterize};
 pub use render::{View, ViewBars, render, render_vjp};
 pub use scene::{Paint, Scene, Sphere, Surface};
 pub use settings::{DibR, Method, Outputs, Settings, SoftRas};
-pub use texture::Texture;
+pub use texture::{Texture, Wrap};
 pub use workspace::RenderWorkspace;

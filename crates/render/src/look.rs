@@ -111,10 +111,9 @@ fn texels<T: Scalar>(
     if !mask.any() {
         return Vec3::zero();
     }
-    let (width, height) = (texture.width, texture.height);
     T::pack_vectors(|i| {
         let [u, v] = [uv.x, uv.y].map(|x| T::unpack(&x, i));
-        sample(width, height, &texture.texels, u, v)
+        sample(texture, u, v)
     })
 }
 
@@ -126,7 +125,6 @@ fn texels_vjp<T: Scalar>(
     color_bar: Vec3<T::Pack>,
     texels_bar: &mut [Vec3<T>],
 ) -> Vec3<T::Pack> {
-    let (width, height) = (texture.width, texture.height);
     T::pack_vectors(|i| {
         let color_bar = T::unpack_vector(&color_bar, i);
         let nothing = color_bar.norm_squared().le(T::zero());
@@ -134,7 +132,7 @@ fn texels_vjp<T: Scalar>(
             return Vec3::zero();
         }
         let [u, v] = [uv.x, uv.y].map(|x| T::unpack(&x, i));
-        let (u_bar, v_bar) = sample_vjp(width, height, &texture.texels, u, v, color_bar, texels_bar);
+        let (u_bar, v_bar) = sample_vjp(texture, u, v, color_bar, texels_bar);
         Vec3::new(u_bar, v_bar, T::zero())
     })
 }

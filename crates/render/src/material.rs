@@ -146,7 +146,7 @@ pub struct SurfacePoint<T> {
 /// Direction to the viewer from a point in the camera's frame.
 #[differentiable]
 #[inline(always)]
-fn toward_viewer<T: Real>(#[constant] perspective: bool, position: Vec3<T>) -> Vec3<T> {
+pub(crate) fn toward_viewer<T: Real>(#[constant] perspective: bool, position: Vec3<T>) -> Vec3<T> {
     if perspective { (-position).normalize() } else { Vec3::new(T::zero(), T::zero(), T::one()) }
 }
 
@@ -162,14 +162,14 @@ pub fn facing_normal<T: Real>(#[constant] perspective: bool, position: Vec3<T>, 
 /// Light of one ambient light.
 #[differentiable]
 #[inline(always)]
-fn ambient_light<T: Real>(intensity: Vec3<T>, r: Reflectance<T>, albedo: Vec3<T>) -> Vec3<T> {
+pub(crate) fn ambient_light<T: Real>(intensity: Vec3<T>, r: Reflectance<T>, albedo: Vec3<T>) -> Vec3<T> {
     times(albedo, intensity) * r.ambient
 }
 
 /// Light of one lamp that is scattered evenly: kd I max(n·l, 0) albedo.
 #[differentiable]
 #[inline(always)]
-fn diffuse_light<T: Real>(
+pub(crate) fn diffuse_light<T: Real>(
     l: Vec3<T>,
     intensity: Vec3<T>,
     r: Reflectance<T>,
@@ -182,7 +182,7 @@ fn diffuse_light<T: Real>(
 /// Light of one lamp that is mirrored: ks I max(r·v, 0)ˢ where the lamp is on the viewer's side.
 #[differentiable]
 #[inline(always)]
-fn specular_light<T: Real>(
+pub(crate) fn specular_light<T: Real>(
     l: Vec3<T>,
     intensity: Vec3<T>,
     r: Reflectance<T>,
@@ -199,14 +199,14 @@ fn specular_light<T: Real>(
 /// Direction from a point to a lamp.
 #[differentiable]
 #[inline(always)]
-fn toward_lamp<T: Real>(#[constant] point: bool, vector: Vec3<T>, position: Vec3<T>) -> Vec3<T> {
+pub(crate) fn toward_lamp<T: Real>(#[constant] point: bool, vector: Vec3<T>, position: Vec3<T>) -> Vec3<T> {
     if point { (vector - position).normalize() } else { vector.normalize() }
 }
 
 /// Entry by entry.
 #[differentiable]
 #[inline(always)]
-fn times<T: Real>(a: Vec3<T>, b: Vec3<T>) -> Vec3<T> {
+pub(crate) fn times<T: Real>(a: Vec3<T>, b: Vec3<T>) -> Vec3<T> {
     Vec3::new(a.x * b.x, a.y * b.y, a.z * b.z)
 }
 

@@ -99,6 +99,31 @@ impl<P: Real> NearestPoint<P> {
 }
 
 impl<P: Real> Outline<P> {
+    /// Barycentric coordinates of pixels, and whether they are inside: what [`Primitive::cover`] finds, without distances.
+    #[inline(always)]
+    pub fn coordinates(&self, at: [P; 2]) -> ([P; 3], P::Mask) {
+        let mut inner = [P::zero(); 3];
+        for k in 0..3 {
+            let [ex, ey] = self.edges[k];
+            let (x, y) = (at[0] - self.corners[k][0], at[1] - self.corners[k][1]);
+            inner[(k + 2) % 3] = (ex * y - ey * x) * self.per_area;
+        }
+        (inner, self.contains(inner))
+    }
+    /// Whether a pixel with these coordinates is inside.
+    #[inline(always)]
+    fn contains(&self, inner: [P; 3]) -> P::Mask {
+        let zero = P::zero();
+        let solid = !(self.per_area.le(zero) & self.per_area.ge(zero));
+        solid & inner[0].ge(zero) & inner[1].ge(zero) & inner[2].ge(zero)
+    }
+    /// ∂λₖ/∂(x, y) = (−e_y, e_x) / (2 area) of the edge in front of corner k.
+    #[inline(always)]
+    pub fn slopes(&self, k: usize) -> [P; 2] {
+        let [ex, ey] = self.edges[(k + 1) % 3];
+        [-(ey * self.per_area), ex * self.per_area]
+    }
+
     /// Pullback of the signed square of the distance: adds to the cotangents of the corners.
     #[inline(always)]
     pub fn pull_distance(
@@ -183,8 +208,7 @@ impl<P: Real> Primitive<P> for Outline<P> {
         let r = std::array::from_fn(|i| choose(found0.2[i], found1.2[i], found2.2[i]));
         let free = (on0 & found0.3) | (on1 & found1.3) | (!(on0 | on1) & found2.3);
 
-        let solid = !(per_area.le(zero) & per_area.ge(zero));
-        let inside = solid & inner[0].ge(zero) & inner[1].ge(zero) & inner[2].ge(zero);
+        let inside = self.contains(inner);
         let signed = select(inside, square, -square);
         Cover { signed, inside, nearest: NearestPoint { on: [on0, on1], t, free, r, inner } }
     }

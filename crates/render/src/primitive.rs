@@ -39,6 +39,22 @@ pub(crate) trait Primitive<P: Real>: Copy {
     fn cover(&self, sight: Sight, at: [P; 2]) -> Cover<P, Self::Nearest>;
     /// The point that they see.
     fn fragment(&self, sight: Sight, at: [P; 2], cover: &Cover<P, Self::Nearest>) -> Fragment<P>;
+    /// Whether pixels are inside, and the depth there.
+    #[inline(always)]
+    fn hit(&self, sight: Sight, at: [P; 2]) -> (P::Mask, P) {
+        let cover = self.cover(sight, at);
+        (cover.inside, self.fragment(sight, at, &cover).depth)
+    }
+    /// The point that pixels inside see.
+    #[inline(always)]
+    fn fragment_inside(&self, sight: Sight, at: [P; 2]) -> Fragment<P> {
+        self.fragment(sight, at, &self.cover(sight, at))
+    }
+    /// How color or place on a texture of a fragment changes along x and y of the screen; zero if it does not.
+    #[inline(always)]
+    fn paint_slopes(&self, _sight: Sight, _fragment: &Fragment<P>) -> [Vec3<P>; 2] {
+        [Vec3::zero(); 2]
+    }
     /// Pullback of both: adds to the cotangent of the primitive. Without `fragment_bar` only the outline is pulled
     /// back.
     fn pull(

@@ -8,7 +8,7 @@ use crate::camera::Camera;
 use crate::check::{check, check_finite};
 use crate::error::RenderError;
 use crate::forward::draw_tiles;
-use crate::front::{make_balls, make_lights, make_triangles, place};
+use crate::front::{Wanted, make_balls, make_lights, make_triangles, place};
 use crate::front_vjp::{balls_vjp, lights_vjp, materials_vjp, texels_vjp, triangles_vjp};
 use crate::grid::Grid;
 use crate::image::Image;
@@ -64,7 +64,8 @@ pub fn render<T: Scalar>(
 
     // What the camera sees.
     place(scene, camera, shaded, &mut ws.placed);
-    make_triangles(scene, camera, &grid, reach, &ws.placed, &mut ws.triangles);
+    let wanted = Wanted { surface: |_| true, corners: shaded };
+    make_triangles(scene, camera, &grid, reach, wanted, &ws.placed, &mut ws.triangles);
     make_balls(scene, camera, &grid, reach, &mut ws.balls);
     make_lights(scene, camera, &mut ws.lights);
 

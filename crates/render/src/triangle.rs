@@ -67,6 +67,20 @@ fn perspective_weights_vjp<P: Real>(
     (std::array::from_fn(|k| product_bar[k] * key[k]), std::array::from_fn(|k| product_bar[k] * u[k]))
 }
 
+impl<P: Real> Triangle<P> {
+    /// The point with barycentric coordinates u on the screen.
+    #[inline(always)]
+    fn fragment_at(&self, sight: Sight, u: [P; 3]) -> Fragment<P> {
+        let corners = &self.corners;
+        let (depth, b) = perspective_weights(sight, u, corners.depth_key);
+        let mut fragment = Fragment { depth, ..Fragment::default() };
+        fragment.point.position = blend(b, corners.position);
+        fragment.point.normal = blend(b, corners.normal);
+        fragment.point.albedo = blend(b, corners.paint);
+        fragment
+    }
+}
+
 impl<P: Real> Primitive<P> for Triangle<P> {
     type Nearest = NearestPoint<P>;
 
@@ -77,14 +91,32 @@ impl<P: Real> Primitive<P> for Triangle<P> {
 
     #[inline(always)]
     fn fragment(&self, sight: Sight, _at: [P; 2], cover: &Cover<P, NearestPoint<P>>) -> Fragment<P> {
-        let corners = &self.corners;
-        let u = cover.nearest.coordinates(cover.inside);
-        let (depth, b) = perspective_weights(sight, u, corners.depth_key);
-        let mut fragment = Fragment { depth, ..Fragment::default() };
-        fragment.point.position = blend(b, corners.position);
-        fragment.point.normal = blend(b, corners.normal);
-        fragment.point.albedo = blend(b, corners.paint);
-        fragment
+        self.fragment_at(sight, cover.nearest.coordinates(cover.inside))
+    }
+
+    #[inline(always)]
+    fn hit(&self, sight: Sight, at: [P; 2]) -> (P::Mask, P) {
+        let (u, inside) = self.outline.coordinates(at);
+        (inside, perspective_weights(sight, u, self.corners.depth_key).0)
+    }
+
+    #[inline(always)]
+    fn fragment_inside(&self, sight: Sight, at: [P; 2]) -> Fragment<P> {
+        self.fragment_at(sight, self.outline.coordinates(at).0)
+    }
+
+    /// Under perspective p = Σ λ k pₖ / Σ λ k, so ∂p = Σ ∂λ k (pₖ − p) / Σ λ k.
+    #[inline(always)]
+    fn paint_slopes(&self, sight: Sight, fragment: &Fragment<P>) -> [Vec3<P>; 2] {
+        let mut slopes = [Vec3::zero(); 2];
+        for k in 0..3 {
+            let scale = if sight.perspective { self.corners.depth_key[k] * fragment.depth } else { P::one() };
+            let change = (self.corners.paint[k] - fragment.point.albedo) * scale;
+            for (slope, along) in slopes.iter_mut().zip(self.outline.slopes(k)) {
+                *slope += change * along;
+            }
+        }
+        slopes
     }
 
     #[inline(always)]

@@ -11,6 +11,7 @@
 
 use pullback_core::{ConfigError, Workspace};
 use pullback_math::{Real, differentiable};
+use rayon::prelude::*;
 
 use super::camera::Camera;
 use super::grid::Grid;
@@ -109,6 +110,23 @@ impl Marcher {
             });
             *pixel = brightness + passed * look.background;
         }
+    }
+
+    /// For each pixel the light of the smoke, and the part of the light behind it that passes; rows run on all threads.
+    pub fn layers(&self, ws: &mut MarchWorkspace<f64>, density: &[f64], look: Look<f64>) -> Vec<(f64, f64)> {
+        self.find_light(density, look, &mut ws.light);
+        let light = &ws.light;
+        let pixel = |p: usize| {
+            let (mut brightness, mut passed) = (0.0, 1.0);
+            self.samples(p, |sample, length| {
+                let kept = (-optical_depth(look.absorption, sample.of(density), length)).exp();
+                brightness += passed * (1.0 - kept) * sample.of(light);
+                passed *= kept;
+            });
+            (brightness, passed)
+        };
+        let pixels = self.camera.pixels.0 * self.camera.pixels.1;
+        (0..pixels).into_par_iter().with_min_len(self.camera.pixels.0).map(pixel).collect()
     }
 
     /// The pullback of [`Marcher::render`]: adds to the cotangent of the density, and returns that of the look.

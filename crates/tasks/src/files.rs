@@ -17,6 +17,7 @@ use pullback_scene::mesh::MeshFiles;
 use pullback_scene::mjcf::{ImportOptions, read_mjcf};
 use pullback_scene::urdf::{self, UrdfOptions};
 
+use crate::depict::depict_robot;
 use crate::recording;
 use crate::scene::{About, BuiltIn};
 use crate::scenes::{BuiltScene, HORIZON, SceneOptions};
@@ -201,7 +202,7 @@ pub(crate) fn robot_scene(name: String, mut model: Model, options: SceneOptions)
         format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.coordinates().nv);
     // Under the penalty model joints that follow others have no sensors.
     let sensing = robot.sensing().ok().filter(|sensing| !sensing.is_empty());
-    let shown = robot.clone();
+    let (shown, seen) = (robot.clone(), robot.clone());
     // Not from the pose in the file itself: a robot that just touches the ground at rest stands on a kink.
     let (rollout_from, settle) = if robot.model().options.contact_model != ContactModel::Penalty {
         let start = match robot.model().keyframes.first() {
@@ -217,6 +218,7 @@ pub(crate) fn robot_scene(name: String, mut model: Model, options: SceneOptions)
         rollout_from,
         keyframes: robot.model().keyframes.clone(),
         recorder: Some(Box::new(move |inputs, rows| recording::replay(&shown, (inputs, dt), rows))),
+        depiction: Some(Box::new(move || depict_robot(&seen))),
         sensing,
         settle,
         small: None,

@@ -3,6 +3,7 @@
 pub mod articulated_adjoint;
 pub mod bo_leap;
 pub mod contact_doctor;
+pub mod depict;
 pub mod diffmjx;
 pub mod environments;
 pub mod files;

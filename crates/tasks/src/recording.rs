@@ -2,13 +2,15 @@
 
 use pullback_core::rollout::Inputs;
 use pullback_core::{Described, Point, VectorField};
-use pullback_math::{Quat, Transform, Vec3};
+use pullback_math::{Quat, Vec3};
 use pullback_physics::articulated::contact::ContactForce;
-use pullback_physics::articulated::{Articulated, ContactModel, Geom, Model, Shape, candidate_pairs};
+use pullback_physics::articulated::{Articulated, ContactModel, Geom, Model, Shape};
 use pullback_physics::mpm::{Material, Mpm, ParticleGroup};
 use pullback_physics::soft::Part;
 use pullback_physics::world::World;
 use pullback_replay::{ContactMark, Frame, Replay, ReplayGeom, ReplayShape, ReplaySoft};
+
+use crate::depict::rooms;
 
 /// At most this many frames per second of motion are kept: more than a screen shows.
 const FRAMES_PER_SECOND: f64 = 60.0;
@@ -160,10 +162,10 @@ fn fill(
 }
 
 /// Color of fluids.
-const WATER: [f32; 4] = [0.20, 0.50, 0.82, 1.0];
+pub(crate) const WATER: [f32; 4] = [0.20, 0.50, 0.82, 1.0];
 
 /// Colors of soft parts, in turn.
-const COLORS: [[f32; 4]; 4] =
+pub(crate) const COLORS: [[f32; 4]; 4] =
     [[0.86, 0.48, 0.25, 1.0], [0.25, 0.52, 0.78, 1.0], [0.42, 0.66, 0.36, 1.0], [0.72, 0.42, 0.66, 1.0]];
 
 /// A part's surface, springs, and the particles that belong to neither.
@@ -195,49 +197,6 @@ fn soft(world: &World, part: usize, rows: &[&(f64, Vec<f64>)]) -> ReplaySoft {
             })
             .collect(),
     }
-}
-
-/// Rooms: fixed meshes and boxes that nothing touches and that hold all that moves. They would hide it.
-fn rooms(robot: &Articulated, params: &[f64]) -> Vec<usize> {
-    let model = robot.model();
-    let mut moves = vec![false; model.bodies.len()];
-    for i in 1..moves.len() {
-        let body = &model.bodies[i];
-        moves[i] = moves[body.parent] || body.mocap || model.joints_of(i).next().is_some();
-    }
-    let mut ws = VectorField::<f64>::workspace(robot);
-    robot.update_kinematics(&mut ws, params, &robot.layout().state.defaults());
-    let world_from_body = &ws.kinematics.world_from_body;
-    let touched = candidate_pairs(model);
-    let is_room = |i: &usize| {
-        let geom = &model.geoms[*i];
-        let (low, high) = match geom.shape {
-            Shape::Box { half } => (-half, half),
-            Shape::Mesh { mesh } => {
-                let all = &model.meshes[mesh].vertices;
-                let corner = |of: fn(f64, f64) -> f64, from: f64| {
-                    let of =
-                        |a: Vec3<f64>, b: &Vec3<f64>| Vec3::new(of(a.x, b.x), of(a.y, b.y), of(a.z, b.z));
-                    all.iter().fold(Vec3::new(from, from, from), of)
-                };
-                (corner(f64::min, f64::INFINITY), corner(f64::max, f64::NEG_INFINITY))
-            }
-            _ => return false,
-        };
-        let body_from_geom = Transform { rotation: geom.orientation.to_mat3(), translation: geom.position };
-        let inside = |(body, pose): (usize, &Transform<f64>)| {
-            let seen = world_from_body[geom.body].inverse_point(pose.translation);
-            let p = body_from_geom.inverse_point(seen);
-            let between = |low: f64, x: f64, high: f64| low < x && x < high;
-            !moves[body]
-                || (between(low.x, p.x, high.x) && between(low.y, p.y, high.y) && between(low.z, p.z, high.z))
-        };
-        !moves[geom.body]
-            && !touched.iter().any(|pair| pair.0 == *i || pair.1 == *i)
-            && world_from_body.iter().enumerate().all(inside)
-    };
-    let any = moves.contains(&true);
-    (0..model.geoms.len()).filter(|i| any && is_room(i)).collect()
 }
 
 fn geom(model: &Model, geom: &Geom) -> ReplayGeom {

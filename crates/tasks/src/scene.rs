@@ -12,7 +12,9 @@ use pullback_optim::least_squares::{LeastSquares, RolloutResiduals};
 use pullback_physics::articulated::Keyframe;
 use pullback_physics::articulated::sensor::Sensing;
 use pullback_replay::Replay;
+use pullback_video::look::Depict;
 
+use crate::depict::Depiction;
 use crate::identify::RecordedMotion;
 
 /// How gradients of a scene are checked.
@@ -60,6 +62,10 @@ pub trait Scene: Sync {
     /// The motion as a page that plays in a browser, for scenes that have bodies to show; `rows` are times
     /// and states of the motion under `inputs`.
     fn replay(&self, inputs: &Inputs<f64>, rows: &[(f64, Vec<f64>)]) -> Option<Replay>;
+    /// What draws the states as pictures, for scenes that can be seen.
+    fn depict(&self) -> Option<Box<dyn Depict>> {
+        None
+    }
     /// Fields along the motion worth drawing, for scenes that have them; `rows` are times and states.
     fn pictures(&self, _rows: &[(f64, Vec<f64>)]) -> Vec<Picture> {
         Vec::new()
@@ -113,6 +119,8 @@ pub struct BuiltIn {
     pub small: Option<Box<dyn Scene>>,
     /// Turns recorded states into a page, where there are bodies to show.
     pub recorder: Option<Recorder>,
+    /// Makes what draws states as pictures, where there is something to see.
+    pub depiction: Option<Depiction>,
     /// What the sensors of a robot read.
     pub sensing: Option<Sensing>,
     /// Largest accepted error against finite differences: an adaptive solve changes its steps with its
@@ -196,6 +204,10 @@ impl Scene for BuiltIn {
 
     fn replay(&self, inputs: &Inputs<f64>, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
         self.recorder.as_ref().map(|record| record(inputs, rows))
+    }
+
+    fn depict(&self) -> Option<Box<dyn Depict>> {
+        self.depiction.as_ref().map(|make| make())
     }
 
     fn sensing(&self) -> Option<&Sensing> {

@@ -11,6 +11,7 @@ use pullback_math::Dual;
 use pullback_physics::pendulum::{DoublePendulum, DoublePendulumByHand, SimplePendulum};
 use pullback_physics::point_mass::{ContactDamping, ElasticPointMass, PenaltyPointMass};
 
+use crate::depict::{Depiction, depict_height, depict_pendulum};
 use crate::files::{self, FileOptions};
 use crate::mpm::{self, MpmSpec};
 use crate::scene::{About, BuiltIn, Scene};
@@ -233,6 +234,7 @@ fn elastic(about: About, time_of_impact: bool, options: SceneOptions) -> BuiltSc
         keyframes: Vec::new(),
         sensing: None,
         recorder: None,
+        depiction: Some(Box::new(depict_height)),
         settle: 0,
         small: None,
         difference_tolerance: 1e-6,
@@ -263,6 +265,11 @@ where
         )));
     }
     let system = Integrated::new(field, dt, integrator)?;
+    let layout = system.layout().clone();
+    let depiction: Depiction = match layout.params.entry_names().iter().any(|name| name.contains("length")) {
+        true => Box::new(move || depict_pendulum(&layout)),
+        false => Box::new(depict_height),
+    };
     Ok(Box::new(BuiltIn {
         rollout_from: default_start(&system),
         about,
@@ -273,6 +280,7 @@ where
         keyframes: Vec::new(),
         sensing: None,
         recorder: None,
+        depiction: Some(depiction),
         settle: 0,
         small: None,
         difference_tolerance: 1e-6 + 1e5 * tolerance,

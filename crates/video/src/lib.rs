@@ -13,13 +13,17 @@
 //! | `world`, `robot`, `rods`, `balls` | soft bodies; robots and meshes on their bodies; pendula; particles |
 //! | `shot` | camera and settings; frames of a rollout |
 //! | `footage` | recorded videos, compared |
+//! | `look` | what plain pictures show: materials, textures, lights and cameras of models |
+//! | `encode` | files of videos |
 //! | `colors` | colors of things that have none |
 
 mod balls;
 mod colors;
+pub mod encode;
 mod error;
 mod footage;
 mod geom;
+pub mod look;
 mod robot;
 mod rods;
 mod shot;

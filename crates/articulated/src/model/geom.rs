@@ -57,6 +57,8 @@ pub struct Geom {
     pub rgba: [f32; 4],
     /// Its material.
     pub material: Option<usize>,
+    /// Its group; those above 2 are hidden.
+    pub group: i32,
 }
 
 impl Geom {
@@ -82,6 +84,7 @@ impl Geom {
             fluid: None,
             rgba: [0.5, 0.5, 0.5, 1.0],
             material: None,
+            group: 0,
         }
     }
 }

@@ -248,3 +248,51 @@ pub struct Texture {
     /// Channels of a pixel.
     pub channels: u32,
 }
+
+/// A light at the camera.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Headlight {
+    /// Whether it is on.
+    pub active: bool,
+    /// Color that reaches all.
+    pub ambient: [f32; 3],
+    /// Color of matt reflection.
+    pub diffuse: [f32; 3],
+    /// Color of highlights.
+    pub specular: [f32; 3],
+}
+
+impl Default for Headlight {
+    fn default() -> Self {
+        Headlight { active: true, ambient: [0.1; 3], diffuse: [0.4; 3], specular: [0.5; 3] }
+    }
+}
+
+/// How a model asks to be looked at, apart from its cameras, lights and materials.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Visual {
+    /// The light at the camera; `None` where the model does not say.
+    pub headlight: Option<Headlight>,
+    /// Whether the free camera has parallel rays.
+    pub orthographic: bool,
+    /// Vertical field of view of the free camera, degrees, or its extent, m; 45 where the model does not say.
+    pub fovy: Option<f64>,
+    /// Direction of view of the free camera around z, from x, degrees.
+    pub azimuth: Option<f64>,
+    /// Angle of its view above the plane of x and y, degrees.
+    pub elevation: Option<f64>,
+    /// Index of the camera that is looked through first.
+    pub camera: Option<usize>,
+    /// What the free camera looks at, m.
+    pub center: Option<Vec3<f64>>,
+    /// Size of the model, m: distances of the free camera and of what is near and far are counted in it.
+    pub extent: Option<f64>,
+    /// Smallest and largest depth that cameras see, in extents.
+    pub near_and_far: [Option<f64>; 2],
+    /// Texels along each side of the maps that shadows are made of; 0 for no shadows.
+    pub shadow_texels: Option<u32>,
+    /// Color toward which endless planes fade.
+    pub haze: Option<[f32; 4]>,
+    /// What the file says of looks that is not kept, a line each.
+    pub notes: Vec<String>,
+}

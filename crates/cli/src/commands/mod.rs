@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod demo;
 pub mod doctor;
+mod filming;
 pub mod gradcheck;
 pub mod identify;
 pub mod inspect;

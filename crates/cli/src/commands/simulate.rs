@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use pullback_core::ConfigError;
 use pullback_core::layout::Section;
 use pullback_core::rollout::Inputs;
+use pullback_core::{ConfigError, Point};
 use pullback_plot::{Figure, LinePanel, Panel, Series};
 use pullback_tasks::Scene;
 use pullback_tasks::files::{FileOptions, find_keyframe};
@@ -13,6 +13,7 @@ use pullback_tasks::scenes::{self, SceneOptions};
 use serde::Serialize;
 
 use crate::args::SimulateOptions;
+use crate::commands::filming::Filming;
 use crate::commands::inspect::SolverReport;
 use crate::commands::pictures;
 use crate::npz::Npz;
@@ -58,6 +59,7 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
         steps.div_ceil(most_rows).max(1)
     };
     let (stride, page_stride) = (stride_of(2_000_000), stride_of(20_000_000));
+    let mut filming = Filming::new(scene.as_ref(), &options.filming, (steps, scene.dt()))?;
     let names = scene.layout().state.entry_names();
     let mut csv = format!("time,{}\n", names.join(","));
     let mut rows: Vec<(f64, Vec<f64>)> = Vec::new();
@@ -65,6 +67,10 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     let mut controls = Vec::new();
     let bar = progress::bar(steps, &options.scene);
     let info = scene.simulate(&inputs, steps, &mut |at| {
+        let nu = scene.layout().control.len();
+        // At the end no control is about to act; the last one is repeated.
+        let control = if at.last() { &inputs.controls[(steps - 1) * nu..] } else { at.control };
+        filming.see(at.step, Point { params: &inputs.params, state: at.state, control });
         if page_stride < stride && (at.step % page_stride == 0 || at.last()) {
             page_rows.push((at.step as f64 * scene.dt(), at.state.to_vec()));
         }
@@ -73,13 +79,7 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
             let values: Vec<String> = at.state.iter().map(f64::to_string).collect();
             csv += &format!("{time},{}\n", values.join(","));
             rows.push((time, at.state.to_vec()));
-            // At the end no control is about to act; the last one is repeated.
-            let nu = scene.layout().control.len();
-            controls.extend_from_slice(if at.last() {
-                &inputs.controls[(steps - 1) * nu..]
-            } else {
-                at.control
-            });
+            controls.extend_from_slice(control);
             bar.set_position(at.step as u64);
         }
     })?;
@@ -104,6 +104,7 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
         replay.save(&page).map_err(|e| ConfigError::new(format!("{}: {e}", page.display())))?;
         files.push(page);
     }
+    files.extend(filming.finish()?);
 
     let summary = Summary {
         scene: scene.name().into(),

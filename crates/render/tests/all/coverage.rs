@@ -3,7 +3,7 @@
 use pullback_core::random::Random;
 use pullback_math::{Mat3, Scalar, Vec3};
 use pullback_render::{
-    Camera, DibR, Lens, Material, Mesh, Method, Outputs, Paint, Projection, Scene, Settings, SoftRas,
+    Camera, DibR, Effects, Lens, Material, Mesh, Method, Outputs, Paint, Projection, Scene, Settings, SoftRas,
 };
 
 use crate::support::Picture;
@@ -65,7 +65,8 @@ fn compare<T: Scalar>(seed: u64) {
         while area(corners) == 0 {
             corners[0] = corner();
         }
-        let image = Picture { scene: triangle(corners), camera: straight(), settings }.draw::<T>();
+        let picture = Picture { scene: triangle(corners), camera: straight(), settings };
+        let (image, plain) = (picture.draw::<T>(), picture.plain::<T>(&Effects::default()));
         for y in 0..SIZE {
             for x in 0..SIZE {
                 let inside = covers(corners, x, y);
@@ -73,6 +74,8 @@ fn compare<T: Scalar>(seed: u64) {
                 // Outside, exp(−s d²) < 1.
                 let drawn = image.alpha[y * SIZE + x].lane(0) == 1.0;
                 assert_eq!(drawn, inside, "triangle {trial} {corners:?}, pixel {x}, {y}");
+                let drawn = plain.alpha[y * SIZE + x].lane(0) == 1.0;
+                assert_eq!(drawn, inside, "plain triangle {trial} {corners:?}, pixel {x}, {y}");
             }
         }
     }

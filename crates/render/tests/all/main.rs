@@ -3,5 +3,6 @@
 mod coverage;
 mod gradients;
 mod limits;
+mod plain;
 mod support;
 mod threads;

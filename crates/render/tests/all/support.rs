@@ -6,8 +6,8 @@ use pullback_core::gradcheck::Differentiable;
 use pullback_core::random::Random;
 use pullback_math::{Cotangent, Dual, Scalar, Vec3};
 use pullback_render::{
-    Camera, Image, Lens, Light, Material, Mesh, Paint, Projection, RenderWorkspace, Scene, Settings, Sphere,
-    Texture, View, ViewBars, render, render_vjp,
+    Camera, Effects, Image, Lens, Light, Material, Mesh, Paint, PlainWorkspace, Projection, RenderWorkspace,
+    Scene, Settings, Sphere, Texture, View, ViewBars, rasterize, render, render_vjp,
 };
 
 /// A picture of a scene as a function of every number of scene and camera.
@@ -53,6 +53,15 @@ impl Picture {
     pub fn draw<T: Scalar>(&self) -> Image<T> {
         let (scene, camera) = (self.scene.map(T::lit), self.camera.map(T::lit));
         self.render(&scene, &camera).unwrap()
+    }
+
+    /// The plain picture.
+    pub fn plain<T: Scalar>(&self, effects: &Effects) -> Image<T> {
+        let (scene, camera) = (self.scene.map(T::lit), self.camera.map(T::lit));
+        let mut image = Image::new(&self.settings);
+        let view = View { scene: &scene, camera: &camera, settings: &self.settings };
+        rasterize(view, effects, &mut PlainWorkspace::new(), &mut image).unwrap();
+        image
     }
 
     /// Cotangents of scene and camera as one vector, for one of the image.
@@ -146,7 +155,7 @@ pub fn random_surface(random: &mut Random, kind: usize, material: Material<f64>)
         0 => Paint::Uniform(colors(1)[0]),
         1 => Paint::Faces(colors(3)),
         2 => Paint::Vertices(colors(5)),
-        _ => Paint::Texture(Texture { width: 3, height: 2, texels: colors(6) }),
+        _ => Paint::Texture(Texture { width: 3, height: 2, texels: colors(6), ..Texture::default() }),
     };
     let mut scene = Scene { background: random_color(random), ..Scene::default() };
     scene.lights.push(Light::point(Vec3::new(1.0, -2.0, 1.5), Vec3::new(0.5, 0.4, 0.3)));

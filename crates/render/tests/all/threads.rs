@@ -3,8 +3,9 @@
 use pullback_core::random::Random;
 use pullback_math::{Cotangent, Vec3};
 use pullback_render::{
-    Camera, DibR, Image, Lens, Material, Method, Outputs, Paint, RenderWorkspace, Scene, Settings, SoftRas,
-    Texture, View, ViewBars, render, render_vjp, shapes,
+    Camera, DibR, Effects, Finish, Image, Lamp, Lens, Material, Method, Outputs, Paint, PlainWorkspace,
+    RenderWorkspace, Scene, Settings, Shadows, SoftRas, Texture, View, ViewBars, rasterize, render,
+    render_vjp, shapes,
 };
 
 use crate::support::random_sphere;
@@ -67,4 +68,26 @@ fn threads_and_used_workspaces_change_no_bit() {
         assert!(one == on(2, &mut RenderWorkspace::new()));
         assert_eq!(ws.heap_bytes(), bytes, "a workspace grows only once");
     }
+}
+
+#[test]
+fn plain_pictures_do_not_depend_on_threads() {
+    let settings = Settings::new(70, 50).with_supersampling(2).with_outputs(Outputs::all());
+    let camera = Camera::orbit(Lens::default(), Vec3::zero(), 3.5, 0.3, 0.4, 0.5);
+    let scene = scene();
+    let lamps = vec![Lamp { casts_shadow: true, ..Lamp::default() }; scene.lights.len()];
+    let finishes = vec![Finish::default(), Finish { opacity: 0.5, ..Finish::default() }];
+    let shadows = Some(Shadows { resolution: 256 });
+    let effects = Effects { finishes, lamps, shadows, ..Effects::default() };
+    let mut used = PlainWorkspace::new();
+    let mut on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let mut image = Image::new(&settings);
+        let view = View { scene: &scene, camera: &camera, settings: &settings };
+        pool.install(|| rasterize(view, &effects, &mut used, &mut image)).unwrap();
+        (image, used.heap_bytes())
+    };
+    let (one, bytes) = on(1);
+    assert!(one.color.iter().any(|c| c.x > 0.1));
+    assert!((one, bytes) == on(3));
 }

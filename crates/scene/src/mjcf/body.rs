@@ -185,12 +185,14 @@ impl BodyReader<'_> {
                     self.names.register("camera", child)?;
                     spec.apply(child, compiler)?;
                     self.nodes[body].cameras.push(spec.build(child, frame));
+                    self.assets.looks.note_unused(child);
                 }
                 "light" => {
                     let mut spec = self.defaults.of(child, class)?.light.clone();
                     self.names.register("light", child)?;
                     spec.apply(child)?;
                     self.nodes[body].lights.push(spec.build(child, frame, &self.assets.looks)?);
+                    self.assets.looks.note_unused(child);
                 }
                 "composite" | "flexcomp" | "plugin" => refuse_by_name(child, self.options)?,
                 _ => child.refuse(self.options)?,

@@ -277,6 +277,7 @@ impl GeomSpec {
             fluid: self.is_ellipsoid.then_some(fluid),
             rgba,
             material,
+            group: self.group,
         };
         Ok(BuiltGeom { geom, inertial, weightless, group: self.group, place: e.place.clone() })
     }
@@ -356,6 +357,7 @@ fn primitive(kind: &str, [a, b, c]: [f64; 3]) -> Shape {
 #[derive(Clone, Debug)]
 pub(super) struct SiteSpec {
     shape: ShapeSpec,
+    group: i32,
     rgba: [f64; 4],
     material: Option<String>,
     mesh: Option<String>,
@@ -364,7 +366,7 @@ pub(super) struct SiteSpec {
 impl Default for SiteSpec {
     fn default() -> Self {
         let shape = ShapeSpec { kind: 1, size: [0.005; 3], position: None, orientation: None, ends: None };
-        SiteSpec { shape, rgba: GRAY, material: None, mesh: None }
+        SiteSpec { shape, group: 0, rgba: GRAY, material: None, mesh: None }
     }
 }
 
@@ -377,10 +379,11 @@ impl SiteSpec {
         options: &ImportOptions,
     ) -> Result<(), ImportError> {
         self.shape.apply(e, compiler)?;
+        self.group = e.integer("group")?.unwrap_or(self.group);
         e.overlay("rgba", 1, &mut self.rgba)?;
         self.material = e.text("material").map(str::to_string).or(self.material.take());
         self.mesh = e.text("mesh").map(str::to_string).or(self.mesh.take());
-        e.finish(options, &["group", "user"])?;
+        e.finish(options, &["user"])?;
         e.no_children(options)
     }
 
@@ -418,6 +421,7 @@ impl SiteSpec {
             shape,
             rgba,
             material,
+            group: self.group,
         })
     }
 }

@@ -10,7 +10,8 @@
 //! terrain from numbers, pictures or files), sites with their shapes, `inertial`, fixed and spatial tendons, the
 //! actuators `general`, `motor`, `position`, `velocity`, `intvelocity`, `damper`, `cylinder` and `muscle` on joints,
 //! tendons, sites and cranks, the equalities `connect`, `weld`, `joint` and `tendon`, contact pairs, excludes,
-//! keyframes, sensors. Cameras, lights, materials and textures are kept for rendering; pixels are not read.
+//! keyframes, sensors. Cameras, lights, materials, textures, `visual` and `statistic` are kept for rendering; pixels are
+//! not read, and what pictures do not show is named in [`Visual::notes`](pullback_articulated::Visual).
 //! `reference/fuzz_mjcf.py` compares random files with MuJoCo.
 //!
 //! Constraints are soft and convex ([`ContactModel::Convex`](pullback_articulated::ContactModel)), as in
@@ -18,8 +19,8 @@
 //!
 //! Strict: what would change the motion but is not honored is an error that names the place, unless
 //! [`ImportOptions::allow_ignored`] lists it. Ignored by default, because motion does not depend on it:
-//! `visual`, `statistic`, `custom`, `size`, declarations of `extension`, skins, groups of all but
-//! geoms, user data, text between elements, which of MuJoCo's solvers is asked for (all have one optimum),
+//! `custom`, `size`, declarations of `extension`, skins, groups of all but
+//! geoms and sites, user data, text between elements, which of MuJoCo's solvers is asked for (all have one optimum),
 //! flags of warm starts, islands and collision detection. `maxhullvert` is ignored too: hulls keep all
 //! corners. As in MuJoCo an empty attribute is absent. Refused: delays and user-defined laws of
 //! actuators, springs and dampers of higher powers, `adhesion` and `surfacevel` of geoms, the flags `diagexact`, `sleep` and

@@ -31,7 +31,7 @@ use crate::{ImportError, Place};
 
 /// Most numbers in all keyframes together.
 const MAX_KEY_NUMBERS: usize = 1 << 23;
-/// Sections that do not change the motion; plugins that `extension` declares are refused where they are used.
+/// Sections that do not change the motion (the first two are kept for rendering); plugins that `extension` declares are refused where they are used.
 const LOOKS: [&str; 5] = ["visual", "statistic", "custom", "size", "extension"];
 
 /// Attributes that name what an actuator acts along.
@@ -105,6 +105,10 @@ pub(super) fn read_expanded(
     let (mut model, pending) = assemble(name, nodes, root, compiler, &mut names);
     model.meshes = assets.meshes.meshes;
     model.heightfields = assets.heightfields.fields;
+    for e in sections("visual").chain(sections("statistic")) {
+        assets.looks.read_visual(e, &mut model.visual)?;
+    }
+    model.visual.notes = assets.looks.take_notes();
     (model.materials, model.textures) = (assets.looks.materials, assets.looks.textures);
     model.options = ModelOptions { contact_model: ContactModel::Convex, ..model_options };
 

@@ -1,13 +1,13 @@
 //! Textures and materials, cameras and lights: kept for rendering, without effect on motion.
 //!
-//! Attributes that are not kept (`output`, `softness`, texture layers beyond color) are not looked at.
+//! What is not kept (`output` of cameras, texture layers beyond color ...) is named in [`Visual::notes`].
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
 use pullback_articulated::{
     Camera, Following, Light, LightKind, Material, Projection, Texture, TextureKind, TextureMark,
-    TexturePattern, TextureSource,
+    TexturePattern, TextureSource, Visual,
 };
 use pullback_math::{Quat, Vec3};
 
@@ -17,6 +17,28 @@ use super::pose::{Pose, read_orientation};
 use super::settings::Compiler;
 use crate::ImportError;
 use crate::xml::{Element, Lenient};
+
+/// Attributes of `<visual>` that are settings of windows and marks, not of what is seen.
+const NOT_OF_PICTURES: [&str; 18] = [
+    "offwidth",
+    "offheight",
+    "realtime",
+    "ipd",
+    "linewidth",
+    "glow",
+    "ellipsoidinertia",
+    "bvactive",
+    "stiffness",
+    "stiffnessrot",
+    "force",
+    "torque",
+    "alpha",
+    "actuatortendon",
+    "numslices",
+    "numstacks",
+    "numquads",
+    "offsamples",
+];
 
 /// Color of geoms and sites that say nothing.
 pub(super) const GRAY: [f64; 4] = [0.5, 0.5, 0.5, 1.0];
@@ -28,6 +50,7 @@ pub(super) struct Looks {
     pub materials: Vec<Material>,
     texture_index: HashMap<String, usize>,
     material_index: HashMap<String, usize>,
+    notes: Vec<String>,
 }
 
 impl Looks {
@@ -63,6 +86,7 @@ impl Looks {
         } else {
             return Err(e.error("needs a `file` or a `builtin` pattern"));
         };
+        self.note_unused(e);
         let index = self.textures.len();
         if !name.is_empty() && self.texture_index.insert(name.clone(), index).is_some() {
             return Err(e.error(format!("two textures are called `{name}`; rename one")));
@@ -87,6 +111,10 @@ impl Looks {
             None => None,
             Some(texture) => Some(self.texture(texture, e)?),
         };
+        self.note_unused(e);
+        for role in &spec.layers {
+            self.note(format!("<layer> of role `{role}` is not drawn"));
+        }
         if self.material_index.insert(name.clone(), self.materials.len()).is_some() {
             return Err(e.error(format!("two materials are called `{name}`; rename one")));
         }
@@ -106,6 +134,87 @@ impl Looks {
             roughness,
         });
         Ok(())
+    }
+
+    /// Notes attributes of an element that nobody read, once per kind.
+    pub fn note_unused(&mut self, e: &Element) {
+        let unused =
+            e.attributes.iter().filter(|a| !a.used.get() && !["class", "user"].contains(&a.name.as_str()));
+        for attribute in unused {
+            self.note(format!("<{}> `{}` is not drawn", e.tag, attribute.name));
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    /// Reads `<visual>` or `<statistic>`.
+    pub fn read_visual(&mut self, e: &Element, visual: &mut Visual) -> Result<(), ImportError> {
+        if e.tag == "statistic" {
+            visual.center = e.vec3("center")?.or(visual.center);
+            visual.extent = e.number("extent")?.or(visual.extent);
+            return Ok(());
+        }
+        for part in &e.children {
+            self.read_visual_part(part, visual)?;
+        }
+        Ok(())
+    }
+
+    fn read_visual_part(&mut self, e: &Element, visual: &mut Visual) -> Result<(), ImportError> {
+        let color = |name: &str, into: &mut [f32; 3]| -> Result<(), ImportError> {
+            *into = e.array::<3>(name)?.map_or(*into, |c| c.map(|x| x as f32));
+            Ok(())
+        };
+        match e.tag.as_str() {
+            "headlight" => {
+                let mut light = visual.headlight.unwrap_or_default();
+                light.active = e.integer("active")?.map_or(light.active, |on| on != 0);
+                color("ambient", &mut light.ambient)?;
+                color("diffuse", &mut light.diffuse)?;
+                color("specular", &mut light.specular)?;
+                visual.headlight = Some(light);
+            }
+            "global" => {
+                // The older name of the projection, as of cameras.
+                visual.orthographic = e.boolean("orthographic")?.unwrap_or(visual.orthographic);
+                visual.fovy = e.number("fovy")?.or(visual.fovy);
+                visual.azimuth = e.number("azimuth")?.or(visual.azimuth);
+                visual.elevation = e.number("elevation")?.or(visual.elevation);
+                let camera = e.integer("cameraid")?.map(|i| usize::try_from(i).ok());
+                visual.camera = camera.unwrap_or(visual.camera);
+            }
+            "map" => {
+                let [near, far] = &mut visual.near_and_far;
+                *near = e.number("znear")?.or(*near);
+                *far = e.number("zfar")?.or(*far);
+            }
+            "quality" => {
+                let texels = e.integer("shadowsize")?.map(|n| n.max(0) as u32);
+                visual.shadow_texels = texels.or(visual.shadow_texels);
+            }
+            "rgba" => {
+                visual.haze = e.array::<4>("haze")?.map(|c| c.map(|x| x as f32)).or(visual.haze);
+                // The others are colors of marks that pictures do not have, as of forces and joints.
+                return Ok(());
+            }
+            // Sizes of such marks.
+            "scale" => return Ok(()),
+            _ => {}
+        }
+        let unused = |name: &str| !NOT_OF_PICTURES.contains(&name);
+        for attribute in e.attributes.iter().filter(|a| !a.used.get() && unused(&a.name)) {
+            self.note(format!("<visual> <{}> `{}` is not drawn", e.tag, attribute.name));
+        }
+        Ok(())
+    }
+
+    /// What was noted.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
     }
 
     fn texture(&self, name: &str, e: &Element) -> Result<usize, ImportError> {
@@ -218,6 +327,8 @@ pub(super) struct MaterialSpec {
     texuniform: bool,
     /// Emission, specular, shininess, reflectance, metallic, roughness.
     factors: [f64; 6],
+    /// Roles of textures that are not drawn.
+    layers: Vec<String>,
 }
 
 impl Default for MaterialSpec {
@@ -228,6 +339,7 @@ impl Default for MaterialSpec {
             texrepeat: [1.0; 2],
             texuniform: false,
             factors: [0.0, 0.5, 0.5, 0.0, -1.0, -1.0],
+            layers: Vec::new(),
         }
     }
 }
@@ -245,6 +357,10 @@ impl MaterialSpec {
         let layers = e.children.iter().filter(|c| c.tag == "layer");
         let color =
             layers.filter(|c| matches!(c.text("role"), Some("rgb" | "rgba"))).find_map(|c| c.text("texture"));
+        let plain = |role: &str| matches!(role, "rgb" | "rgba");
+        let layers = e.children.iter().filter(|c| c.tag == "layer");
+        self.layers =
+            layers.filter_map(|c| c.text("role")).filter(|r| !plain(r)).map(str::to_string).collect();
         self.texture = e.text("texture").or(color).map(str::to_string).or(self.texture.take());
         Ok(())
     }

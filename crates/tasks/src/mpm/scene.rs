@@ -8,9 +8,11 @@ use pullback_core::{ConfigError, Described, Erased, Info, StepError};
 use pullback_optim::least_squares::LeastSquares;
 use pullback_physics::articulated::Keyframe;
 use pullback_replay::Replay;
+use pullback_video::look::Depict;
 
 use super::MpmSpec;
 use super::blueprint::{Blueprint, Size};
+use crate::depict::depict_mpm;
 use crate::identify::RecordedMotion;
 use crate::recording;
 use crate::scene::{About, BuiltIn, Checking, Scene};
@@ -59,6 +61,7 @@ fn built_in(
     let system = blueprint.system()?;
     let shaken = perturbed(system.layout());
     let (mpm, title) = (system.mpm().clone(), about.name.clone());
+    let seen = mpm.clone();
     Ok(BuiltIn {
         about: about.clone(),
         dt: substeps as f64 * blueprint.dt,
@@ -69,6 +72,7 @@ fn built_in(
         sensing: None,
         settle: 0,
         recorder: Some(Box::new(move |_, rows| recording::mpm_replay(&mpm, &title, rows))),
+        depiction: Some(Box::new(move || depict_mpm(&seen))),
         // Forward mode is the strict check. Differences step over the kinks of particles that begin to flow
         // and of nodes that begin to touch.
         difference_tolerance: 0.3,
@@ -128,6 +132,9 @@ impl Scene for MpmScene {
     }
     fn replay(&self, inputs: &Inputs<f64>, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
         self.shown.replay(inputs, rows)
+    }
+    fn depict(&self) -> Option<Box<dyn Depict>> {
+        self.shown.depict()
     }
     fn residuals(&self, motion: RecordedMotion) -> Result<Box<dyn LeastSquares + '_>, ConfigError> {
         self.shown.residuals(motion)

@@ -30,7 +30,9 @@ use pullback_physics::smoke::camera::{Camera, Lens};
 use pullback_physics::smoke::march::{Look, Marcher};
 use pullback_physics::smoke::{Grid, Scheme, Settings, Smoke, SolveTolerance};
 use pullback_replay::Replay;
+use pullback_video::look::Depict;
 
+use crate::depict::depict_smoke;
 use crate::identify::RecordedMotion;
 use crate::scene::{About, BuiltIn, Checking, Scene};
 use crate::scenes::{BuiltScene, SceneEntry, SceneOptions, SceneSpec};
@@ -117,6 +119,7 @@ where
     Smoke<D>: System<f64> + System<Dual<f64>>,
 {
     let shaken = shaken(system);
+    let seen = system.clone();
     BuiltIn {
         about: about.clone(),
         dt: system.dt(),
@@ -126,6 +129,7 @@ where
         keyframes: Vec::new(),
         settle: 0,
         recorder: None,
+        depiction: Some(Box::new(move || depict_smoke(&seen))),
         sensing: None,
         // Forward mode is the strict check: differences step over the kinks of thousands of traces.
         difference_tolerance: 1e-2,
@@ -193,6 +197,9 @@ where
     }
     fn replay(&self, _inputs: &Inputs<f64>, _rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
         None
+    }
+    fn depict(&self) -> Option<Box<dyn Depict>> {
+        self.shown.depict()
     }
     fn residuals(&self, motion: RecordedMotion) -> Result<Box<dyn LeastSquares + '_>, ConfigError> {
         self.shown.residuals(motion)

@@ -39,6 +39,7 @@ use pullback_math::Dual;
 use pullback_physics::articulated::{Geom, Model, Shape};
 use pullback_physics::world::World;
 
+use crate::depict::depict_world;
 use crate::recording;
 use crate::scene::{About, BuiltIn, Scene};
 use crate::scenes::{BuiltScene, SceneEntry, SceneOptions, SceneSpec};
@@ -263,7 +264,7 @@ impl SoftSpec {
         let system = Integrated::new(field, dt / substeps as f64, integrator)?;
         let start = pullback_core::Described::layout(&system).state.defaults();
         let shaken = shake(&world, &start);
-        let title = about.name.clone();
+        let (title, seen) = (about.name.clone(), world.clone());
         Ok(Box::new(BuiltIn {
             about,
             dt,
@@ -276,6 +277,7 @@ impl SoftSpec {
             recorder: Some(Box::new(move |inputs, rows| {
                 recording::world_replay(&world, &title, inputs, rows)
             })),
+            depiction: Some(Box::new(move || depict_world(&seen))),
             // Forward mode is the strict judge. Differences suffer round-off of sums over thousands of
             // entries, and where things touch they step over the kinks of particles that come and go.
             difference_tolerance: if self.touches { 1e-2 } else { 1e-4 },
