@@ -1,5 +1,5 @@
 //! How far the generated pullbacks are from hand-written ones:
-//! `cargo run --release -p pullback-macros --example ratio`.
+//! `cargo run --release -p pullback-math --example ratio`.
 //!
 //! Both pull the same cotangent back through the same function; the ratio of their times should be near one.
 
