@@ -258,6 +258,48 @@ fn simulate_writes_what_it_says() {
 }
 
 #[test]
+fn videos_can_be_decoded() {
+    let folder = Folder::new("videos");
+    let file = |name: &str| folder.0.join(name).to_str().unwrap().to_owned();
+    let film = |arguments: &[&str]| {
+        let (value, code) = json(&folder, arguments);
+        assert_eq!(code, 0);
+        value
+    };
+    let small = ["--size", "48x32", "--fps", "10", "--time", "0.5"];
+    film(&[&["simulate", "pendulum", "--video", &file("a.gif")], &small[..]].concat());
+    let mut decoder = gif::DecodeOptions::new().read_info(std::fs::File::open(file("a.gif")).unwrap()).unwrap();
+    assert_eq!((decoder.width(), decoder.height()), (48, 32));
+    let mut frames = 0;
+    while let Some(frame) = decoder.read_next_frame().unwrap() {
+        assert_eq!(frame.delay, 10);
+        frames += 1;
+    }
+    assert_eq!(frames, 6);
+
+    let read = |name: &str| std::io::BufReader::new(std::fs::File::open(file(name)).unwrap());
+    film(&[&["simulate", "double-pendulum", "--video", &file("b.apng")], &small[..]].concat());
+    let reader = png::Decoder::new(read("b.apng")).read_info().unwrap();
+    assert_eq!(reader.info().animation_control().unwrap().num_frames, 6);
+
+    // A robot, in a folder of frames, by a free camera; the picture is the last frame.
+    let arm = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/pendulum5.xml");
+    let (frames, picture) = (file("frames/"), file("last.png"));
+    let arguments = ["simulate", arm, "--video", &frames, "--picture", &picture, "--azimuth", "90"];
+    let value = film(&[&arguments[..], &small[..]].concat());
+    assert!(value["files"].as_array().unwrap().iter().any(|f| f.as_str() == Some(&picture)));
+    let pixels = |name: &str| {
+        let mut reader = png::Decoder::new(read(name)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size()];
+        reader.next_frame(&mut pixels).unwrap();
+        pixels
+    };
+    assert_eq!(std::fs::read_dir(&frames).unwrap().count(), 6);
+    assert_eq!(pixels("frames/000005.png"), pixels("last.png"));
+    assert!(pixels("frames/000000.png") != pixels("last.png"));
+}
+
+#[test]
 fn adaptive_simulation_matches_small_fixed_steps() {
     let folder = Folder::new("adaptive");
     let (coarse, _) =
@@ -430,6 +472,18 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
         (&["landscape", "point-bounce", "--dims", "x"], "write two numbers, such as 0,1"),
         (&["simulate", "pendulum", "--tolerance", "-1"], "tolerance"),
         (&["fly"], "unrecognized subcommand 'fly'"),
+        (&["simulate", "pendulum", "--video", "a.avi"], "a video is FILE.gif, FILE.apng"),
+        (&["simulate", "pendulum", "--picture", "a.jpg"], "pictures are .png files"),
+        (&["simulate", "pendulum", "--picture", "a.png", "--camera", "side"], "there is no camera `side`"),
+        (&["simulate", "pendulum", "--camera", "free"], "--camera is for pictures; add --video FILE"),
+        (&["simulate", "pendulum", "--picture", "a.png", "--fps", "10"], "--fps is for videos"),
+        (&["simulate", "pendulum", "--video", "a.gif", "--fps", "0"], "--fps must be positive"),
+        (&["simulate", "pendulum", "--video", "a.gif", "--size", "0x10"], "write WIDTHxHEIGHT with 2 to"),
+        (&["simulate", "pendulum", "--video", "a.gif", "--lookat", "1,2"], "write three numbers"),
+        (
+            &["simulate", "pendulum", "--video", "a.gif", "--camera", "side", "--azimuth", "3"],
+            "move the free camera, not `side`",
+        ),
         (&["simulate", "pendulm"], "(did you mean `pendulum`?); there is point-mass-penalty"),
         (&["optimize", "flop"], "no task is called `flop` (did you mean `flip`?); there is point-bounce"),
         (
@@ -613,4 +667,12 @@ fn a_comparison_of_methods_is_kept_and_read_back() {
     assert_eq!(first, second);
     let unknown = pullback(&["reproduce", "bo-leap", "--tasks", "nothing"]);
     assert_eq!(unknown.status.code(), Some(2));
+}
+
+#[cfg(not(feature = "mp4"))]
+#[test]
+fn mp4_says_how_it_is_built_in() {
+    let output = pullback(&["simulate", "pendulum", "--video", "a.mp4"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("--features mp4"));
 }
