@@ -122,19 +122,29 @@ packs_into!(f32, f32x16, 16, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], gather_f32
 /// Two 8×8 transposes, side by side.
 #[inline(always)]
 fn gather_f32<'a>(mut record: impl FnMut(usize) -> &'a [f32; RECORD]) -> [f32x16; RECORD] {
-    let mut half = |first: usize| f32x8::transpose(std::array::from_fn(|i| f32x8::from(*record(first + i))));
-    let (low, high) = (half(0), half(8));
-    std::array::from_fn(|r| bytemuck::cast([low[r], high[r]]))
+    // Unrolled, as below: a loop would build the registers through memory.
+    macro_rules! transposed {
+        ($($i:literal)*) => { f32x8::transpose([$(f32x8::from(*record($i))),*]) };
+    }
+    let (low, high) = (transposed!(0 1 2 3 4 5 6 7), transposed!(8 9 10 11 12 13 14 15));
+    macro_rules! joined {
+        ($($r:literal)*) => { [$(bytemuck::cast([low[$r], high[$r]])),*] };
+    }
+    joined!(0 1 2 3 4 5 6 7)
 }
 
 #[inline(always)]
 fn scatter_f32(rows: &[f32x16; RECORD], mut record: impl FnMut(usize, [f32; RECORD])) {
-    let halves: [[f32x8; 2]; RECORD] = std::array::from_fn(|r| bytemuck::cast(rows[r]));
-    for half in 0..2 {
-        let records = f32x8::transpose(std::array::from_fn(|r| halves[r][half]));
-        for (i, x) in records.into_iter().enumerate() {
-            record(8 * half + i, x.to_array());
-        }
+    macro_rules! halves {
+        ($half:literal: $($r:literal)*) => { [$(bytemuck::cast::<_, [f32x8; 2]>(rows[$r])[$half]),*] };
+    }
+    let (low, high) =
+        (f32x8::transpose(halves!(0: 0 1 2 3 4 5 6 7)), f32x8::transpose(halves!(1: 0 1 2 3 4 5 6 7)));
+    for i in 0..8 {
+        record(i, low[i].to_array());
+    }
+    for i in 0..8 {
+        record(8 + i, high[i].to_array());
     }
 }
 

@@ -6,15 +6,21 @@
 //! first-level cache. Tiles are then added to the blocks of nodes, in rising order. Only blocks in use are
 //! cleared.
 
-use pullback_core::Workspace;
-use pullback_math::Scalar;
+use std::ops::Range;
 
-use super::stencil::{TILE, TILE_LENGTH};
+use pullback_core::Workspace;
+use pullback_math::{Real, Scalar};
+
+use super::halves::{Cut, Lines};
+use super::record::Record;
+use super::stencil::{CHUNK, TILE, TILE_LENGTH};
 
 /// Nodes along one edge of a block.
 pub(crate) const BLOCK: usize = 4;
 /// Nodes of a block.
 pub(crate) const BLOCK_NODES: usize = BLOCK * BLOCK * BLOCK;
+/// Lines of nodes along z of a block, one record each.
+pub(crate) const BLOCK_LINES: usize = BLOCK * BLOCK;
 /// Nodes of a tile beyond its block, along one edge.
 const HALO: usize = TILE - BLOCK;
 /// No slot.
@@ -30,16 +36,21 @@ pub(crate) struct Blocks {
     counts: Vec<u32>,
     /// Block and cell of each particle.
     keys: Vec<u32>,
-    /// Particles in the order of their cells.
-    by_cell: Vec<u32>,
+    /// Place of each particle in `order`; during a sort, particles in the order of their cells.
+    places: Vec<u32>,
     /// Particles in the order of their blocks, then cells.
     order: Vec<u32>,
+    /// Cell of each particle in its block, in the same order.
+    cells: Vec<u8>,
     /// The tiles, in rising order of their blocks.
     tiles: Vec<Tile>,
     /// Block of each slot of nodes, in rising order.
     nodes: Vec<u32>,
     /// Slot of each block.
     slot_of: Vec<u32>,
+    /// Where the second half of the tiles begins.
+    #[workspace(plain)]
+    pub(super) cut: Cut,
 }
 
 /// A block with particles.
@@ -56,23 +67,30 @@ struct Tile {
 impl Blocks {
     /// Memory for `particles` on a grid of `nodes` nodes per axis.
     pub fn new(nodes: [usize; 3], particles: usize) -> Self {
-        let dims = nodes.map(|n| n.div_ceil(BLOCK));
+        let dims = Self::dims(nodes);
         let count = dims.iter().product();
         Blocks {
             dims,
             counts: vec![0; count],
             keys: vec![0; particles],
-            by_cell: vec![0; particles],
+            places: vec![0; particles],
             order: vec![0; particles],
+            cells: vec![0; particles],
             tiles: Vec::with_capacity(particles.min(count)),
             nodes: Vec::with_capacity(Self::max_slots(nodes, particles)),
             slot_of: vec![NONE; count],
+            cut: Cut::default(),
         }
     }
 
     /// Largest number of blocks of nodes that `particles` can reach.
     pub(crate) fn max_slots(nodes: [usize; 3], particles: usize) -> usize {
-        nodes.map(|n| n.div_ceil(BLOCK)).iter().product::<usize>().min(NEIGHBORS.len() * particles)
+        Self::dims(nodes).iter().product::<usize>().min(NEIGHBORS.len() * particles)
+    }
+
+    /// Blocks along each axis of a grid.
+    pub(super) fn dims(nodes: [usize; 3]) -> [usize; 3] {
+        nodes.map(|n| n.div_ceil(BLOCK))
     }
 
     /// Number of tiles.
@@ -83,6 +101,21 @@ impl Blocks {
     /// Number of blocks of nodes in use.
     pub fn slots(&self) -> usize {
         self.nodes.len()
+    }
+
+    /// Number of lines of nodes in use.
+    pub fn lines(&self) -> usize {
+        self.slots() * BLOCK_LINES
+    }
+
+    /// Particles in the order of tiles and cells.
+    pub fn order(&self) -> &[u32] {
+        &self.order
+    }
+
+    /// Place of each particle in that order.
+    pub fn places(&self) -> &[u32] {
+        &self.places
     }
 
     /// Lowest node of the block in a slot.
@@ -124,7 +157,7 @@ impl Blocks {
         let mut next_of_cell = cells;
         for (p, key) in self.keys.iter().enumerate() {
             let next = &mut next_of_cell[*key as usize % BLOCK_NODES];
-            self.by_cell[*next as usize] = p as u32;
+            self.places[*next as usize] = p as u32;
             *next += 1;
         }
         let mut first = 0;
@@ -137,12 +170,18 @@ impl Blocks {
             first = end;
         }
         let next_of_block = &mut self.counts;
-        for p in &self.by_cell {
-            let next = &mut next_of_block[self.keys[*p as usize] as usize / BLOCK_NODES];
+        for p in &self.places {
+            let key = self.keys[*p as usize] as usize;
+            let next = &mut next_of_block[key / BLOCK_NODES];
             self.order[*next as usize] = *p;
+            self.cells[*next as usize] = (key % BLOCK_NODES) as u8;
             *next += 1;
         }
+        for (place, p) in self.order.iter().enumerate() {
+            self.places[*p as usize] = place as u32;
+        }
         self.activate();
+        self.cut = self.cut();
     }
 
     /// Gives a slot to every block of nodes that tiles reach, and clears `counts`.
@@ -150,8 +189,8 @@ impl Blocks {
         let offsets = NEIGHBORS.map(|step| self.offset(step));
         for tile in &mut self.tiles {
             self.counts[tile.block as usize] = 0;
-            for p in &self.order[tile.first as usize..tile.end as usize] {
-                tile.neighbors |= NEIGHBORS_OF_CELL[self.keys[*p as usize] as usize % BLOCK_NODES];
+            for cell in &self.cells[tile.first as usize..tile.end as usize] {
+                tile.neighbors |= NEIGHBORS_OF_CELL[*cell as usize % BLOCK_NODES];
             }
             for (n, offset) in offsets.iter().enumerate() {
                 if tile.neighbors >> n & 1 == 1 {
@@ -167,23 +206,63 @@ impl Blocks {
         }
     }
 
-    /// The particles of a tile, cell by cell: index of the cell's lowest node in the tile, that node in the
-    /// grid, the particles.
+    /// The places of the particles of a tile.
+    pub(super) fn places_of(&self, tile: usize) -> Range<usize> {
+        self.tiles[tile].first as usize..self.tiles[tile].end as usize
+    }
+
+    /// The first tile whose particles are all from `place` on.
+    pub(super) fn first_tile_from(&self, place: usize) -> usize {
+        self.tiles.partition_point(|tile| (tile.first as usize) < place)
+    }
+
+    /// Slot of the block of a tile.
+    pub(super) fn slot_of_tile(&self, tile: usize) -> usize {
+        self.slot_of[self.tiles[tile].block as usize] as usize
+    }
+
+    /// Number of slots up to the last one that a tile, or one before it, can reach.
+    pub(super) fn slots_reached(&self, tile: usize) -> usize {
+        let last = self.tiles[tile].block as usize + self.offset(NEIGHBORS[NEIGHBORS.len() - 1]);
+        self.nodes.partition_point(|block| *block as usize <= last)
+    }
+
+    /// The same, at most [`CHUNK`] at a time.
     #[inline(always)]
-    pub fn cells(&self, tile: usize) -> impl Iterator<Item = (usize, [i32; 3], &[u32])> {
-        let Tile { block, first, end, .. } = self.tiles[tile];
-        let corner = self.corner_of(block);
-        let cell = |p: u32| self.keys[p as usize] as usize % BLOCK_NODES;
-        let of_tile = &self.order[first as usize..end as usize];
-        of_tile.chunk_by(move |p, q| cell(*p) == cell(*q)).map(move |particles| {
-            let [i, j, k] = cell_offset(cell(particles[0]));
-            let base = [corner[0] + i, corner[1] + j, corner[2] + k].map(|b| b as i32);
-            ((i * TILE + j) * TILE + k, base, particles)
+    pub fn chunks(&self, tile: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        let Range { start: first, end } = self.places_of(tile);
+        (first..end).step_by(CHUNK).map(move |first| first..end.min(first + CHUNK))
+    }
+
+    /// The cells of a chunk of particles: index of the lowest node in the tile, the particles of the chunk.
+    #[inline(always)]
+    pub fn cells(&self, places: &Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let mut first = 0;
+        self.cells[places.clone()].chunk_by(|a, b| a == b).map(move |cell| {
+            let particles = first..first + cell.len();
+            first = particles.end;
+            (corner_in_tile(cell[0]), particles)
         })
     }
 
-    /// Visits each line of nodes along z that the particles of a tile reach: its first node in the tile, in
-    /// the nodes, and its length.
+    /// Index of the lowest node in the tile of each particle of a chunk.
+    #[inline(always)]
+    pub fn corners(&self, places: &Range<usize>) -> impl Iterator<Item = usize> {
+        self.cells[places.clone()].iter().map(|cell| corner_in_tile(*cell))
+    }
+
+    /// Lowest node of each particle of a chunk of a tile.
+    #[inline(always)]
+    pub fn bases(&self, tile: usize, places: &Range<usize>) -> impl Iterator<Item = [i32; 3]> {
+        let corner = self.corner_of(self.tiles[tile].block).map(|c| c as i32);
+        self.cells[places.clone()].iter().map(move |cell| {
+            let [i, j, k] = cell_offset(*cell as usize % BLOCK_NODES);
+            [corner[0] + i as i32, corner[1] + j as i32, corner[2] + k as i32]
+        })
+    }
+
+    /// Visits each line of nodes along z that the particles of a tile reach: its first node in the tile, its
+    /// place among the nodes, and its length.
     #[inline(always)]
     fn for_each_line(&self, tile: usize, mut visit: impl FnMut(usize, usize, usize)) {
         let Tile { block, neighbors, .. } = self.tiles[tile];
@@ -197,7 +276,7 @@ impl Blocks {
             for i in 0..ni {
                 for j in 0..nj {
                     let line = ((i + BLOCK * step[0]) * TILE + j + BLOCK * step[1]) * TILE + BLOCK * step[2];
-                    visit(line, slot * BLOCK_NODES + (i * BLOCK + j) * BLOCK, nk);
+                    visit(line, slot * BLOCK_LINES + i * BLOCK + j, nk);
                 }
             }
         }
@@ -208,17 +287,16 @@ impl Blocks {
         &self,
         tile: usize,
         from: &[T::Quad; TILE_LENGTH],
-        nodes: &mut [T::Quad],
+        nodes: &mut Lines<'_, T>,
     ) {
+        let none = T::Quad::zero();
         self.for_each_line(tile, |line, at, length| {
-            let add = |nodes: &mut [T::Quad], line: &[T::Quad]| {
-                nodes.iter_mut().zip(line).for_each(|(node, x)| *node += *x);
-            };
-            if length == BLOCK {
-                add(&mut nodes[at..at + BLOCK], &from[line..line + BLOCK]);
+            let added = if length == BLOCK {
+                T::row(&from[line..line + BLOCK].as_chunks().0[0])
             } else {
-                add(&mut nodes[at..at + HALO], &from[line..line + HALO]);
-            }
+                T::row(&[from[line], from[line + 1], none, none])
+            };
+            nodes.add(at, added);
         });
     }
 
@@ -226,15 +304,16 @@ impl Blocks {
     pub(crate) fn load_tile<T: Scalar>(
         &self,
         tile: usize,
-        nodes: &[T::Quad],
+        nodes: &[Record<T>],
         to: &mut [T::Quad; TILE_LENGTH],
     ) {
         self.for_each_line(tile, |line, at, length| {
+            let nodes = T::quads(nodes[at].row());
             // Constant lengths compile to single moves.
             if length == BLOCK {
-                to[line..line + BLOCK].copy_from_slice(&nodes[at..at + BLOCK]);
+                to[line..line + BLOCK].copy_from_slice(&nodes);
             } else {
-                to[line..line + HALO].copy_from_slice(&nodes[at..at + HALO]);
+                to[line..line + HALO].copy_from_slice(&nodes[..HALO]);
             }
         });
     }
@@ -252,6 +331,23 @@ pub(crate) const fn node_offset(n: usize) -> [usize; 3] {
 #[inline(always)]
 const fn cell_offset(n: usize) -> [usize; 3] {
     [n / BLOCK % BLOCK, n % BLOCK, n / (BLOCK * BLOCK)]
+}
+
+/// Index in a tile of the lowest node of each cell.
+const CORNERS: [u8; BLOCK_NODES] = {
+    let mut corners = [0; BLOCK_NODES];
+    let mut cell = 0;
+    while cell < BLOCK_NODES {
+        let [i, j, k] = cell_offset(cell);
+        corners[cell] = ((i * TILE + j) * TILE + k) as u8;
+        cell += 1;
+    }
+    corners
+};
+
+#[inline(always)]
+fn corner_in_tile(cell: u8) -> usize {
+    CORNERS[cell as usize % BLOCK_NODES] as usize
 }
 
 /// Blocks that a tile overlaps, as steps from its own.
@@ -288,19 +384,27 @@ mod tests {
         let mut blocks = Blocks::new([12; 3], base.len());
         for _ in 0..2 {
             blocks.build(|p| base[p]);
-            let mut nodes = vec![f64::everywhere(0.0); blocks.slots() * BLOCK_NODES];
+            let mut nodes = vec![Record::default(); blocks.lines()];
             let mut seen = Vec::new();
             for tile in 0..blocks.tiles() {
                 let mut own = [f64::everywhere(0.0); TILE_LENGTH];
-                for (corner, at, particles) in blocks.cells(tile) {
-                    for p in particles {
-                        assert_eq!(base[*p as usize].map(|b| b as i32), at);
-                        seen.push(*p);
-                        for n in 0..27 {
-                            own[corner + (n / 9 * TILE + n / 3 % 3) * TILE + n % 3] += f64::everywhere(1.0);
+                for places in blocks.chunks(tile) {
+                    let (order, bases) = (&blocks.order()[places.clone()], blocks.bases(tile, &places));
+                    let bases: Vec<_> = bases.collect();
+                    for (corner, particles) in blocks.cells(&places) {
+                        assert!(particles.clone().all(|i| blocks.corners(&places).nth(i) == Some(corner)));
+                        for i in particles {
+                            assert_eq!(base[order[i] as usize].map(|b| b as i32), bases[i]);
+                            assert_eq!(blocks.places()[order[i] as usize] as usize, places.start + i);
+                            seen.push(order[i]);
+                            for n in 0..27 {
+                                let at = corner + (n / 9 * TILE + n / 3 % 3) * TILE + n % 3;
+                                own[at] += f64::everywhere(1.0);
+                            }
                         }
                     }
                 }
+                let [mut nodes, _] = blocks.lines_of_halves(&mut nodes, &mut []);
                 blocks.add_tile::<f64>(tile, &own, &mut nodes);
             }
             seen.sort_unstable();
@@ -311,7 +415,8 @@ mod tests {
                     let at = [corner[0] + i, corner[1] + j, corner[2] + k];
                     let near = |b: &&[usize; 3]| (0..3).all(|a| (b[a]..b[a] + 3).contains(&at[a]));
                     let count = base.iter().filter(near).count() as f64;
-                    assert_eq!(f64::entries(nodes[slot * BLOCK_NODES + n]), [count; 4]);
+                    let line = &nodes[slot * BLOCK_LINES + n / BLOCK].0;
+                    assert_eq!(line[4 * (n % BLOCK)..][..4], [count; 4]);
                 }
             }
         }

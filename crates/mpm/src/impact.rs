@@ -18,10 +18,9 @@
 use pullback_articulated::params::BodyParams;
 use pullback_math::{Mask, Real, Scalar, SymMat3, Vec3, differentiable, select};
 
-use super::blocks::BLOCK_NODES;
 use super::colliders::{ColliderMotion, Reaction};
 use super::grid::{NodeCollider, has_mass, velocity, velocity_vjp};
-use super::nodes::{corner_lanes, node_quad, pack_nodes};
+use super::nodes::{corner_lanes, lines_of_pack, pack_nodes, unpack_nodes};
 use super::system::Mpm;
 use super::workspace::MpmWorkspace;
 
@@ -111,8 +110,8 @@ impl Mpm {
                     if collider.is_beyond(T::Pack::lit(self.contact_range()), x) {
                         continue;
                     }
-                    let at = slot * BLOCK_NODES + n * T::WIDTH;
-                    let (p, m) = pack_nodes::<T>(&node_momenta[at..at + T::WIDTH]);
+                    let at = lines_of_pack::<T>(slot, n);
+                    let (p, m) = pack_nodes(&node_momenta[at]);
                     NodeCollider { geom: collider, model, softness }.add_impact(
                         x,
                         velocity(p, m, gravity_dt),
@@ -165,7 +164,8 @@ impl Mpm {
             }
         }
 
-        let MpmWorkspace { blocks, node_momenta, node_bars: momentum_bars, node_offsets, .. } = ws;
+        let MpmWorkspace { blocks, node_momenta, node_rest, node_offsets, .. } = ws;
+        let momentum_bars = &mut node_rest[node_momenta.len()..];
         let MpmWorkspace { colliders, collider_bars, bounds, nearby, .. } = ws;
         let (model, softness) = (self.robot.model(), self.grid.softness);
         let gravity_dt: Vec3<T::Pack> = self.gravity_dt(params).map(T::fill);
@@ -178,8 +178,8 @@ impl Mpm {
                 let (collider, impact_bar) = (&colliders[*i], &ws.impact_bars[*i]);
                 for (n, offset) in node_offsets.iter().enumerate() {
                     let x = self.node_positions(corner_lanes(corner), *offset);
-                    let at = slot * BLOCK_NODES + n * T::WIDTH;
-                    let (p, m) = pack_nodes::<T>(&node_momenta[at..at + T::WIDTH]);
+                    let at = lines_of_pack::<T>(slot, n);
+                    let (p, m) = pack_nodes(&node_momenta[at.clone()]);
                     if collider.is_beyond(T::Pack::lit(self.contact_range()), x) || !has_mass(m).any() {
                         continue;
                     }
@@ -195,9 +195,9 @@ impl Mpm {
                     let (p_bar, m_from_v, pack_gravity_bar) = velocity_vjp(p, m, gravity_dt, v_bar);
                     gravity_dt_bar += pack_gravity_bar;
                     let m_bar = m_bar + m_from_v;
-                    for (k, bar) in momentum_bars[at..at + T::WIDTH].iter_mut().enumerate() {
-                        *bar += node_quad::<T>(&p_bar, &m_bar, k);
-                    }
+                    let bars = &mut momentum_bars[at];
+                    let (p_before, m_before) = pack_nodes(bars);
+                    unpack_nodes(&(p_before + p_bar), &(m_before + m_bar), bars);
                 }
             }
         }

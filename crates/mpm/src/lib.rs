@@ -3,11 +3,14 @@
 //! | module | what |
 //! |---|---|
 //! | [`particles`] | particles as a builder writes them down |
+//! | [`record`] | sixteen numbers of a particle, or of four nodes |
 //! | [`material`] | materials and their constitutive models: flow and stress |
 //! | [`stress`] | flow and stress of all particles, in packs |
 //! | [`stencil`] | interpolation between particles and nodes: scatter and gather |
 //! | `transfer` | from particles to grid (P2G) and back (G2P) |
+//! | `parallel` | loops over particles on several threads |
 //! | [`blocks`] | sparse grids: blocks in use, particles sorted by block |
+//! | `halves` | the two halves of the particles that transfers work on at the same time |
 //! | [`grid`] | the grid, and boundary conditions of a node: colliders, floor and walls |
 //! | `nodes` | the grid operation: gravity and boundary conditions of all nodes in use, in packs |
 //! | [`colliders`] | motion of colliders: kinematic, or dynamic in two-way coupling |
@@ -25,11 +28,14 @@ mod actuated;
 pub mod blocks;
 pub mod colliders;
 pub mod grid;
+mod halves;
 mod impact;
 pub mod losses;
 pub mod material;
 mod nodes;
+mod parallel;
 pub mod particles;
+pub mod record;
 pub mod stencil;
 pub mod stress;
 pub mod system;

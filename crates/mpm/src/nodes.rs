@@ -4,15 +4,18 @@
 //! A block of nodes visits only the colliders near it, and floor and walls only where it is at the edge of
 //! the grid. The others leave velocities as they are.
 
+use std::ops::Range;
+
 use pullback_articulated::geom_lanes::{GeomLanes, GeomLanesBar};
 use pullback_math::{Force, Mask, Real, Scalar, Select, Vec3, select};
 
-use super::blocks::{BLOCK, BLOCK_NODES};
+use super::blocks::{BLOCK, BLOCK_LINES};
 use super::colliders::Reaction;
 use super::grid::{
     Floor, Grid, NodeCollider, WallMask, apply_walls, apply_walls_vjp, contact_range, has_mass, velocity,
     velocity_vjp,
 };
+use super::record::Record;
 use super::system::Mpm;
 use super::workspace::MpmWorkspace;
 
@@ -20,7 +23,7 @@ impl Mpm {
     /// The grid operation: velocities of the nodes from their momenta, and the reactions on coupled
     /// colliders.
     pub(super) fn grid_op<T: Scalar>(&self, ws: &mut MpmWorkspace<T>, params: &[T]) {
-        let MpmWorkspace { blocks, node_momenta, node_velocities, node_offsets, .. } = ws;
+        let MpmWorkspace { blocks, node_momenta, node_rest, node_offsets, .. } = ws;
         let MpmWorkspace { colliders, bounds, nearby, impulse_fractions, reactions, .. } = ws;
         reactions.fill(Reaction::default());
         let gravity_dt: Vec3<T::Pack> = self.gravity_dt(params).map(T::fill);
@@ -29,17 +32,15 @@ impl Mpm {
             self.find_nearby(bounds, corner, nearby);
             let boundary = BlockBoundary::new(self, colliders, corner, nearby, impulse_fractions, params);
             for (n, offset) in node_offsets.iter().enumerate() {
-                let at = slot * BLOCK_NODES + n * T::WIDTH;
-                let (p, m) = pack_nodes::<T>(&node_momenta[at..at + T::WIDTH]);
-                let velocities = &mut node_velocities[at..at + T::WIDTH];
+                let at = lines_of_pack::<T>(slot, n);
+                let (p, m) = pack_nodes(&node_momenta[at.clone()]);
+                let velocities = &mut node_rest[at];
                 if !has_mass(m).any() {
-                    velocities.fill(T::Quad::default());
+                    velocities.fill(Record::default());
                     continue;
                 }
                 let v = boundary.apply(*offset, m, velocity(p, m, gravity_dt), reactions);
-                for (i, velocity) in velocities.iter_mut().enumerate() {
-                    *velocity = T::vector_quad(T::unpack_vector(&v, i));
-                }
+                unpack_nodes(&v, &T::Pack::zero(), velocities);
             }
         }
     }
@@ -117,7 +118,8 @@ impl Mpm {
         params: &[T],
         params_bar: &mut [T],
     ) {
-        let MpmWorkspace { blocks, node_momenta, node_bars, node_offsets, .. } = ws;
+        let MpmWorkspace { blocks, node_momenta, node_rest, node_offsets, .. } = ws;
+        let node_bars = &mut node_rest[node_momenta.len()..];
         let MpmWorkspace { colliders, collider_bars, bounds, nearby, reaction_bars, .. } = ws;
         let MpmWorkspace { impulse_fractions, impulse_fraction_bars, .. } = ws;
         impulse_fraction_bars.fill(T::Pack::zero());
@@ -129,14 +131,14 @@ impl Mpm {
             self.find_nearby(bounds, corner, nearby);
             let boundary = BlockBoundary::new(self, colliders, corner, nearby, impulse_fractions, params);
             for (n, offset) in node_offsets.iter().enumerate() {
-                let at = slot * BLOCK_NODES + n * T::WIDTH;
-                let (p, m) = pack_nodes::<T>(&node_momenta[at..at + T::WIDTH]);
-                let bars = &mut node_bars[at..at + T::WIDTH];
+                let at = lines_of_pack::<T>(slot, n);
+                let (p, m) = pack_nodes(&node_momenta[at.clone()]);
+                let bars = &mut node_bars[at];
                 if !has_mass(m).any() {
-                    bars.fill(T::Quad::default());
+                    bars.fill(Record::default());
                     continue;
                 }
-                let (out_bar, _) = pack_nodes::<T>(bars);
+                let (out_bar, _) = pack_nodes(bars);
                 let v = velocity(p, m, gravity_dt);
                 let mut boundary_bars = BoundaryBars {
                     colliders: collider_bars,
@@ -148,9 +150,7 @@ impl Mpm {
                 let (p_bar, m_bar, pack_gravity_bar) = velocity_vjp(p, m, gravity_dt, v_bar);
                 let m_bar = m_bar + m_from_impulses;
                 gravity_dt_bar += pack_gravity_bar;
-                for (i, bar) in bars.iter_mut().enumerate() {
-                    *bar = node_quad::<T>(&p_bar, &m_bar, i);
-                }
+                unpack_nodes(&p_bar, &m_bar, bars);
             }
         }
         self.gravity_dt_vjp(T::total_vector(gravity_dt_bar), params_bar);
@@ -177,18 +177,31 @@ impl BoundingVolume {
     }
 }
 
-/// Momenta and masses of a pack of nodes.
+/// Where pack `n` of the nodes in a slot is among the lines of nodes.
 #[inline(always)]
-pub(super) fn pack_nodes<T: Scalar>(nodes: &[T::Quad]) -> (Vec3<T::Pack>, T::Pack) {
-    let p = T::pack_vectors(|i| T::quad_vector(nodes[i]));
-    (p, T::pack(|i| T::entries(nodes[i])[3]))
+pub(super) fn lines_of_pack<T: Scalar>(slot: usize, n: usize) -> Range<usize> {
+    const { assert!(T::WIDTH.is_multiple_of(BLOCK)) };
+    let (first, lines) = (slot * BLOCK_LINES, T::WIDTH / BLOCK);
+    first + n * lines..first + (n + 1) * lines
 }
 
-/// Momentum and mass of node `i` of a pack.
+/// Momenta and masses of a pack of nodes.
 #[inline(always)]
-pub(super) fn node_quad<T: Scalar>(p: &Vec3<T::Pack>, m: &T::Pack, i: usize) -> T::Quad {
-    let p = T::unpack_vector(p, i);
-    T::quad([p.x, p.y, p.z, T::unpack(m, i)])
+pub(super) fn pack_nodes<T: Scalar>(lines: &[Record<T>]) -> (Vec3<T::Pack>, T::Pack) {
+    let number = |i: usize, c: usize| lines[i / BLOCK].0[BLOCK * (i % BLOCK) + c];
+    let p = T::pack_vectors(|i| Vec3 { x: number(i, 0), y: number(i, 1), z: number(i, 2) });
+    (p, T::pack(|i| number(i, 3)))
+}
+
+/// The inverse of [`pack_nodes`].
+#[inline(always)]
+pub(super) fn unpack_nodes<T: Scalar>(p: &Vec3<T::Pack>, m: &T::Pack, lines: &mut [Record<T>]) {
+    for (n, line) in lines.iter_mut().enumerate() {
+        for i in 0..BLOCK {
+            let (p, m) = (T::unpack_vector(p, n * BLOCK + i), T::unpack(m, n * BLOCK + i));
+            line.0[BLOCK * i..][..BLOCK].copy_from_slice(&[p.x, p.y, p.z, m]);
+        }
+    }
 }
 
 /// The lowest node of a block in every lane.

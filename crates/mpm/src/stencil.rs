@@ -5,10 +5,12 @@
 //! no slope: all particles share it, wherever their own z is.
 //!
 //! Lines of three nodes along z are loaded with the node after them, whose weight is 0, as one
-//! [`Scalar::Row`]. A stencil has nine rows. Particles of one cell share them, so that they stay in
-//! registers.
+//! [`Scalar::Row`]. A stencil has nine rows. Weights along x and y are numbers that multiply whole rows: they
+//! are found for a chunk of particles at once, a lane each, and broadcast from memory ([`Weights`]).
 
-use pullback_math::{Real, Scalar, Vec3};
+use pullback_math::{Packing, Real, Scalar};
+
+use super::record::Record;
 
 /// Nodes along one edge of a tile: a block of 4 and a halo of 2.
 pub(crate) const TILE: usize = 6;
@@ -16,10 +18,40 @@ pub(crate) const TILE: usize = 6;
 const TILE_NODES: usize = TILE * TILE * TILE;
 /// Length of a tile in memory: the last row reads one node more.
 pub(crate) const TILE_LENGTH: usize = TILE_NODES + 1;
+/// Largest number of particles whose weights are found at once.
+pub const CHUNK: usize = 32;
 
-/// The splines t = α + β u, w = γ t² + δ of the three nodes of an axis, one per lane; the last lane is zero.
+/// Of the three nodes of an axis: weights, their derivatives in the particle's position (1/m), and offsets
+/// from the particle to the nodes (m).
 #[derive(Clone, Copy, Debug)]
-struct Splines<P> {
+pub struct Axis<P> {
+    /// w
+    pub weights: [P; 3],
+    /// dw/dx
+    pub slopes: [P; 3],
+    /// Node minus particle.
+    pub offsets: [P; 3],
+}
+
+impl<P: Real> Axis<P> {
+    /// The splines at u on a grid of spacing `dx`.
+    #[inline(always)]
+    fn new(u: P, dx: f64) -> Self {
+        let (half, one) = (P::lit(0.5), P::one());
+        let (low, high) = (half - u, half + u);
+        let (dx, per_dx) = (P::lit(dx), P::lit(1.0 / dx));
+        let middle = -(u * dx);
+        Axis {
+            weights: [half * low * low, P::lit(0.75) - u * u, half * high * high],
+            slopes: [-(low * per_dx), -((u + u) * per_dx), high * per_dx],
+            offsets: [(-one - u) * dx, middle, (one - u) * dx],
+        }
+    }
+}
+
+/// The splines t = α + β u, w = γ t² + δ along z, one node per quad; the last quad is zero.
+#[derive(Clone, Copy, Debug)]
+struct RowSplines<P> {
     alpha: P,
     beta: P,
     gamma: P,
@@ -31,24 +63,32 @@ struct Splines<P> {
     spacing: P,
 }
 
-impl<P: Real> Splines<P> {
-    fn new(dx: f64, lanes: impl Fn([f64; 4]) -> P) -> Self {
+/// Weights, slopes and offsets along z.
+#[derive(Clone, Copy, Debug)]
+struct RowAxis<P> {
+    weights: P,
+    slopes: P,
+    offsets: P,
+}
+
+impl<P: Real> RowSplines<P> {
+    fn new(dx: f64, quads: impl Fn([f64; 4]) -> P) -> Self {
         let (alpha, beta, gamma) = ([0.5, 0.0, 0.5, 0.0], [-1.0, 1.0, 1.0, 0.0], [0.5, -1.0, 0.5, 0.0]);
-        Splines {
-            alpha: lanes(alpha),
-            beta: lanes(beta),
-            gamma: lanes(gamma),
-            delta: lanes([0.0, 0.75, 0.0, 0.0]),
-            slope: lanes(std::array::from_fn(|i| 2.0 * gamma[i] * beta[i] / dx)),
-            nodes: lanes([-1.0, 0.0, 1.0, 0.0]),
+        RowSplines {
+            alpha: quads(alpha),
+            beta: quads(beta),
+            gamma: quads(gamma),
+            delta: quads([0.0, 0.75, 0.0, 0.0]),
+            slope: quads(std::array::from_fn(|i| 2.0 * gamma[i] * beta[i] / dx)),
+            nodes: quads([-1.0, 0.0, 1.0, 0.0]),
             spacing: P::lit(dx),
         }
     }
 
     #[inline(always)]
-    fn at(&self, u: P) -> Axis<P> {
+    fn at(&self, u: P) -> RowAxis<P> {
         let t = self.beta.mul_add(u, self.alpha);
-        Axis {
+        RowAxis {
             weights: (self.gamma * t).mul_add(t, self.delta),
             slopes: self.slope * t,
             offsets: (self.nodes - u) * self.spacing,
@@ -56,23 +96,16 @@ impl<P: Real> Splines<P> {
     }
 }
 
-/// Weights of one axis, their derivatives in the particle's position (1/m), and offsets from the particle to
-/// the nodes (m).
-#[derive(Clone, Copy, Debug)]
-struct Axis<P> {
-    weights: P,
-    slopes: P,
-    offsets: P,
-}
-
 /// The splines of a grid.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel<T: Scalar> {
-    per_spacing: T::Quad,
-    quads: Splines<T::Quad>,
-    rows: Splines<T::Row>,
+    dx: f64,
+    per_dx: T,
+    rows: RowSplines<T::Row>,
     /// The third axis in two dimensions.
-    flat: Option<Axis<T::Row>>,
+    flat: Option<RowAxis<T::Row>>,
+    /// 1 in the spare places of a record whose axis has slopes, 0 elsewhere.
+    spare: T::Row,
 }
 
 impl<T: Scalar> Kernel<T> {
@@ -80,78 +113,130 @@ impl<T: Scalar> Kernel<T> {
     pub fn new(dx: f64, flat: bool) -> Self {
         let row = |x: [f64; 4]| T::row(&x.map(|x| T::lit(x).everywhere()));
         let zero = T::Row::zero();
-        let single = Axis { weights: row([1.0, 0.0, 0.0, 0.0]), slopes: zero, offsets: zero };
+        let single = RowAxis { weights: row([1.0, 0.0, 0.0, 0.0]), slopes: zero, offsets: zero };
+        let mut spare = Record::default();
+        spare.set_spare([T::one(), T::one(), if flat { T::zero() } else { T::one() }]);
         Kernel {
-            per_spacing: T::lit(1.0 / dx).everywhere(),
-            quads: Splines::new(dx, |x| T::quad(x.map(T::lit))),
-            rows: Splines::new(dx, row),
+            dx,
+            per_dx: T::lit(1.0 / dx),
+            rows: RowSplines::new(dx, row),
             flat: flat.then_some(single),
-        }
-    }
-
-    /// The middle node of a cell whose lowest node is `base`.
-    #[inline(always)]
-    pub fn middle(base: [i32; 3]) -> T::Quad {
-        let [x, y, z] = base.map(|b| T::lit(f64::from(b + 1)));
-        T::quad([x, y, z, T::zero()])
-    }
-
-    /// The nodes around a particle at `x` in the cell with the middle node given.
-    #[inline(always)]
-    pub fn at(&self, [x, y, z]: [T; 3], middle: T::Quad) -> Stencil<T> {
-        let u = T::quad([x, y, z, T::zero()]).mul_add(self.per_spacing, -middle);
-        let [x, y, z, _] = T::entries(u);
-        Stencil {
-            x: self.quads.at(x.everywhere()),
-            y: self.quads.at(y.everywhere()),
-            z: self.flat.unwrap_or_else(|| self.rows.at(z.along())),
-            flat: self.flat.is_some(),
+            spare: spare.row(),
         }
     }
 
     /// Lowest node around a particle at `x`; that of the one layer in two dimensions.
     #[inline(always)]
     pub fn base(&self, x: [T; 3]) -> [i32; 3] {
-        let [per_dx, ..] = T::entries(self.per_spacing);
-        let [i, j, k] = x.map(|x| (x * per_dx - T::lit(0.5)).cell());
+        let [i, j, k] = x.map(|x| (x * self.per_dx - T::lit(0.5)).cell());
         [i, j, if self.flat.is_some() { 0 } else { k }]
+    }
+
+    /// u of a particle at `x` in the cell with the lowest node `base`.
+    #[inline(always)]
+    pub fn relative(&self, x: [T; 3], base: [i32; 3]) -> [T; 3] {
+        let along = |a: usize| x[a].mul_add(self.per_dx, -T::lit(f64::from(base[a] + 1)));
+        [along(0), along(1), along(2)]
+    }
+
+    /// The splines of each axis for a particle at u.
+    pub fn axes(&self, u: [T; 3]) -> [Axis<T>; 3] {
+        let [x, y, z] = u.map(|u| Axis::new(u, self.dx));
+        let (zero, one) = (T::zero(), T::one());
+        let single = Axis { weights: [one, zero, zero], slopes: [zero; 3], offsets: [zero; 3] };
+        [x, y, if self.flat.is_some() { single } else { z }]
+    }
+
+    /// The nodes around particle `i` of a chunk.
+    #[inline(always)]
+    pub fn around<'a>(&self, weights: &'a Weights<T>, i: usize) -> Stencil<'a, T> {
+        let z = self.flat.unwrap_or_else(|| self.rows.at(weights.u[2][i].along()));
+        Stencil { weights, i, z }
+    }
+}
+
+/// Numbers of the three nodes of an axis, for every particle of a chunk.
+type Nodes<T> = [[T; CHUNK]; 3];
+
+/// Weights along x and y of a chunk of particles.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub struct Weights<T> {
+    /// Position relative to the middle node along each axis, in units of the grid.
+    pub u: [[T; CHUNK]; 3],
+    weights: [Nodes<T>; 2],
+    /// Weight times offset, m.
+    moments: [Nodes<T>; 2],
+    slopes: [Nodes<T>; 2],
+    /// Offsets of the middle node, m.
+    offsets: [[T; CHUNK]; 2],
+}
+
+impl<T: Scalar> Weights<T> {
+    /// Of no particles.
+    pub fn new() -> Self {
+        let (chunk, nodes) = ([T::zero(); CHUNK], [[T::zero(); CHUNK]; 3]);
+        Weights {
+            u: [chunk; 3],
+            weights: [nodes; 2],
+            moments: [nodes; 2],
+            slopes: [nodes; 2],
+            offsets: [chunk; 2],
+        }
+    }
+
+    /// Finds the weights of the first `count` particles from their u.
+    #[inline(always)]
+    pub fn find(&mut self, kernel: &Kernel<T>, count: usize) {
+        const { assert!(CHUNK.is_multiple_of(T::WIDTH)) };
+        for first in (0..count).step_by(T::WIDTH) {
+            for a in 0..2 {
+                let axis = Axis::new(load_pack::<T>(&self.u[a], first), kernel.dx);
+                for n in 0..3 {
+                    store_pack(&mut self.weights[a][n], first, axis.weights[n]);
+                    store_pack(&mut self.moments[a][n], first, axis.weights[n] * axis.offsets[n]);
+                    store_pack(&mut self.slopes[a][n], first, axis.slopes[n]);
+                }
+                store_pack(&mut self.offsets[a], first, axis.offsets[1]);
+            }
+        }
+    }
+}
+
+impl<T: Scalar> Default for Weights<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[inline(always)]
+fn load_pack<T: Packing>(from: &[T; CHUNK], first: usize) -> T::Pack {
+    let from = &from[first..first + T::WIDTH];
+    T::pack(|i| from[i])
+}
+
+#[inline(always)]
+fn store_pack<T: Packing>(to: &mut [T; CHUNK], first: usize, pack: T::Pack) {
+    for (i, to) in to[first..first + T::WIDTH].iter_mut().enumerate() {
+        *to = T::unpack(&pack, i);
     }
 }
 
 /// The nodes around a particle.
 #[derive(Clone, Copy, Debug)]
-pub struct Stencil<T: Scalar> {
-    x: Axis<T::Quad>,
-    y: Axis<T::Quad>,
-    z: Axis<T::Row>,
-    flat: bool,
+pub struct Stencil<'a, T: Scalar> {
+    weights: &'a Weights<T>,
+    i: usize,
+    z: RowAxis<T::Row>,
 }
 
-impl<T: Scalar> Stencil<T> {
-    /// Weights by axis and node.
+impl<T: Scalar> Stencil<'_, T> {
+    /// The numbers of the three nodes of an axis, each broadcast over a row.
     #[inline(always)]
-    pub fn weights(&self) -> [[T; 3]; 3] {
-        [quad_axis::<T>(self.x.weights), quad_axis::<T>(self.y.weights), row_axis::<T>(self.z.weights)]
+    fn broadcast(&self, nodes: &Nodes<T>) -> [T::Row; 3] {
+        // Unrolled: `map` would pass whole registers through memory.
+        [nodes[0][self.i].along(), nodes[1][self.i].along(), nodes[2][self.i].along()]
     }
-    /// Their derivatives in the particle's position, 1/m.
-    #[inline(always)]
-    pub fn slopes(&self) -> [[T; 3]; 3] {
-        [quad_axis::<T>(self.x.slopes), quad_axis::<T>(self.y.slopes), row_axis::<T>(self.z.slopes)]
-    }
-}
-
-/// The numbers of the three nodes of an axis in a quad.
-#[inline(always)]
-fn quad_axis<T: Scalar>(quad: T::Quad) -> [T; 3] {
-    let [a, b, c, _] = T::entries(quad);
-    [a, b, c]
-}
-
-/// The numbers of the three nodes of an axis in a row, each broadcast over a quad.
-#[inline(always)]
-fn row_axis<T: Scalar>(row: T::Row) -> [T; 3] {
-    let [a, b, c, _] = T::quads(row).map(|q| T::entries(q)[0]);
-    [a, b, c]
 }
 
 /// An affine function around a particle, with one entry per number of a node.
@@ -161,6 +246,13 @@ pub struct Affine<Q> {
     pub value: Q,
     /// Derivative along each axis, 1/m.
     pub columns: [Q; 3],
+}
+
+/// The quads of a row as value and columns, each repeated over a row.
+#[inline(always)]
+fn repeated<T: Scalar>(f: T::Row) -> Affine<T::Row> {
+    let [value, x, y, z] = T::quads(f);
+    Affine { value: T::repeated(value), columns: [T::repeated(x), T::repeated(y), T::repeated(z)] }
 }
 
 /// The nodes of a stencil: rows along z, by x and y.
@@ -190,100 +282,83 @@ pub fn store<T: Scalar>(tile: &mut [T::Quad; TILE_LENGTH], corner: usize, rows: 
     }
 }
 
-/// The numbers of an axis, each broadcast over a row.
+/// rows += w (value + columns·offset) for the value and columns side by side in `f`.
 #[inline(always)]
-fn broadcast<T: Scalar>(quad: T::Quad) -> [T::Row; 3] {
-    // Unrolled: `map` would pass whole registers through memory.
-    let [a, b, c] = quad_axis::<T>(quad);
-    [a.along(), b.along(), c.along()]
-}
-
-/// Sum of the quads of a row.
-#[inline(always)]
-fn sum_quads<T: Scalar>(row: T::Row) -> T::Quad {
-    let [a, b, c, d] = T::quads(row);
-    (a + b) + (c + d)
-}
-
-/// rows += w (value + columns·offset)
-#[inline(always)]
-pub fn scatter<T: Scalar>(rows: &mut Rows<T>, at: &Stencil<T>, f: Affine<T::Quad>) {
-    let Stencil { x, y, z, .. } = at;
-    let [c0, c1, c2] = f.columns;
-    let (c0, c1, c2) = (T::repeated(c0), T::repeated(c1), T::repeated(c2));
-    let value = c2.mul_add(z.offsets, T::repeated(f.value)) * z.weights;
+pub fn scatter<T: Scalar>(rows: &mut Rows<T>, at: &Stencil<'_, T>, f: T::Row) {
+    let (Weights { weights: [wx, wy], moments: [mx, my], .. }, z) = (at.weights, at.z);
+    let Affine { value, columns: [c0, c1, c2] } = repeated::<T>(f);
+    let value = c2.mul_add(z.offsets, value) * z.weights;
     let (along_x, along_y) = (c0 * z.weights, c1 * z.weights);
-    let (wx, ox) = (broadcast::<T>(x.weights), broadcast::<T>(x.offsets));
-    let (wy, wy_oy) = (broadcast::<T>(y.weights), broadcast::<T>(y.weights * y.offsets));
+    let (wx, mx, wy, my) = (at.broadcast(wx), at.broadcast(mx), at.broadcast(wy), at.broadcast(my));
     for i in 0..3 {
-        let plane = along_x.mul_add(ox[i], value) * wx[i];
+        let plane = along_x.mul_add(mx[i], value * wx[i]);
         let plane_y = along_y * wx[i];
         for j in 0..3 {
-            rows[i][j] = plane.mul_add(wy[j], plane_y.mul_add(wy_oy[j], rows[i][j]));
+            rows[i][j] = plane.mul_add(wy[j], plane_y.mul_add(my[j], rows[i][j]));
         }
     }
 }
 
 /// Σ w n over the nodes n around a particle.
 #[inline(always)]
-pub fn gather_value<T: Scalar>(rows: &Rows<T>, at: &Stencil<T>) -> T::Quad {
-    let Stencil { x, y, z, .. } = at;
-    let (wx, wy) = (broadcast::<T>(x.weights), broadcast::<T>(y.weights));
-    let mut sum = T::Row::zero();
-    for i in 0..3 {
+pub fn gather_value<T: Scalar>(rows: &Rows<T>, at: &Stencil<'_, T>) -> T::Quad {
+    let [wx, wy] = &at.weights.weights;
+    let (wx, wy) = (at.broadcast(wx), at.broadcast(wy));
+    let plane = |i: usize| {
         let [a, b, c] = rows[i];
-        sum = a.mul_add(wy[0], b.mul_add(wy[1], c * wy[2])).mul_add(wx[i], sum);
-    }
-    sum_quads::<T>(sum * z.weights)
+        a.mul_add(wy[0], b.mul_add(wy[1], c * wy[2]))
+    };
+    let (a, b, c) = (plane(0), plane(1), plane(2));
+    T::sum_quads(a.mul_add(wx[0], b.mul_add(wx[1], c * wx[2])) * at.z.weights)
 }
 
-/// Σ w n and Σ w n offset over the nodes n around a particle.
+/// Σ w n and Σ w n offset over the nodes n around a particle: value and columns, side by side.
 #[inline(always)]
-pub fn gather<T: Scalar>(rows: &Rows<T>, at: &Stencil<T>) -> Affine<T::Quad> {
-    let Stencil { x, y, z, .. } = at;
-    let (wx, wx_ox) = (broadcast::<T>(x.weights), broadcast::<T>(x.weights * x.offsets));
-    let (wy, wy_oy) = (broadcast::<T>(y.weights), broadcast::<T>(y.weights * y.offsets));
+pub fn gather<T: Scalar>(rows: &Rows<T>, at: &Stencil<'_, T>) -> T::Row {
+    let (Weights { weights: [wx, wy], moments: [mx, my], .. }, z) = (at.weights, at.z);
+    let (wx, mx, wy, my) = (at.broadcast(wx), at.broadcast(mx), at.broadcast(wy), at.broadcast(my));
     let mut sums = [T::Row::zero(); 3];
     for i in 0..3 {
         let [a, b, c] = rows[i];
         let plane = a.mul_add(wy[0], b.mul_add(wy[1], c * wy[2]));
-        let plane_y = a.mul_add(wy_oy[0], b.mul_add(wy_oy[1], c * wy_oy[2]));
+        let plane_y = a.mul_add(my[0], b.mul_add(my[1], c * my[2]));
         sums[0] = plane.mul_add(wx[i], sums[0]);
-        sums[1] = plane.mul_add(wx_ox[i], sums[1]);
+        sums[1] = plane.mul_add(mx[i], sums[1]);
         sums[2] = plane_y.mul_add(wx[i], sums[2]);
     }
-    let (sum, sum_x, sum_y) = (sums[0] * z.weights, sums[1] * z.weights, sums[2] * z.weights);
-    Affine {
-        value: sum_quads::<T>(sum),
-        columns: [sum_quads::<T>(sum_x), sum_quads::<T>(sum_y), sum_quads::<T>(sum * z.offsets)],
-    }
+    let sum = sums[0] * z.weights;
+    T::sum_rows([sum, sums[1] * z.weights, sums[2] * z.weights, sum * z.offsets])
 }
 
 /// Derivative of Σ w n·(value + columns·offset) over the nodes n in the particle's position: Σ ∂w n·(value +
-/// columns·offset) − (Σ w n)·columns. `sum` is Σ w n.
+/// columns·offset) − (Σ w n)·columns, in the spare places of a record. `f` is value and columns side by side,
+/// `sum` is Σ w n.
 #[inline(always)]
-pub fn position_bar<T: Scalar>(rows: &Rows<T>, at: &Stencil<T>, f: Affine<T::Quad>, sum: T::Quad) -> Vec3<T> {
-    let Stencil { x, y, z, .. } = at;
-    let [c0, c1, c2] = f.columns;
-    let (c0, c1, c2) = (T::repeated(c0), T::repeated(c1), T::repeated(c2));
-    let along_z = c2.mul_add(z.offsets, T::repeated(f.value));
-    let (wx, sx, ox) = (broadcast::<T>(x.weights), broadcast::<T>(x.slopes), broadcast::<T>(x.offsets));
-    let (wy, sy, oy) = (broadcast::<T>(y.weights), broadcast::<T>(y.slopes), broadcast::<T>(y.offsets));
+pub fn position_bar<T: Scalar>(
+    rows: &Rows<T>,
+    kernel: &Kernel<T>,
+    at: &Stencil<'_, T>,
+    f: T::Row,
+    sum: T::Quad,
+) -> T::Row {
+    let (Weights { weights: [wx, wy], slopes: [sx, sy], offsets, .. }, z) = (at.weights, at.z);
+    let Affine { value, columns: [c0, c1, c2] } = repeated::<T>(f);
+    let (wx, sx, wy, sy) = (at.broadcast(wx), at.broadcast(sx), at.broadcast(wy), at.broadcast(sy));
+    // value + columns·offset at the middle line of nodes, and its change to the next along x and y.
+    let middle = c2.mul_add(z.offsets, value);
+    let middle = c0.mul_add(offsets[0][at.i].along(), c1.mul_add(offsets[1][at.i].along(), middle));
+    let (step_x, step_y) = (c0 * kernel.rows.spacing, c1 * kernel.rows.spacing);
+    let along_x = [middle - step_x, middle, middle + step_x];
     let mut bars = [T::Row::zero(); 3];
     for i in 0..3 {
-        let along_x = c0.mul_add(ox[i], along_z);
-        let product = |j: usize| rows[i][j] * c1.mul_add(oy[j], along_x);
-        let (a, b, c) = (product(0), product(1), product(2));
+        let ([a, b, c], middle) = (rows[i], along_x[i]);
+        let (a, b, c) = (a * (middle - step_y), b * middle, c * (middle + step_y));
         let plane = a.mul_add(wy[0], b.mul_add(wy[1], c * wy[2]));
         let plane_y = a.mul_add(sy[0], b.mul_add(sy[1], c * sy[2]));
         bars[0] = plane.mul_add(sx[i], bars[0]);
         bars[1] = plane_y.mul_add(wx[i], bars[1]);
         bars[2] = plane.mul_add(wx[i], bars[2]);
     }
-    let (x, y) = (sum_quads::<T>(bars[0] * z.weights), sum_quads::<T>(bars[1] * z.weights));
-    let z = sum_quads::<T>(bars[2] * z.slopes);
-    let [c0, c1, c2] = f.columns;
-    // In two dimensions neither weights nor offsets change with z.
-    let z = if at.flat { T::zero() } else { T::quad_sum(z - sum * c2) };
-    Vec3::new(T::quad_sum(x - sum * c0), T::quad_sum(y - sum * c1), z)
+    let bars = T::sum_rows([T::Row::zero(), bars[0] * z.weights, bars[1] * z.weights, bars[2] * z.slopes]);
+    T::sum_entries(bars - T::repeated(sum) * f) * kernel.spare
 }

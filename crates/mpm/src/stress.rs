@@ -4,11 +4,13 @@
 //! m v, and the affine momentum A = m C − Δt V (4/h²) τ. Packs are processed in pairs, so that the dependent
 //! operations of two singular value decompositions overlap. These take the most time of all. The pullback of
 //! a substep needs stresses before it can pull them back, and stores the decompositions in between
-//! ([`stress_storing_svd`], [`stress_vjp_with_svd`]).
+//! ([`stress_storing_svd`], [`stress_vjp`]).
 
 use pullback_math::{Flat, Mat3, Packing, RECORD, Real, RegisterPair, Svd3, SymMat3, Vec3};
 
 use super::material::ConstitutiveModel;
+use super::parallel::{Split, in_parts};
+use super::record::Record;
 use super::view::{View, ViewMut};
 
 /// Constants of a group and the time step.
@@ -22,8 +24,14 @@ pub struct Scales {
     pub stress: f64,
 }
 
-/// What a particle scatters: m v and m, then the columns of A, each with a zero behind it.
-pub type AffineMomentum<T> = [[T; RECORD]; 2];
+/// Records of particles in another order.
+#[derive(Clone, Copy, Debug)]
+pub struct Sorted<'a, T> {
+    /// The records.
+    pub records: &'a [Record<T>],
+    /// Place of the record of each particle.
+    pub places: &'a [u32],
+}
 
 /// Two packs of numbers.
 type Pair<T> = RegisterPair<<T as Packing>::Pack>;
@@ -50,7 +58,7 @@ struct Particle<T> {
     f: Mat3<T>,
 }
 
-/// [`AffineMomentum`] of particles.
+/// What particles scatter: m v, m and A.
 struct Momentum<T> {
     linear: Vec3<T>,
     mass: T,
@@ -101,38 +109,84 @@ fn update_vjp<T: Real, M: ConstitutiveModel>(
     (bar, Params { density: mass_bar * T::lit(s.volume), material: material_bar })
 }
 
-/// The matrices at `first..` of a list; the last one fills the lanes beyond it.
+/// Largest number of scalars in a pack.
+const MAX_WIDTH: usize = 16;
+
+/// The items at `first..` of a list, as many as fit into a pack; the last one fills the places beyond it.
+#[inline(always)]
+fn run_of<'a, T: Real, X: Copy>(from: &'a [X], first: usize, padded: &'a mut [X; MAX_WIDTH]) -> &'a [X] {
+    const { assert!(T::WIDTH <= MAX_WIDTH) };
+    if let Some(whole) = from.get(first..first + T::WIDTH) {
+        return whole;
+    }
+    let last = from.len() - 1;
+    padded.iter_mut().enumerate().for_each(|(i, x)| *x = from[(first + i).min(last)]);
+    &padded[..T::WIDTH]
+}
+
+/// A pack of matrices at `first..` of a list.
+#[inline(always)]
+fn pack_matrices<T: Real>(from: &[[T; 9]], first: usize) -> Mat3<T::Pack> {
+    let mut padded = [[T::zero(); 9]; MAX_WIDTH];
+    let run = run_of::<T, _>(from, first, &mut padded);
+    let [a, b, c, d, e, f, g, h] = T::gather(|i| &run[i].as_chunks().0[0]);
+    let last = T::pack(|i| run[i][RECORD]);
+    Mat3::from_cols(Vec3::new(a, b, c), Vec3::new(d, e, f), Vec3::new(g, h, last))
+}
+
+/// The matrices at `first..` of a list.
 #[inline(always)]
 fn load_matrices<T: Real>(from: &[[T; 9]], first: usize) -> Mat3<Pair<T>> {
-    let pack = |first: usize| {
-        let at = |i: usize| &from[(first + i).min(from.len() - 1)];
-        let [a, b, c, d, e, f, g, h] = T::gather(|i| &at(i).as_chunks().0[0]);
-        let last = T::pack(|i| at(i)[RECORD]);
-        Mat3::from_cols(Vec3::new(a, b, c), Vec3::new(d, e, f), Vec3::new(g, h, last))
-    };
-    pack(first).zip(pack(first + T::WIDTH), RegisterPair)
+    pack_matrices(from, first).zip(pack_matrices(from, first + T::WIDTH), RegisterPair)
 }
 
-/// The vectors at `first..` of a list; the last one fills the lanes beyond it.
+/// A pack of vectors at `first..` of a list.
+#[inline(always)]
+fn pack_vectors<T: Real>(from: &[[T; 3]], first: usize) -> Vec3<T::Pack> {
+    let mut padded = [[T::zero(); 3]; MAX_WIDTH];
+    let run = run_of::<T, _>(from, first, &mut padded);
+    T::pack_vectors(|i| {
+        let [x, y, z] = run[i];
+        Vec3 { x, y, z }
+    })
+}
+
+/// The vectors at `first..` of a list.
 #[inline(always)]
 fn load_vectors<T: Real>(from: &[[T; 3]], first: usize) -> Vec3<Pair<T>> {
-    let pack = |first: usize| {
-        T::pack_vectors(|i| {
-            let [x, y, z] = from[(first + i).min(from.len() - 1)];
-            Vec3 { x, y, z }
-        })
-    };
-    pack(first).zip(pack(first + T::WIDTH), RegisterPair)
+    pack_vectors(from, first).zip(pack_vectors(from, first + T::WIDTH), RegisterPair)
 }
 
-/// The numbers at `first..` of a list; the last one fills the lanes beyond it.
+/// A pack of numbers at `first..` of a list.
+#[inline(always)]
+fn pack_numbers<T: Real>(from: &[T], first: usize) -> T::Pack {
+    let mut padded = [T::zero(); MAX_WIDTH];
+    let run = run_of::<T, _>(from, first, &mut padded);
+    T::pack(|i| run[i])
+}
+
+/// The numbers at `first..` of a list.
 #[inline(always)]
 fn load_numbers<T: Real>(from: &[T], first: usize) -> Pair<T> {
-    let pack = |first: usize| match from.get(first..first + T::WIDTH) {
-        Some(whole) => T::pack(|i| whole[i]),
-        None => T::pack(|i| from[(first + i).min(from.len() - 1)]),
-    };
-    RegisterPair(pack(first), pack(first + T::WIDTH))
+    RegisterPair(pack_numbers(from, first), pack_numbers(from, first + T::WIDTH))
+}
+
+/// Two packs of records side by side. Unrolled: a loop would pass registers through memory.
+#[inline(always)]
+fn pairs<T: Real>(low: [T::Pack; RECORD], high: [T::Pack; RECORD]) -> [Pair<T>; RECORD] {
+    let ([a, b, c, d, e, f, g, h], [i, j, k, l, m, n, o, p]) = (low, high);
+    let pair = RegisterPair;
+    [pair(a, i), pair(b, j), pair(c, k), pair(d, l), pair(e, m), pair(f, n), pair(g, o), pair(h, p)]
+}
+
+/// Halves `h` of the records of particles `first..`.
+#[inline(always)]
+fn load_records<T: Real>(from: Sorted<'_, T>, first: usize, h: usize) -> [Pair<T>; RECORD] {
+    let mut padded = [0; MAX_WIDTH];
+    let low = run_of::<T, _>(from.places, first, &mut padded);
+    let low = T::gather(|i| from.records[low[i] as usize].half(h));
+    let high = run_of::<T, _>(from.places, first + T::WIDTH, &mut padded);
+    pairs::<T>(low, T::gather(|i| from.records[high[i] as usize].half(h)))
 }
 
 #[inline(always)]
@@ -156,20 +210,37 @@ fn load_params<T: Real, M: Flat<Pair<T>>>(block: &[T], n: usize, first: usize) -
     Params { density: load_numbers(density, first), material: M::read(&numbers) }
 }
 
-/// Adds the cotangents of [`load_params`] to those of the block, for at most `count` particles.
+/// Cotangents of the density and of each parameter of the material, a run each.
+struct ParamRuns<'a, T>([&'a mut [T]; 1 + MAX_MATERIAL_PARAMS]);
+
+impl<'a, T> ParamRuns<'a, T> {
+    /// The runs of n numbers in the block of a group.
+    fn new(block: &'a mut [T], n: usize) -> Self {
+        let mut runs = block.chunks_exact_mut(n);
+        ParamRuns(std::array::from_fn(|_| runs.next().unwrap_or_default()))
+    }
+}
+
+impl<T: Send> Split for ParamRuns<'_, T> {
+    fn split(self, particles: usize) -> (Self, Self) {
+        let [density, a, b, c, d] = self.0.map(|run| run.split_at_mut(particles.min(run.len())));
+        (ParamRuns([density.0, a.0, b.0, c.0, d.0]), ParamRuns([density.1, a.1, b.1, c.1, d.1]))
+    }
+}
+
+/// Adds the cotangents of [`load_params`] to those of at most `count` particles from `first` on.
 #[inline(always)]
 fn add_params<T: Real, M: Flat<Pair<T>>>(
     bar: Params<Pair<T>, M>,
-    block_bar: &mut [T],
-    n: usize,
+    runs: &mut ParamRuns<'_, T>,
     first: usize,
     count: usize,
 ) {
-    let (density, material) = block_bar.split_at_mut(n);
+    let [density, material @ ..] = &mut runs.0;
     for_each_number::<T>(bar.density, count, |i, x| density[first + i] += x);
     let mut numbers = [RegisterPair::zero(); MAX_MATERIAL_PARAMS];
     bar.material.write(&mut numbers);
-    for (number, run) in numbers[..M::LEN].iter().zip(material.chunks_exact_mut(n)) {
+    for (number, run) in numbers[..M::LEN].iter().zip(material) {
         for_each_number::<T>(*number, count, |i, x| run[first + i] += x);
     }
 }
@@ -181,14 +252,20 @@ fn for_each_record<T: Real>(
     count: usize,
     mut visit: impl FnMut(usize, [T; RECORD]),
 ) {
-    for (half, rows) in [rows.map(|r| r.0), rows.map(|r| r.1)].iter().enumerate() {
-        T::scatter(rows, |i, record| {
-            let i = half * T::WIDTH + i;
-            if i < count {
-                visit(i, record);
-            }
-        });
-    }
+    // Unrolled: a loop would pass registers through memory.
+    let [a, b, c, d, e, f, g, h] = rows;
+    let low = [a.0, b.0, c.0, d.0, e.0, f.0, g.0, h.0];
+    let high = [a.1, b.1, c.1, d.1, e.1, f.1, g.1, h.1];
+    T::scatter(&low, |i, record| {
+        if i < count {
+            visit(i, record);
+        }
+    });
+    T::scatter(&high, |i, record| {
+        if T::WIDTH + i < count {
+            visit(T::WIDTH + i, record);
+        }
+    });
 }
 
 /// Visits the number in each of the first `count` lanes.
@@ -207,138 +284,155 @@ fn first_eight<T: Real>(m: &Mat3<T>) -> [T; RECORD] {
     [m.c0.x, m.c0.y, m.c0.z, m.c1.x, m.c1.y, m.c1.z, m.c2.x, m.c2.y]
 }
 
-/// Momenta of all particles of a group, and F′ into `next` where it is asked for. `params` is the block of
-/// the group: density, then each parameter of the material, a run with a number per particle each.
+/// What a loop over the particles of a group reads, and whether it runs on several threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'a, T> {
+    /// Density, then each parameter of the material: a run with a number per particle each.
+    pub params: &'a [T],
+    /// The particles.
+    pub at: View<'a, T>,
+    /// Constants.
+    pub scales: Scales,
+    /// Whether to use the threads of the pool that it is called from.
+    pub threads: bool,
+}
+
+/// What becomes of F′ and of the decomposition of F_trial.
+trait Keep<T: Real>: Split {
+    /// Takes those of a pair of packs, whose first particle is number `first` of this part.
+    fn keep(&mut self, first: usize, f: Mat3<Pair<T>>, svd: PairSvd<T>);
+}
+
+/// Momenta of all particles of a group (m v and m, then the columns of A), and F′ into `next`.
 pub fn stress<T: Real, M: ConstitutiveModel>(
-    params: &[T],
-    at: &View<'_, T>,
-    scales: Scales,
-    mut next: Option<&mut [[T; 9]]>,
-    momenta: &mut [AffineMomentum<T>],
+    group: Group<'_, T>,
+    next: &mut [[T; 9]],
+    momenta: &mut [Record<T>],
 ) {
-    update_group::<T, M>(params, at, scales, momenta, |first, f, _| {
-        if let Some(next) = &mut next {
-            let next = &mut next[first..];
-            let count = next.len();
-            for_each_record::<T>(first_eight(&f), count, |i, r| next[i][..RECORD].copy_from_slice(&r));
-            for_each_number::<T>(f.c2.z, count, |i, x| next[i][RECORD] = x);
-        }
-    });
+    update_group::<T, M, _>(group, Deformed(next), momenta);
+}
+
+/// F′ of all particles.
+struct Deformed<'a, T>(&'a mut [[T; 9]]);
+
+impl<T: Send> Split for Deformed<'_, T> {
+    fn split(self, particles: usize) -> (Self, Self) {
+        let (first, second) = self.0.split(particles);
+        (Deformed(first), Deformed(second))
+    }
+}
+
+impl<T: Real> Keep<T> for Deformed<'_, T> {
+    #[inline(always)]
+    fn keep(&mut self, first: usize, f: Mat3<Pair<T>>, _: PairSvd<T>) {
+        let next = &mut self.0[first..];
+        let count = next.len();
+        for_each_record::<T>(first_eight(&f), count, |i, r| next[i][..RECORD].copy_from_slice(&r));
+        for_each_number::<T>(f.c2.z, count, |i, x| next[i][RECORD] = x);
+    }
 }
 
 /// Momenta of all particles of a group, and the decompositions of their trial deformations into `svds`, as
 /// many as fit.
 pub fn stress_storing_svd<T: Real, M: ConstitutiveModel>(
-    params: &[T],
-    at: &View<'_, T>,
-    scales: Scales,
+    group: Group<'_, T>,
     svds: &mut [PairSvd<T>],
-    momenta: &mut [AffineMomentum<T>],
+    momenta: &mut [Record<T>],
 ) {
-    update_group::<T, M>(params, at, scales, momenta, |first, _, svd| {
-        if let Some(stored) = svds.get_mut(first / (2 * T::WIDTH)) {
+    update_group::<T, M, _>(group, Decomposed(svds), momenta);
+}
+
+/// The decompositions of the first pairs of packs.
+struct Decomposed<'a, T: Real>(&'a mut [PairSvd<T>]);
+
+impl<T: Real> Split for Decomposed<'_, T> {
+    fn split(self, particles: usize) -> (Self, Self) {
+        let stored = pack_pairs::<T>(particles).min(self.0.len());
+        let (first, second) = self.0.split(stored);
+        (Decomposed(first), Decomposed(second))
+    }
+}
+
+impl<T: Real> Keep<T> for Decomposed<'_, T> {
+    #[inline(always)]
+    fn keep(&mut self, first: usize, _: Mat3<Pair<T>>, svd: PairSvd<T>) {
+        if let Some(stored) = self.0.get_mut(first / (2 * T::WIDTH)) {
             *stored = svd;
+        }
+    }
+}
+
+/// Momenta of all particles of a group.
+fn update_group<T: Real, M: ConstitutiveModel, K: Keep<T>>(
+    Group { params, at, scales, threads }: Group<'_, T>,
+    keep: K,
+    momenta: &mut [Record<T>],
+) {
+    let n = at.f.len();
+    in_parts(threads, 0..n, (keep, momenta), &|particles, (mut keep, momenta)| {
+        for first in particles.clone().step_by(2 * T::WIDTH) {
+            let params = load_params::<T, M::Params<Pair<T>>>(params, n, first);
+            let (f, svd, out) = update::<_, M>(&load_particles(&at, first), params, scales);
+            let first = first - particles.start;
+            let (count, momenta) = (particles.len() - first, &mut momenta[first..]);
+            let (p, a, zero) = (out.linear, out.affine, RegisterPair::zero());
+            let value = [p.x, p.y, p.z, out.mass, a.c0.x, a.c0.y, a.c0.z, zero];
+            for_each_record::<T>(value, count, |i, record| *momenta[i].half_mut(0) = record);
+            let columns = [a.c1.x, a.c1.y, a.c1.z, zero, a.c2.x, a.c2.y, a.c2.z, zero];
+            for_each_record::<T>(columns, count, |i, record| *momenta[i].half_mut(1) = record);
+            keep.keep(first, f, svd);
         }
     });
 }
 
-/// Momenta of all particles of a group. `visit` takes the first particle, F′ and the decomposition of each
-/// pair of packs.
-#[inline(always)]
-fn update_group<T: Real, M: ConstitutiveModel>(
-    params: &[T],
-    at: &View<'_, T>,
-    scales: Scales,
-    momenta: &mut [AffineMomentum<T>],
-    mut visit: impl FnMut(usize, Mat3<Pair<T>>, PairSvd<T>),
-) {
-    let n = at.f.len();
-    for first in (0..n).step_by(2 * T::WIDTH) {
-        let params = load_params::<T, M::Params<Pair<T>>>(params, n, first);
-        let (f, svd, out) = update::<_, M>(&load_particles(at, first), params, scales);
-        let (count, momenta) = (n - first, &mut momenta[first..]);
-        let (p, a, zero) = (out.linear, out.affine, RegisterPair::zero());
-        let value = [p.x, p.y, p.z, out.mass, a.c0.x, a.c0.y, a.c0.z, zero];
-        for_each_record::<T>(value, count, |i, record| momenta[i][0] = record);
-        let columns = [a.c1.x, a.c1.y, a.c1.z, zero, a.c2.x, a.c2.y, a.c2.z, zero];
-        for_each_record::<T>(columns, count, |i, record| momenta[i][1] = record);
-        visit(first, f, svd);
-    }
-}
-
-/// The pullback of [`stress`]: *adds* to the cotangents of parameters, v, C and F.
+/// The pullback of [`stress`] with the decompositions of [`stress_storing_svd`]; those that are not there are
+/// computed. *Adds* to the cotangents of parameters, v, C and F. Cotangents of positions that were found on the
+/// way are in the spare places of `momentum_bars`, and added to those.
 pub fn stress_vjp<T: Real, M: ConstitutiveModel>(
-    params: &[T],
-    at: &View<'_, T>,
-    scales: Scales,
-    next_bar: &[[T; 9]],
-    momentum_bars: &[AffineMomentum<T>],
-    params_bar: &mut [T],
-    bar: &mut ViewMut<'_, T>,
-) {
-    let svd = |_: usize, trial: Mat3<Pair<T>>| M::decompose(trial);
-    update_group_vjp::<T, M>(params, at, scales, svd, next_bar, momentum_bars, params_bar, bar);
-}
-
-/// [`stress_vjp`] with the decompositions of [`stress_storing_svd`]; those that did not fit are computed
-/// again.
-pub fn stress_vjp_with_svd<T: Real, M: ConstitutiveModel>(
-    params: &[T],
-    at: &View<'_, T>,
-    scales: Scales,
+    Group { params, at, scales, threads }: Group<'_, T>,
     svds: &[PairSvd<T>],
     next_bar: &[[T; 9]],
-    momentum_bars: &[AffineMomentum<T>],
+    momentum_bars: Sorted<'_, T>,
     params_bar: &mut [T],
-    bar: &mut ViewMut<'_, T>,
+    bar: ViewMut<'_, T>,
 ) {
+    let n = at.f.len();
     let svd = |first: usize, trial: Mat3<Pair<T>>| {
         svds.get(first / (2 * T::WIDTH)).copied().unwrap_or_else(|| M::decompose(trial))
     };
-    update_group_vjp::<T, M>(params, at, scales, svd, next_bar, momentum_bars, params_bar, bar);
+    let out = (ParamRuns::new(params_bar, n), bar);
+    in_parts(threads, 0..n, out, &|particles, (mut params_bar, bar)| {
+        for first in particles.clone().step_by(2 * T::WIDTH) {
+            let params = load_params::<T, M::Params<Pair<T>>>(params, n, first);
+            let [px, py, pz, mass, ax, ay, az, x_bar] = load_records(momentum_bars, first, 0);
+            let [bx, by, bz, y_bar, cx, cy, cz, z_bar] = load_records(momentum_bars, first, 1);
+            let affine = Mat3::from_cols(Vec3::new(ax, ay, az), Vec3::new(bx, by, bz), Vec3::new(cx, cy, cz));
+            let (b, pair_params_bar) = update_vjp::<_, M>(
+                &load_particles(&at, first),
+                |trial| svd(first, trial),
+                params,
+                scales,
+                load_matrices(next_bar, first),
+                Momentum { linear: Vec3::new(px, py, pz), mass, affine },
+            );
+            let first = first - particles.start;
+            let count = particles.len() - first;
+            for_each_record::<T>(first_eight(&b.c), count, |i, r| add(&mut bar.c[first + i][..RECORD], &r));
+            for_each_record::<T>(first_eight(&b.f), count, |i, r| add(&mut bar.f[first + i][..RECORD], &r));
+            let rest = [b.v.x, b.v.y, b.v.z, b.c.c2.z, b.f.c2.z, x_bar, y_bar, z_bar];
+            for_each_record::<T>(rest, count, |i, [vx, vy, vz, c, f, x, y, z]| {
+                add(&mut bar.x[first + i], &[x, y, z]);
+                add(&mut bar.v[first + i], &[vx, vy, vz]);
+                bar.c[first + i][RECORD] += c;
+                bar.f[first + i][RECORD] += f;
+            });
+            add_params(pair_params_bar, &mut params_bar, first, count);
+        }
+    });
 }
 
-/// The pullback of [`stress`]. `svd` takes the first particle and F_trial of each pair of packs.
+/// Adds numbers to others.
 #[inline(always)]
-fn update_group_vjp<T: Real, M: ConstitutiveModel>(
-    params: &[T],
-    at: &View<'_, T>,
-    scales: Scales,
-    svd: impl Fn(usize, Mat3<Pair<T>>) -> PairSvd<T>,
-    next_bar: &[[T; 9]],
-    momentum_bars: &[AffineMomentum<T>],
-    params_bar: &mut [T],
-    bar: &mut ViewMut<'_, T>,
-) {
-    let n = at.f.len();
-    let add = |to: &mut [T], x: &[T]| to.iter_mut().zip(x).for_each(|(to, x)| *to += *x);
-    for first in (0..n).step_by(2 * T::WIDTH) {
-        let params = load_params::<T, M::Params<Pair<T>>>(params, n, first);
-        let pack = |first: usize, r: usize| T::gather(|i| &momentum_bars[(first + i).min(n - 1)][r]);
-        let [value, columns] = [0, 1].map(|r| {
-            let (low, high) = (pack(first, r), pack(first + T::WIDTH, r));
-            std::array::from_fn::<_, RECORD, _>(|i| RegisterPair(low[i], high[i]))
-        });
-        let [px, py, pz, mass, ax, ay, az, _] = value;
-        let [bx, by, bz, _, cx, cy, cz, _] = columns;
-        let affine = Mat3::from_cols(Vec3::new(ax, ay, az), Vec3::new(bx, by, bz), Vec3::new(cx, cy, cz));
-        let (b, block_bar) = update_vjp::<_, M>(
-            &load_particles(at, first),
-            |trial| svd(first, trial),
-            params,
-            scales,
-            load_matrices(next_bar, first),
-            Momentum { linear: Vec3::new(px, py, pz), mass, affine },
-        );
-        let (count, zero) = (n - first, RegisterPair::zero());
-        for_each_record::<T>(first_eight(&b.c), count, |i, r| add(&mut bar.c[first + i][..RECORD], &r));
-        for_each_record::<T>(first_eight(&b.f), count, |i, r| add(&mut bar.f[first + i][..RECORD], &r));
-        let rest = [b.v.x, b.v.y, b.v.z, b.c.c2.z, b.f.c2.z, zero, zero, zero];
-        for_each_record::<T>(rest, count, |i, [x, y, z, c, f, ..]| {
-            add(&mut bar.v[first + i], &[x, y, z]);
-            bar.c[first + i][RECORD] += c;
-            bar.f[first + i][RECORD] += f;
-        });
-        add_params(block_bar, params_bar, n, first, count);
-    }
+fn add<T: Real>(to: &mut [T], x: &[T]) {
+    to.iter_mut().zip(x).for_each(|(to, x)| *to += *x);
 }

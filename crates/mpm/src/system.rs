@@ -20,9 +20,10 @@ use pullback_math::{Scalar, Vec3};
 
 use super::colliders::ColliderMotion;
 use super::grid::Grid;
+use super::halves::MIN_PARTICLES;
 use super::material::{FixedCorotated, Fluid, Material, NeoHookean, Plasticine, Sand, VonMises};
 use super::particles::{ParticleGroup, Particles};
-use super::stress::{Scales, pack_pairs, stress, stress_storing_svd, stress_vjp_with_svd};
+use super::stress::{Group, Scales, Sorted, pack_pairs, stress, stress_storing_svd, stress_vjp};
 use super::transfer::position_limits;
 use super::view::{PARTICLE_FIELDS, View, ViewMut};
 use super::workspace::MpmWorkspace;
@@ -39,6 +40,8 @@ pub struct Mpm {
     /// Geoms that deflect, by their index in the model.
     pub(super) geoms: Vec<usize>,
     pub(super) index: ParamIndex,
+    /// Whether a substep uses all threads of the pool that it is called from.
+    pub(super) threads: bool,
 }
 
 /// Where parameters of the material and the grid are; those of the robot come first, at the places that it
@@ -185,7 +188,14 @@ impl Mpm {
         } else {
             (robot, ColliderMotion::Kinematic)
         };
-        Ok(Mpm { grid, particles, robot, motion, dt, layout, geoms, index })
+        Ok(Mpm { grid, particles, robot, motion, dt, layout, geoms, index, threads: false })
+    }
+
+    /// Lets a substep use all threads of the pool that it is called from. Below a thousand particles it
+    /// would not pay, and changes nothing; the results have the same bits.
+    pub fn with_threads(mut self, threads: bool) -> Self {
+        self.threads = threads && self.particles.len() >= MIN_PARTICLES;
+        self
     }
 
     /// The particles as they were built.
@@ -221,6 +231,7 @@ impl Mpm {
         deformed: Option<&mut [[T; 9]]>,
     ) {
         self.place_colliders(ws, params, at, control);
+        self.sort_particles(ws, at);
         self.particle_stress(ws, params, at, deformed);
         self.p2g(ws, at);
         self.find_impulse_fractions(ws, params);
@@ -239,14 +250,16 @@ impl Mpm {
         let mut first_svd = 0;
         for (group, block) in self.particles.groups.iter().zip(&self.index.groups) {
             let (range, scales) = (group.range(), self.scales(group));
-            let (at, momenta) = (at.particles(range.clone()), &mut ws.particle_momenta[range.clone()]);
-            let (params, svds) = (&params[block.clone()], ws.svds.get_mut(first_svd..).unwrap_or_default());
+            let (params, at) = (&params[block.clone()], at.particles(range.clone()));
+            let group_at = Group { params, at, scales, threads: self.threads };
+            let svds = ws.svds.get_mut(first_svd..).unwrap_or_default();
             first_svd += pack_pairs::<T>(group.count);
+            let momenta = &mut ws.node_rest[range.clone()];
             macro_rules! run {
                 ($model:ident) => {
                     match &mut deformed {
-                        Some(f) => stress::<T, $model>(params, &at, scales, Some(&mut f[range]), momenta),
-                        None => stress_storing_svd::<T, $model>(params, &at, scales, svds, momenta),
+                        Some(f) => stress::<T, $model>(group_at, &mut f[range], momenta),
+                        None => stress_storing_svd::<T, $model>(group_at, svds, momenta),
                     }
                 };
             }
@@ -268,22 +281,15 @@ impl Mpm {
         for (group, block) in self.particles.groups.iter().zip(&self.index.groups) {
             let (range, scales) = (group.range(), self.scales(group));
             let (at, f_bar) = (at.particles(range.clone()), &f_bar[range.clone()]);
-            let (momentum_bars, mut out) = (&ws.particle_momenta[range.clone()], out.particles(range));
             let (params, params_bar) = (&params[block.clone()], &mut params_bar[block.clone()]);
+            let group_at = Group { params, at, scales, threads: self.threads };
+            let bars = Sorted { records: &ws.particles, places: &ws.blocks.places()[range.clone()] };
             let svds = ws.svds.get(first_svd..).unwrap_or_default();
             first_svd += pack_pairs::<T>(group.count);
+            let out = out.particles(range);
             macro_rules! run {
                 ($model:ident) => {
-                    stress_vjp_with_svd::<T, $model>(
-                        params,
-                        &at,
-                        scales,
-                        svds,
-                        f_bar,
-                        momentum_bars,
-                        params_bar,
-                        &mut out,
-                    )
+                    stress_vjp::<T, $model>(group_at, svds, f_bar, bars, params_bar, out)
                 };
             }
             with_model!(group.material, run);
@@ -324,12 +330,12 @@ impl<T: Scalar> System<T> for Mpm {
         let Bars { params: params_bar, state: state_bar, control: control_bar } = bars;
         let (at, next_bar, mut out) = (self.split(state), self.split(next_bar), self.split_mut(state_bar));
         self.forward(ws, params, &at, control, None);
-        self.g2p_vjp(ws, &at, &next_bar, &mut out);
+        self.g2p_vjp(ws, &next_bar);
         self.advance_colliders_vjp(ws, params, control, &next_bar, control_bar, params_bar);
         self.grid_op_vjp(ws, params, params_bar);
         self.find_impulse_fractions_vjp(ws, params, params_bar);
         self.place_geoms_vjp(ws, params, params_bar);
-        self.p2g_vjp(ws, &at, &mut out);
+        self.p2g_vjp(ws, &at);
         self.particle_stress_vjp(ws, params, &at, next_bar.f, params_bar, &mut out);
         self.place_colliders_vjp(ws, params, &at, control, &mut out, control_bar, params_bar);
         Ok(())

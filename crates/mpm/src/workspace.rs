@@ -8,16 +8,17 @@ use pullback_articulated::geom_lanes::{GeomLanes, GeomLanesBar};
 use pullback_core::{Described, Workspace};
 use pullback_math::{Force, Real, Scalar, Vec3};
 
-use super::blocks::{BLOCK_NODES, Blocks, node_offset};
+use super::blocks::{BLOCK_LINES, BLOCK_NODES, Blocks, node_offset};
 use super::colliders::Reaction;
 use super::impact::Impact;
 use super::nodes::BoundingVolume;
-use super::stencil::{Kernel, TILE_LENGTH};
-use super::stress::{AffineMomentum, PairSvd, pack_pairs};
+use super::record::Record;
+use super::stencil::Kernel;
+use super::stress::{PairSvd, pack_pairs};
 use super::system::Mpm;
 
-/// Particles whose singular values the pullback of a substep stores: a third of a megabyte in single
-/// precision. Those of further particles are computed twice.
+/// Up to this number of particles the pullback of a substep stores their singular values: a third of a
+/// megabyte in single precision. Those of more particles are computed twice.
 const MAX_STORED_SVDS: usize = 4096;
 
 /// Scratch of [`Mpm`].
@@ -46,20 +47,20 @@ pub struct MpmWorkspace<T: Scalar> {
     #[workspace(plain)]
     pub(super) kernel: Kernel<T>,
     pub(super) blocks: Blocks,
-    /// Momenta of the particles. The pullback of P2G replaces each by its cotangent: a second buffer would be
-    /// a quarter of the workspace.
-    pub(super) particle_momenta: Vec<AffineMomentum<T>>,
-    /// Singular values of the trial deformations of the first [`MAX_STORED_SVDS`] particles, group after
-    /// group; in the pullback only.
+    /// What particles scatter and gather, in the order of the blocks; in the pullback, momenta and then their
+    /// cotangents.
+    pub(super) particles: Vec<Record<T>>,
+    /// Singular values of the trial deformations of at most [`MAX_STORED_SVDS`] particles, group after group; in
+    /// the pullback only.
     pub(super) svds: Vec<PairSvd<T>>,
-    pub(super) tile: Box<[T::Quad; TILE_LENGTH]>,
-    pub(super) tile_bar: Box<[T::Quad; TILE_LENGTH]>,
-    /// Momentum and mass of every node.
-    pub(super) node_momenta: Vec<T::Quad>,
-    pub(super) node_velocities: Vec<T::Quad>,
-    /// Cotangents of the nodes: of velocities up to the pullback of the grid operation, which replaces each
-    /// by that of momentum and mass.
-    pub(super) node_bars: Vec<T::Quad>,
+    /// Momentum and mass of every node, four to a line.
+    pub(super) node_momenta: Vec<Record<T>>,
+    /// Velocities of the nodes, then their cotangents, as long as `node_momenta` each. The pullback of the
+    /// grid operation replaces the latter by the cotangents of momentum and mass. Before there are velocities,
+    /// momenta of the particles in their own order: a buffer of their own would be a quarter of the workspace.
+    pub(super) node_rest: Vec<Record<T>>,
+    /// What the first half of the particles adds to nodes of the second.
+    pub(super) shared_nodes: Vec<Record<T>>,
     /// Offsets of the nodes of a block from its lowest node, pack by pack, in units of the grid.
     pub(super) node_offsets: Vec<Vec3<T::Pack>>,
     /// The geoms that deflect, placed once per substep.
@@ -83,7 +84,7 @@ impl<T: Scalar> MpmWorkspace<T> {
         let (controls, geoms) = (mpm.robot().layout().control.len() * coupled, mpm.geoms.len());
         let svds = mpm.particles().groups.iter().map(|group| pack_pairs::<T>(group.count)).sum::<usize>();
         let zeros = |n: usize| vec![T::zero(); n];
-        let nodes = vec![T::Quad::default(); BLOCK_NODES * Blocks::max_slots(grid.nodes, particles)];
+        let lines = BLOCK_LINES * Blocks::max_slots(grid.nodes, particles);
         let offsets = |first: usize| {
             T::pack_vectors(|i| {
                 let [x, y, z] = node_offset(first + i).map(|n| T::lit(n as f64));
@@ -107,13 +108,11 @@ impl<T: Scalar> MpmWorkspace<T> {
             impulse_fraction_bars: vec![T::Pack::zero(); geoms],
             kernel: Kernel::new(grid.spacing, grid.flat),
             blocks: Blocks::new(grid.nodes, particles),
-            particle_momenta: vec![Default::default(); particles],
-            svds: vec![Default::default(); svds.min(pack_pairs::<T>(MAX_STORED_SVDS))],
-            tile: Box::new([T::Quad::default(); TILE_LENGTH]),
-            tile_bar: Box::new([T::Quad::default(); TILE_LENGTH]),
-            node_momenta: nodes.clone(),
-            node_velocities: nodes.clone(),
-            node_bars: nodes,
+            particles: vec![Record::default(); particles],
+            svds: vec![Default::default(); if particles <= MAX_STORED_SVDS { svds } else { 0 }],
+            node_momenta: vec![Record::default(); lines],
+            node_rest: vec![Record::default(); particles.max(2 * lines)],
+            shared_nodes: vec![Record::default(); Blocks::max_shared(grid.nodes, particles)],
             node_offsets: (0..BLOCK_NODES).step_by(T::WIDTH).map(offsets).collect(),
             colliders: vec![GeomLanes::default(); geoms],
             collider_bars: vec![GeomLanesBar::default(); geoms],

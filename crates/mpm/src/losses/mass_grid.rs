@@ -50,8 +50,8 @@ impl Cells {
     #[inline(always)]
     fn around<T: Scalar>(&self, kernel: &Kernel<T>, x: [T; 3], mut visit: impl FnMut(usize, T, Vec3<T>)) {
         let base = kernel.base(x);
-        let stencil = kernel.at(x, Kernel::<T>::middle(base));
-        let ([wx, wy, wz], [sx, sy, sz]) = (stencil.weights(), stencil.slopes());
+        let axes = kernel.axes(kernel.relative(x, base));
+        let ([wx, wy, wz], [sx, sy, sz]) = (axes.map(|a| a.weights), axes.map(|a| a.slopes));
         let node = |axis: usize, i: usize| {
             let at = base[axis] + i as i32;
             (at >= 0 && (at as usize) < self.nodes[axis]).then_some(at as usize)

@@ -6,7 +6,7 @@ use pullback_core::gradcheck::{Differentiable, Options, Report, gradcheck};
 use pullback_core::random::Random;
 use pullback_core::rollout::FinalState;
 use pullback_core::step_check::{check_rollout_along, check_step};
-use pullback_core::{Inputs, Point, Rollout, Schedule, check_vjp};
+use pullback_core::{Bars, Inputs, Point, Rollout, Schedule, System, check_vjp};
 use pullback_math::{Dual, Flat, Mat3, Motion, RECORD, Scalar, Vec3};
 use pullback_mpm::grid::{
     Floor, apply_walls, apply_walls_vjp, collide_node, collide_node_vjp, deflect, deflect_vjp, velocity,
@@ -16,10 +16,9 @@ use pullback_mpm::material::{
     ConstitutiveModel, FixedCorotated, Fluid, NeoHookean, Plasticine, Sand, VonMises,
 };
 use pullback_mpm::particles::random_box;
-use pullback_mpm::stencil::{Affine, Kernel, Rows, Stencil, gather, gather_value, position_bar, scatter};
-use pullback_mpm::stress::{
-    AffineMomentum, Scales, pack_pairs, stress, stress_storing_svd, stress_vjp, stress_vjp_with_svd,
-};
+use pullback_mpm::record::Record;
+use pullback_mpm::stencil::{Kernel, Rows, Weights, gather, gather_value, position_bar, scatter};
+use pullback_mpm::stress::{Group, Scales, Sorted, pack_pairs, stress, stress_storing_svd, stress_vjp};
 use pullback_mpm::view::{View, ViewMut};
 use pullback_mpm::{Elastic, Elastoplastic, Granular, Grid, Material, Mpm, ParticleGroup, Particles};
 
@@ -73,9 +72,9 @@ fn quads<T: Scalar>(x: &[T]) -> Vec<T::Quad> {
     x.chunks(4).map(|q| T::quad([q[0], q[1], q[2], q[3]])).collect()
 }
 
-fn affine<T: Scalar>(x: &[T]) -> Affine<T::Quad> {
-    let q = quads(x);
-    Affine { value: q[0], columns: [q[1], q[2], q[3]] }
+/// Value and columns side by side.
+fn affine<T: Scalar>(x: &[T]) -> T::Row {
+    T::row_of(&x.as_chunks().0[0])
 }
 
 fn add<T: Scalar>(to: &mut [T], from: impl IntoIterator<Item = T::Quad>) {
@@ -89,10 +88,21 @@ const H: f64 = 0.1;
 /// Nodes of a cell.
 const CELL: usize = 36;
 
-/// The nodes around a particle; where they are does not matter to the functions under test.
-fn around<T: Scalar>(x: &[T], flat: bool) -> Stencil<T> {
-    let (kernel, x) = (Kernel::<T>::new(H, flat), [x[0], x[1], x[2]]);
-    kernel.at(x, Kernel::<T>::middle(kernel.base(x)))
+/// Weights of a particle, the last of a few; where its nodes are does not matter to the functions under test.
+fn splines<T: Scalar>(x: &[T], flat: bool) -> (Kernel<T>, Weights<T>) {
+    let (kernel, x, mut weights) = (Kernel::<T>::new(H, flat), [x[0], x[1], x[2]], Weights::new());
+    let u = kernel.relative(x, kernel.base(x));
+    weights.u.iter_mut().zip(u).for_each(|(to, u)| to[LAST] = u);
+    weights.find(&kernel, LAST + 1);
+    (kernel, weights)
+}
+
+const LAST: usize = 17;
+
+/// The cotangent of the position.
+fn position<T: Scalar>(row: T::Row) -> [T; 3] {
+    let numbers = T::numbers(row);
+    [numbers[7], numbers[11], numbers[15]]
 }
 
 fn rows<T: Scalar>(x: &[T]) -> Rows<T> {
@@ -119,15 +129,17 @@ impl Stage for Scattered {
     fn run<T: Scalar>(&self, x: &[T], y: &mut [T]) {
         y.fill(T::zero());
         let mut nodes = rows(y);
-        scatter::<T>(&mut nodes, &around(x, self.flat), affine(&x[3..]));
+        let (kernel, weights) = splines(x, self.flat);
+        scatter::<T>(&mut nodes, &kernel.around(&weights, LAST), affine(&x[3..]));
         add_rows(y, &nodes);
     }
     fn back(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) {
-        let (nodes, at) = (rows(y_bar), around(x, self.flat));
+        let (nodes, (kernel, weights)) = (rows(y_bar), splines(x, self.flat));
+        let at = kernel.around(&weights, LAST);
         let sum = gather::<f64>(&nodes, &at);
-        let place = position_bar::<f64>(&nodes, &at, affine(&x[3..]), sum.value);
-        [place.x, place.y, place.z].iter().zip(&mut x_bar[..3]).for_each(|(b, to)| *to += b);
-        add(&mut x_bar[3..], [sum.value, sum.columns[0], sum.columns[1], sum.columns[2]]);
+        let place = position_bar::<f64>(&nodes, &kernel, &at, affine(&x[3..]), f64::quads(sum)[0]);
+        position::<f64>(place).iter().zip(&mut x_bar[..3]).for_each(|(b, to)| *to += b);
+        add(&mut x_bar[3..], f64::quads(sum));
     }
 }
 
@@ -144,15 +156,16 @@ impl Stage for Gathered {
         16
     }
     fn run<T: Scalar>(&self, x: &[T], y: &mut [T]) {
-        let sum = gather::<T>(&rows(&x[3..]), &around(x, self.flat));
+        let (kernel, weights) = splines(x, self.flat);
+        let sum = gather::<T>(&rows(&x[3..]), &kernel.around(&weights, LAST));
         y.fill(T::zero());
-        add(y, [sum.value, sum.columns[0], sum.columns[1], sum.columns[2]]);
+        add(y, T::quads(sum));
     }
     fn back(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) {
-        let (nodes, at) = (rows(&x[3..]), around(x, self.flat));
-        let what = affine(y_bar);
-        let place = position_bar::<f64>(&nodes, &at, what, gather_value::<f64>(&nodes, &at));
-        [place.x, place.y, place.z].iter().zip(&mut x_bar[..3]).for_each(|(b, to)| *to += b);
+        let (nodes, (kernel, weights)) = (rows(&x[3..]), splines(x, self.flat));
+        let (at, what) = (kernel.around(&weights, LAST), affine(y_bar));
+        let place = position_bar::<f64>(&nodes, &kernel, &at, what, gather_value::<f64>(&nodes, &at));
+        position::<f64>(place).iter().zip(&mut x_bar[..3]).for_each(|(b, to)| *to += b);
         let mut nodes_bar = rows(&[0.0; 4 * CELL]);
         scatter::<f64>(&mut nodes_bar, &at, what);
         add_rows(&mut x_bar[3..], &nodes_bar);
@@ -262,8 +275,20 @@ fn view<T>(x: &[T]) -> View<'_, T> {
     View { q: &[], u: &[], x: &[], v: v.as_chunks().0, c: c.as_chunks().0, f: f.as_chunks().0 }
 }
 
-fn momenta<T: Scalar>(x: &[T]) -> Vec<AffineMomentum<T>> {
-    x.chunks(MOMENTUM).map(|h| [h.as_chunks().0[0], h.as_chunks().0[1]]).collect()
+fn group<'a, T>(params: &'a [T], at: View<'a, T>) -> Group<'a, T> {
+    Group { params, at, scales: SCALES, threads: false }
+}
+
+fn momenta<T: Scalar>(x: &[T]) -> Vec<Record<T>> {
+    x.as_chunks().0.iter().map(|h| Record(*h)).collect()
+}
+
+/// The momenta in another order: the last one first, with no cotangent of a position.
+fn reversed(momenta: &[Record<f64>]) -> (Vec<Record<f64>>, Vec<u32>) {
+    let mut momenta: Vec<_> = momenta.iter().rev().copied().collect();
+    momenta.iter_mut().for_each(|m| [7, 11, 15].iter().for_each(|i| m.0[*i] = 0.0));
+    let places = (0..momenta.len() as u32).rev().collect();
+    (momenta, places)
 }
 
 impl<M: ConstitutiveModel> Stage for Stressed<M> {
@@ -277,9 +302,8 @@ impl<M: ConstitutiveModel> Stage for Stressed<M> {
         let (params, particles) = x.split_at(3 + 3 * M::Params::<f64>::LEN);
         let (next, out) = y.split_at_mut(27);
         let mut given = momenta(out);
-        let next = Some(next.as_chunks_mut().0);
-        stress::<T, M>(params, &view(particles), SCALES, next, &mut given);
-        out.iter_mut().zip(given.as_flattened().as_flattened()).for_each(|(to, x)| *to = *x);
+        stress::<T, M>(group(params, view(particles)), next.as_chunks_mut().0, &mut given);
+        out.iter_mut().zip(given.iter().flat_map(|m| m.0)).for_each(|(to, x)| *to = x);
     }
     fn back(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) {
         let (params, particles) = x.split_at(3 + 3 * M::Params::<f64>::LEN);
@@ -287,10 +311,12 @@ impl<M: ConstitutiveModel> Stage for Stressed<M> {
         let (v, rest) = rest.split_at_mut(9);
         let (c, f) = rest.split_at_mut(27);
         let (v, c, f) = (v.as_chunks_mut().0, c.as_chunks_mut().0, f.as_chunks_mut().0);
-        let mut bar = ViewMut { q: &mut [], u: &mut [], x: &mut [], v, c, f };
+        let bar = ViewMut { q: &mut [], u: &mut [], x: &mut [[0.0; 3]; 3], v, c, f };
         let (next_bar, out_bar) = y_bar.split_at(27);
-        let (next_bar, out_bar) = (next_bar.as_chunks().0, momenta(out_bar));
-        stress_vjp::<f64, M>(params, &view(particles), SCALES, next_bar, &out_bar, params_bar, &mut bar);
+        let (next_bar, (records, places)) = (next_bar.as_chunks().0, reversed(&momenta(out_bar)));
+        let out_bar = Sorted { records: &records, places: &places };
+        let group = group(params, view(particles));
+        stress_vjp::<f64, M>(group, &[], next_bar, out_bar, params_bar, bar);
     }
 }
 
@@ -333,32 +359,29 @@ fn stored_singular_values_change_nothing() {
         let (v, c, f) = (draw(3 * N), draw(9 * N), draw(9 * N));
         let (v, c, f) = (v.as_chunks().0, c.as_chunks().0, f.as_chunks().0);
         let at = View { q: &[], u: &[], x: &[], v, c, f };
-        let (mut given, mut again) =
-            (vec![AffineMomentum::<f64>::default(); N], vec![AffineMomentum::default(); N]);
+        let (mut given, mut again) = (vec![Record::<f64>::default(); N], vec![Record::default(); N]);
         let mut svds = vec![Default::default(); pack_pairs::<f64>(N)];
-        stress::<f64, M>(&params, &at, SCALES, None, &mut given);
-        stress_storing_svd::<f64, M>(&params, &at, SCALES, &mut svds, &mut again);
+        let group = group(&params, at);
+        stress::<f64, M>(group, &mut [[0.0; 9]; N], &mut given);
+        stress_storing_svd::<f64, M>(group, &mut svds, &mut again);
         assert_eq!(given, again);
         let next_bar = draw(9 * N);
         let next_bar = next_bar.as_chunks().0;
-        let back = |svds: Option<&[_]>| {
+        let (records, places) = reversed(&given);
+        let given_bar = Sorted { records: &records, places: &places };
+        let back = |svds: &[_]| {
             let mut params_bar = vec![0.0; params.len()];
-            let (mut v, mut c, mut f) = (vec![[0.0; 3]; N], vec![[0.0; 9]; N], vec![[0.0; 9]; N]);
-            let mut bar = ViewMut { q: &mut [], u: &mut [], x: &mut [], v: &mut v, c: &mut c, f: &mut f };
-            let (p, b) = (&mut params_bar, &mut bar);
-            match svds {
-                Some(svds) => {
-                    stress_vjp_with_svd::<f64, M>(&params, &at, SCALES, svds, next_bar, &given, p, b);
-                }
-                None => stress_vjp::<f64, M>(&params, &at, SCALES, next_bar, &given, p, b),
-            }
+            let (mut x, mut v) = (vec![[0.0; 3]; N], vec![[0.0; 3]; N]);
+            let (mut c, mut f) = (vec![[0.0; 9]; N], vec![[0.0; 9]; N]);
+            let bar = ViewMut { q: &mut [], u: &mut [], x: &mut x, v: &mut v, c: &mut c, f: &mut f };
+            stress_vjp::<f64, M>(group, svds, next_bar, given_bar, &mut params_bar, bar);
             (params_bar, v, c, f)
         };
-        assert_eq!(back(Some(&svds)), back(None));
+        assert_eq!(back(&svds), back(&[]));
         // Stored as far as there is room.
         let mut fewer = vec![Default::default(); svds.len() / 2];
-        stress_storing_svd::<f64, M>(&params, &at, SCALES, &mut fewer, &mut again);
-        assert_eq!((back(Some(&fewer)), &given), (back(None), &again));
+        stress_storing_svd::<f64, M>(group, &mut fewer, &mut again);
+        assert_eq!((back(&fewer), &given), (back(&[]), &again));
     }
     check::<FixedCorotated>(Elastic { young: 1e3, poisson: 0.2 });
     check::<NeoHookean>(Elastic { young: 1e3, poisson: 0.2 });
@@ -429,6 +452,44 @@ fn several_materials_at_once_have_the_exact_pullback() {
         println!("flat {flat}: {:.1e}", report.worst_forward());
         report.assert_passed();
         rollout_of(&mpm, 40, 31).assert_passed();
+    }
+}
+
+/// Enough particles of two materials that transfers are cut in halves, and loops in parts.
+fn crowd() -> Mpm {
+    let grid = Grid { floor: Floor::Friction, floor_friction: 0.4, ..Grid::cube(20) };
+    let mut particles = Particles::default();
+    for (i, (material, count)) in MATERIALS.into_iter().zip([40, 1060]).enumerate() {
+        let positions = random_box(count, v3(0.5, 0.5, 0.4), v3(0.45, 0.4, 0.5), 8 + i as u64);
+        particles.add(&format!("part {i}"), material, 1.3, 1.7e-5, &positions, v3(0.2, 0.1, -0.6)).unwrap();
+    }
+    let axis = v3(0.0, 0.0, 1.0);
+    let model = sliding(Shape::Sphere { radius: 0.08 }, v3(0.5, 0.5, 0.7), axis, 0.6, axis * -9.8);
+    Mpm::new(grid, particles, model, 2e-4).unwrap()
+}
+
+#[test]
+fn many_particles_have_the_exact_pullback_and_the_same_bits_on_any_number_of_threads() {
+    let mpm = crowd();
+    rollout_of(&mpm, 2, 70).assert_passed();
+    let (state, control, params) = shaken(&mpm, 71);
+    let at = Point { params: &params, state: &state, control: &control };
+    let run = |mpm: &Mpm, threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let mut ws = System::<f64>::workspace(mpm);
+        let (mut next, mut state_bar) = (vec![0.0; state.len()], vec![0.0; state.len()]);
+        let (mut params_bar, mut control_bar) = (vec![0.0; params.len()], vec![0.0; control.len()]);
+        let bars = Bars { params: &mut params_bar, state: &mut state_bar, control: &mut control_bar };
+        pool.install(|| {
+            mpm.step(&mut ws, at, &mut next).unwrap();
+            mpm.step_vjp(&mut ws, at, &next, bars).unwrap();
+        });
+        [next, state_bar, params_bar, control_bar].concat().into_iter().map(f64::to_bits).collect::<Vec<_>>()
+    };
+    let alone = run(&mpm, 1);
+    let mpm = mpm.with_threads(true);
+    for threads in 1..4 {
+        assert!(run(&mpm, threads) == alone, "{threads} threads");
     }
 }
 
