@@ -24,6 +24,8 @@ mod rates;
 mod rigid_body;
 mod shots;
 mod smoke;
+#[cfg(test)]
+mod tests;
 
 use pullback_core::registry::Entry;
 use pullback_core::sources::GRADSIM;

@@ -22,6 +22,15 @@ pub fn softened(shot: Shot, pixels: f64) -> Shot {
     Shot { settings: shot.settings.with_method(method), ..shot }
 }
 
+/// The same shot on more pixels with hard outlines, for pages.
+pub fn for_eyes(shot: Shot) -> Shot {
+    let settings = Settings::new(EYES, EYES).with_supersampling(2);
+    softened(Shot { settings, ..shot }, 0.3)
+}
+
+/// Pixels along each side of pictures for pages.
+const EYES: usize = 200;
+
 /// Every `stride`th step up to `steps`, without the start.
 pub fn every(stride: usize, steps: usize) -> Vec<usize> {
     (1..=steps / stride).map(|k| k * stride).collect()
