@@ -73,15 +73,15 @@ pub const GEAR: Task = Task {
     name: "gear",
     body: soft::gear,
     time: (3.0, 32),
-    goals: (0.0, 3.0),
+    goals: (-2.0, -0.5),
     length: 2.6,
     wave: 1.0,
     weights: 0.1,
     seeds: 6,
-    rate: AdamRate { rate: 0.2, fall: 1.0, trials: &[1.0] },
+    rate: AdamRate { rate: 0.3, fall: 1.0, trials: &[1.0] },
     iterations: 40,
     pixels: 64,
-    view: ([-1.0, 0.0, 1.0], 8.0, 0.2),
+    view: ([-2.2, 0.0, 1.0], 6.0, 0.2),
     softnesses: &[1.0, 8.0, 32.0],
 };
 

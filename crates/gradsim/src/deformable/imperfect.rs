@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::filmed::{Field, Filmed, Seen, fit};
 use super::rigid_body::VisibleBody;
-use super::shots::{every, orbit, softened};
+use super::shots::{every, hard, orbit};
 use crate::experiment::{Exhibit, ExperimentError, Setting};
 use crate::sheet::Sheet;
 
@@ -311,7 +311,7 @@ where
 
 /// A look that the model does not know: shiny, with a lamp, on gray, many samples per pixel and hard outlines.
 fn other_look(object: &Object) -> Result<(Shot, Material<f64>, Vec<Light<f64>>), ExperimentError> {
-    let shot = softened(object.shot(), 0.05);
+    let shot = hard(object.shot());
     let shot = Shot { settings: shot.settings.with_supersampling(4), ..shot };
     let gray = |x: f64| Vec3::new(x, x, x);
     let lights = vec![Light::ambient(gray(0.2)), Light::point(Vec3::new(2.0, -4.0, 5.0), gray(0.9))];
