@@ -11,12 +11,14 @@ pub struct AdamRate {
     pub rate: f64,
     /// Length of the last steps, over that of the first; falls geometrically.
     pub fall: f64,
+    /// Multiples of each step that are tried, of which the one with the lowest loss is taken; a single one is taken untried.
+    pub trials: &'static [f64],
 }
 
 impl AdamRate {
     /// The same length throughout.
     pub fn constant(rate: f64) -> Self {
-        AdamRate { rate, fall: 1.0 }
+        AdamRate { rate, fall: 1.0, trials: &[1.0] }
     }
 
     /// Length of step `t` of `steps`.
@@ -68,14 +70,29 @@ pub fn descend(
         // x ← x − η m̂ / (√v̂ + ε), with the bias of the first steps taken out
         let unbiased = |beta: f64| 1.0 - beta.powi(t as i32 + 1);
         let (first, second) = (unbiased(BETAS.0), unbiased(BETAS.1));
+        let mut step = vec![0.0; x.len()];
         for i in 0..x.len() {
             mean[i] = BETAS.0 * mean[i] + (1.0 - BETAS.0) * gradient[i];
             square[i] = BETAS.1 * square[i] + (1.0 - BETAS.1) * gradient[i] * gradient[i];
             let root = (square[i] / second).sqrt();
             if root > 0.0 {
-                x[i] = (x[i] - rate.at(t, steps) * mean[i] / first / root).clamp(bounds[i].0, bounds[i].1);
+                step[i] = -rate.at(t, steps) * mean[i] / first / root;
             }
         }
+        let moved = |by: f64| -> Vec<f64> {
+            let steps = x.iter().zip(&step).zip(&bounds);
+            steps.map(|((x, d), (low, high))| (x + by * d).clamp(*low, *high)).collect()
+        };
+        let mut best = (f64::INFINITY, moved(rate.trials[0]));
+        for by in rate.trials.iter().filter(|_| rate.trials.len() > 1) {
+            let to = moved(*by);
+            // A trial that cannot be simulated is not taken.
+            let loss = objective.value(&to).unwrap_or(f64::INFINITY);
+            if loss < best.0 {
+                best = (loss, to);
+            }
+        }
+        x = best.1;
     }
     Ok(found)
 }
@@ -108,10 +125,12 @@ mod tests {
 
     #[test]
     fn adam_descends_and_stays_inside_the_bounds() {
-        let rate = AdamRate { rate: 0.3, fall: 0.01 };
-        let found = descend(&Bowl, &[0.0; 2], (rate, 100), |_, x, _| assert!(x[0] <= 2.0)).unwrap();
-        assert_eq!(found.losses.len(), 101);
-        assert!((found.best[0] - 2.0).abs() < 1e-12 && (found.best[1] + 1.0).abs() < 1e-2, "{found:?}");
-        assert!((found.lowest() - 1.0).abs() < 1e-2);
+        for trials in [&[1.0][..], &[0.5, 1.0, 2.0]] {
+            let rate = AdamRate { rate: 0.3, fall: 0.01, trials };
+            let found = descend(&Bowl, &[0.0; 2], (rate, 100), |_, x, _| assert!(x[0] <= 2.0)).unwrap();
+            assert_eq!(found.losses.len(), 101);
+            assert!((found.best[0] - 2.0).abs() < 1e-12 && (found.best[1] + 1.0).abs() < 1e-2, "{found:?}");
+            assert!((found.lowest() - 1.0).abs() < 1e-2);
+        }
     }
 }

@@ -7,6 +7,7 @@ use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, Schedule, S
 use pullback_math::{Dual, Real};
 use pullback_optim::least_squares::{Compare, GaussNewton, LeastSquares, Loss, Part, RolloutResiduals};
 use pullback_physics::world::World;
+use pullback_render::Image;
 use pullback_video::{Footage, Frame, Pixels, Shot, Visible, VisibleWorld, film};
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +81,26 @@ where
         Ok(tracks)
     }
 
+    /// The picture at the end of a motion, and means of groups of entries of the state there.
+    pub fn last(
+        &self,
+        inputs: &Inputs<f64>,
+        groups: Vec<Vec<usize>>,
+    ) -> Result<(Image<f64>, Vec<f64>), ExperimentError> {
+        let (mut ws, mut state) = (self.rollout.workspace::<f64>(), Vec::new());
+        self.rollout.simulate(&mut ws, inputs, |at| {
+            if at.last() {
+                state = at.state.to_vec();
+            }
+        })?;
+        let means = Tracks { groups, moments: Vec::new() }.means(&state);
+        let steps = self.rollout.steps;
+        let controls = inputs.controls[inputs.controls.len() / steps * (steps - 1)..].to_vec();
+        let one = Rollout::new(&self.rollout.system, 1, Schedule::StoreAll)?;
+        let end = Inputs { state, controls, params: inputs.params.clone() };
+        Ok((film(&one, &end, &self.visible, &self.shot, &[0])?.swap_remove(0).image, means))
+    }
+
     /// A video as a problem: the pixels of its frames.
     pub fn from_video<M: InputMap>(
         &self,
@@ -145,12 +166,13 @@ where
         Ok(problem.with_substeps(self.rollout.substeps()))
     }
 
-    /// One variable for every entry of each of these slices of the parameters.
-    pub fn tied_params(&self, slices: &[&str], bounds: (f64, f64)) -> Result<LinearMap, ConfigError> {
+    /// One variable for all entries of each of these slices of the parameters, within a factor of their defaults.
+    pub fn tied_params(&self, slices: &[&str], factor: f64) -> Result<LinearMap, ConfigError> {
         let params = &self.rollout.system.layout().params;
         let variables = slices.iter().map(|name| {
             let slice = params.slice(name)?;
-            Ok(Variable::new(*name, slice.unit.clone(), bounds, slice.default[0]))
+            let usual = slice.default[0];
+            Ok(Variable::new(*name, slice.unit.clone(), (usual / factor, usual * factor), usual))
         });
         let mut map = LinearMap::new(variables.collect::<Result<_, ConfigError>>()?);
         for (i, name) in slices.iter().enumerate() {
@@ -248,6 +270,13 @@ pub struct Fit {
     pub losses: Vec<f64>,
 }
 
+impl Fit {
+    /// The mean square that remains.
+    pub fn last(&self) -> f64 {
+        self.losses[self.losses.len() - 1]
+    }
+}
+
 /// Fits from a start of the quantities, in at most `steps` steps.
 pub fn fit(problem: &dyn LeastSquares, start: &[f64], steps: usize) -> Result<Fit, ExperimentError> {
     let config = GaussNewton { steps, ..GaussNewton::default() };
@@ -263,6 +292,28 @@ pub fn fit(problem: &dyn LeastSquares, start: &[f64], steps: usize) -> Result<Fi
     let found = unknowns.iter().zip(&state.at.shared).map(|(u, z)| u.eval(*z).0).collect();
     Ok(Fit { found, losses })
 }
+
+/// Fits from one start after the other until one leaves next to nothing of the residuals; the lowest.
+pub fn fit_from(
+    problem: &dyn LeastSquares,
+    starts: &[Vec<f64>],
+    steps: usize,
+) -> Result<Fit, ExperimentError> {
+    let mut best = fit(problem, &starts[0], steps)?;
+    for start in &starts[1..] {
+        if best.last() <= NOTHING * best.losses[0] {
+            break;
+        }
+        let next = fit(problem, start, steps)?;
+        if next.last() < best.last() {
+            best = next;
+        }
+    }
+    Ok(best)
+}
+
+/// Part of the first mean square at which a fit is done.
+const NOTHING: f64 = 1e-8;
 
 /// The mean square of a problem as a loss of its search variables.
 pub fn loss(problem: &dyn LeastSquares) -> Loss<'_> {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::filmed::{Field, Filmed, Seen, fit};
 use super::rigid_body::VisibleBody;
-use super::shots::{every, orbit, softened};
+use super::shots::{every, hard, orbit};
 use crate::experiment::{Exhibit, ExperimentError, Setting};
 use crate::sheet::Sheet;
 
@@ -44,9 +44,12 @@ const FIT_STEPS: usize = 15;
 
 /// What an object is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Nature {
+pub enum Nature {
+    /// A rigid body.
     Rigid,
+    /// An elastic solid.
     Deformable,
+    /// A sheet.
     Cloth,
 }
 
@@ -73,7 +76,7 @@ const FAULTS: [(Fault, &str, f64); 6] = [
 
 /// An object and its unknown factor.
 #[derive(Clone, Copy, Debug)]
-struct Object {
+pub struct Object {
     nature: Nature,
     ball: bool,
     /// Radius, or half the length of edges, m.
@@ -95,7 +98,8 @@ struct Estimate {
 }
 
 impl Object {
-    fn draw(nature: Nature, seed: usize) -> Self {
+    /// One of each nature by its number.
+    pub fn draw(nature: Nature, seed: usize) -> Self {
         let mut random = Random::new(7 + seed as u64);
         let mut among = |low: f64, high: f64| random.uniform(low, high);
         let ball = seed % 2 == 0;
@@ -143,7 +147,7 @@ impl Object {
     }
 
     /// As an elastic solid or a cloth.
-    fn soft(&self) -> Result<Subject<World, VisibleWorld>, ExperimentError> {
+    pub fn soft(&self) -> Result<Subject<World, VisibleWorld>, ExperimentError> {
         let mut body = SoftBody::new();
         body.contact = SoftContact { stiffness: 2e3, damping: 500.0, friction_slope: 10.0, radius: 0.02 };
         if self.nature == Nature::Cloth {
@@ -177,7 +181,7 @@ impl Object {
     }
 
     /// As a rigid body.
-    fn rigid(&self) -> Result<Subject<Articulated, VisibleBody>, ExperimentError> {
+    pub fn rigid(&self) -> Result<Subject<Articulated, VisibleBody>, ExperimentError> {
         let mass = DENSITY * self.volume();
         let square = Vec3::new(self.size.x.powi(2), self.size.y.powi(2), self.size.z.powi(2));
         // I = m/3 (b² + c²) of a box of half edges, 2/5 m r² of a ball
@@ -239,9 +243,11 @@ fn ground() -> Result<Model, ConfigError> {
 }
 
 /// A model of an object.
-struct Subject<F, V> {
-    filmed: Filmed<F, V>,
-    base: Inputs<f64>,
+pub struct Subject<F, V> {
+    /// The scene.
+    pub filmed: Filmed<F, V>,
+    /// What it starts from at factor 1.
+    pub base: Inputs<f64>,
     /// Parameters in proportion to the density, at factor 1.
     masses: Vec<(usize, f64)>,
     /// The parameter that damps contacts.
@@ -305,7 +311,7 @@ where
 
 /// A look that the model does not know: shiny, with a lamp, on gray, many samples per pixel and hard outlines.
 fn other_look(object: &Object) -> Result<(Shot, Material<f64>, Vec<Light<f64>>), ExperimentError> {
-    let shot = softened(object.shot(), 0.05);
+    let shot = hard(object.shot());
     let shot = Shot { settings: shot.settings.with_supersampling(4), ..shot };
     let gray = |x: f64| Vec3::new(x, x, x);
     let lights = vec![Light::ambient(gray(0.2)), Light::point(Vec3::new(2.0, -4.0, 5.0), gray(0.9))];

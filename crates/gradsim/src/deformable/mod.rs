@@ -24,6 +24,8 @@ mod rates;
 pub(crate) mod rigid_body;
 pub(crate) mod shots;
 mod smoke;
+#[cfg(test)]
+mod tests;
 
 use pullback_core::registry::Entry;
 use pullback_core::sources::GRADSIM;

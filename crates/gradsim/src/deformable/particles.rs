@@ -9,10 +9,11 @@ use pullback_physics::world::World;
 use pullback_plot::{Figure, LinePanel, Section, Series};
 use pullback_tasks::Goal;
 use pullback_tasks::soft::{self, Size};
-use pullback_video::{Channels, Pixels, VisibleWorld};
+use pullback_video::{Channels, Pixels, VisibleWorld, film};
 use serde::{Deserialize, Serialize};
 
 use super::filmed::{Filmed, Fit, center, every_coordinate, fit};
+use super::pyramid::Pyramid;
 use super::shots::orbit;
 use crate::experiment::{Exhibit, ExperimentError, Setting};
 use crate::sheet::Sheet;
@@ -26,6 +27,8 @@ struct Task {
     transform: Transform,
     steps: (usize, usize),
     frames: &'static [usize],
+    /// Steps up to which frames are compared, one after the other.
+    stages: &'static [usize],
     pixels: usize,
     /// What the camera looks at, from how far (m) and how high (rad).
     view: ([f64; 3], f64, f64),
@@ -37,9 +40,11 @@ const MASS: Task = Task {
     name: "mass",
     pattern: "params.ball.mass",
     transform: Transform::Log,
-    steps: (75, 32),
-    frames: &[10, 20, 28, 34, 40, 46, 54, 64, 75],
-    pixels: 64,
+    steps: (48, 32),
+    frames: &[27, 29, 31, 33, 35, 37, 39, 42, 45, 48],
+    stages: &[33, 39, 48],
+    pixels: 48,
+
     view: ([-0.8, 0.0, 1.0], 4.0, 0.3),
     paper: (0.048, 0.032),
 };
@@ -48,16 +53,20 @@ const VELOCITY: Task = Task {
     name: "velocity",
     pattern: "state.cloth.velocity",
     transform: Transform::Identity,
-    steps: (30, 16),
-    frames: &[1, 2, 3, 4, 6, 8, 11, 15, 20, 30],
-    pixels: 64,
+    steps: (20, 16),
+    frames: &[1, 2, 3, 4, 5, 6, 8, 11, 15, 20],
+    stages: &[4, 20],
+    pixels: 48,
+
     view: ([-4.8, 0.0, 2.3], 2.2, 0.3),
     paper: (0.026, 0.127),
 };
 
 /// Masses are drawn within this part of the usual one; coordinates of velocities within so many m/s of a common one.
-const MASS_SPREAD: f64 = 0.5;
+const MASS_SPREAD: f64 = 0.3;
 const VELOCITY_SPREAD: f64 = 0.5;
+/// Softness of the pictures compared, pixels.
+const SOFTNESSES: [f64; 2] = [1.0, 5.0];
 /// Steps of Gauss-Newton at most.
 const STEPS: usize = 20;
 
@@ -167,17 +176,45 @@ impl Task {
         truth: Vec<f64>,
         guess: Vec<f64>,
     ) -> Result<Instance, ExperimentError> {
-        let (from, base) = (self.inputs(filmed, &truth)?, filmed.inputs());
-        // Coverage tells nothing that colors on black do not tell.
-        let pixels = Pixels { channels: Channels::Color, ..Pixels::default() };
-        let problem = filmed.from_video(self.map(filmed)?, base.clone(), filmed.film(&from)?, pixels)?;
-        let video = fit(&problem, &guess, STEPS)?;
+        let from = self.inputs(filmed, &truth)?;
         let world = filmed.rollout.system.field();
+        let video = self.by_stages(filmed, &guess, |part, start| {
+            // Coverage tells nothing that colors on black do not tell.
+            let pixels = Pixels { channels: Channels::Color, ..Pixels::default() };
+            let Filmed { rollout, visible, shot, frames } = part;
+            let from = Inputs { controls: Vec::new(), ..from.clone() };
+            let video = Pyramid::new(visible, *shot, &SOFTNESSES, pixels, |shot| {
+                Ok(film(rollout, &from, visible, &shot, frames)?)
+            })?;
+            let residuals = video.residual_count();
+            fit(&part.residuals(video, residuals, self.map(part)?, part.inputs())?, start, STEPS)
+        })?;
         let [positions, center] = [every_coordinate(world), center(world)].map(|groups| {
-            let tracks = filmed.track(&from, groups)?;
-            fit(&filmed.from_motion(self.map(filmed)?, base.clone(), tracks)?, &guess, STEPS)
+            self.by_stages(filmed, &guess, |part, start| {
+                let tracks = part.track(&from, groups.clone())?;
+                fit(&part.from_motion(self.map(part)?, part.inputs(), tracks)?, start, STEPS)
+            })
         });
         Ok(Instance { truth, guess, video, positions: positions?, center: center? })
+    }
+
+    /// Fits to longer and longer parts of the motion, each from where the one before ended.
+    fn by_stages(
+        &self,
+        filmed: &Filmed<World>,
+        guess: &[f64],
+        fit: impl Fn(&Filmed<World>, &[f64]) -> Result<Fit, ExperimentError>,
+    ) -> Result<Fit, ExperimentError> {
+        let mut all = Fit { found: guess.to_vec(), losses: Vec::new() };
+        for steps in self.stages {
+            let frames = self.frames.iter().copied().filter(|frame| frame <= steps).collect();
+            let (world, visible) = (filmed.rollout.system.field().clone(), filmed.visible.clone());
+            let part = Filmed::new(world, (*steps, self.steps.1), visible, filmed.shot, frames)?;
+            let stage = fit(&part, &all.found)?;
+            all.found = stage.found;
+            all.losses.extend(stage.losses);
+        }
+        Ok(all)
     }
 
     fn report(
