@@ -340,7 +340,7 @@ fn text(summary: &Summary) -> String {
         text +=
             &format!("\nMISSED: more than {OFF} standard errors from the truth: {}", summary.off.join(", "));
     }
-    text += "\n\n";
+    text += if text.ends_with('\n') { "\n" } else { "\n\n" };
     let files: Vec<String> = summary.files.iter().map(|f| f.display().to_string()).collect();
     if summary.channels.is_empty() {
         return text + &files.join("\n");

@@ -11,10 +11,10 @@ use pullback_plot::{Section, Table, compact};
 use pullback_render::shapes::{self, cuboid};
 use pullback_render::{Material, Mesh, Paint};
 use pullback_tasks::Goal;
-use pullback_video::{Frame, Pixels};
+use pullback_video::Pixels;
 use serde::{Deserialize, Serialize};
 
-use super::fit::{Found, frame_by_frame, gauss_newton};
+use super::fit::{Found, frame_by_frame, gauss_newton, rounded};
 use super::states::States;
 use super::toss::{FRAMES, Ground, Look, Start, Toss, anywhere, centered};
 use crate::experiment::{Exhibit, ExperimentError, Setting};
@@ -105,12 +105,6 @@ fn frames() -> Vec<usize> {
     (1..=FRAMES / EVERY).map(|k| EVERY * k).collect()
 }
 
-/// Frames whose numbers are rounded to eight bits.
-fn rounded(video: &[Frame]) -> Vec<Frame> {
-    let round = |x: f64| (x * 255.0).round() / 255.0;
-    video.iter().map(|frame| Frame { image: frame.image.map(round), ..*frame }).collect()
-}
-
 fn instance(seed: usize, pixels: usize, starts: usize) -> Result<Instance, ExperimentError> {
     let (toss, truth) = draw(seed, pixels)?;
     let volume = centered(&mesh(seed)).volume();
@@ -192,6 +186,15 @@ pub fn run(setting: &Setting<'_>) -> Result<Exhibit, ExperimentError> {
         }
     }
     for (seed, one) in instances.iter().enumerate() {
+        for (q, error) in one.errors.iter().enumerate() {
+            let name = QUANTITIES[q].1;
+            match error {
+                Some(error) if *error < TOLD => {}
+                Some(error) => exhibit
+                    .note(format!("Body {seed}: 8-bit pixels tell {name} to {:.0} % only.", 100.0 * error)),
+                None => exhibit.note(format!("Body {seed}: {name} cannot be told from 8-bit pixels.")),
+            }
+        }
         for words in &one.untold {
             exhibit.note(format!("Body {seed}: {words}."));
         }

@@ -74,6 +74,12 @@ pub fn frame_by_frame(
     Ok(all)
 }
 
+/// Frames whose numbers are rounded to eight bits, as cameras do.
+pub fn rounded(video: &[Frame]) -> Vec<Frame> {
+    let round = |x: f64| (x * 255.0).round() / 255.0;
+    video.iter().map(|frame| Frame { image: frame.image.map(round), ..*frame }).collect()
+}
+
 /// Mean square of the difference of two videos, over red, green, blue and coverage.
 pub fn mean_square(a: &[Frame], b: &[Frame]) -> f64 {
     let mut sum = 0.0;
