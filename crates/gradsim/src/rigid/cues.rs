@@ -16,7 +16,7 @@ use crate::sheet::Sheet;
 
 /// Steps of Adam, and their length in the logarithm of the mass.
 const STEPS: usize = 60;
-const RATE: AdamRate = AdamRate { rate: 0.1, fall: 1e-2 };
+const RATE: AdamRate = AdamRate { rate: 0.1, fall: 1e-2, trials: &[1.0] };
 /// A mass that is found to this part is found.
 const FOUND: f64 = 0.01;
 /// Guesses are so far off.

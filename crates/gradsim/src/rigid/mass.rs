@@ -27,7 +27,7 @@ const EVERY: usize = 5;
 /// Of these, how many each stage of a fit sees.
 const STAGES: [usize; 3] = [2, 5, FRAMES / EVERY];
 /// Steps of the descent, and the length of the first and of the last, in the logarithm of the mass.
-const DESCENT: (usize, AdamRate) = (80, AdamRate { rate: 0.1, fall: 1e-4 });
+const DESCENT: (usize, AdamRate) = (80, AdamRate { rate: 0.1, fall: 1e-4, trials: &[1.0] });
 /// Tiny masses, kg; of each the range is as wide as that of the densities.
 const TINY: (f64, f64) = (1e-3, 0.1);
 /// A mean square of pixels below this is that of the truth.

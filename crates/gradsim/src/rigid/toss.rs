@@ -283,3 +283,39 @@ pub fn softened(shot: Shot, pixels: f64) -> Shot {
     let method = Rendering::SoftRas(SoftRas { sigma, ..SoftRas::default() });
     Shot { settings: shot.settings.with_method(method), ..shot }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pullback_core::gradcheck::{Options, gradcheck};
+    use pullback_optim::least_squares::PartMap;
+
+    #[test]
+    fn videos_of_a_landing_body_have_exact_pullbacks() {
+        let mesh = centered(&shapes::frustum(4, 0.7, 0.3, 0.9));
+        let start = Start {
+            position: Vec3::new(-0.5, 0.0, 0.55),
+            orientation: Quat::new(1.0, 0.1, 0.05, 0.2).normalize(),
+            velocity: Vec3::new(1.0, 0.1, -0.5),
+            spin: Vec3::new(0.2, -0.3, 0.1),
+            impulse: Vec3::new(1.0, 0.2, 0.1),
+            twist: Vec3::new(0.05, 0.02, -0.1),
+        };
+        let look =
+            Look { paint: Paint::Uniform(Vec3::new(0.9, 0.5, 0.1)), material: Material::matt(), pixels: 12 };
+        let ground = Ground { ke: 300.0, kd: 60.0, kf: 40.0, mu: 0.5 };
+        let toss = Toss::new(&mesh, 6.0, &start, Some(ground), &look, 8).unwrap();
+        let others = [
+            ("contact.stiffness", (1.0, 1e3)),
+            ("contact.friction_slope", (1.0, 1e3)),
+            ("*.friction", (0.1, 1.0)),
+        ];
+        let video = toss.film(&toss.inputs, &[3, 8]).unwrap();
+        let problem =
+            toss.from_video(toss.map((0.1, 10.0), &others).unwrap(), video, Pixels::default()).unwrap();
+        let at = [(1.1 * toss.mass).ln(), 270f64.ln(), 35f64.ln(), 0.45f64.ln()];
+        let options =
+            Options { forward_tolerance: 1e-8, difference_tolerance: 1e-3, probes: 1, ..Options::default() };
+        gradcheck(&PartMap { problem: &problem, part: 0 }, &at, &options).assert_passed();
+    }
+}
