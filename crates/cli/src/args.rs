@@ -329,6 +329,12 @@ pub struct IdentifyOptions {
     /// empty cells are missing values; several files are several recordings
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub data: Vec<PathBuf>,
+    /// What is seen of a task with a made-up truth: its state, or the pixels of a video
+    #[arg(long, value_enum, default_value_t = Seen::State)]
+    pub from: Seen,
+    /// Leaves the pixels of a video as they are drawn, in place of rounding them to eight bits
+    #[arg(long)]
+    pub exact_pixels: bool,
     /// Parameters to find, such as 'link*.mass,joint*.damping'; NAME=PATTERNS gives all one value, NAME*=PATTERNS multiplies
     /// all by one factor; may be repeated
     #[arg(long, value_name = "PATTERNS")]
@@ -376,6 +382,16 @@ pub struct IdentifyOptions {
     /// Contact model of a model file [default: convex]
     #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
     pub contact: Option<&'static Entry<ContactModel>>,
+}
+
+/// What is seen of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Seen {
+    /// Its state, measured with noise.
+    #[default]
+    State,
+    /// A video of it.
+    Video,
 }
 
 #[derive(Debug, Args)]

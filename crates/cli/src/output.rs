@@ -32,6 +32,8 @@ pub enum CliError {
     #[error(transparent)]
     Identify(#[from] pullback_tasks::identify::IdentifyError),
     #[error(transparent)]
+    FromVideo(#[from] pullback_tasks::identify::FromVideoError),
+    #[error(transparent)]
     Plan(#[from] pullback_control::PlanError),
     #[error(transparent)]
     Train(#[from] pullback_learn::algorithm::TrainError),

@@ -5,8 +5,8 @@
 //! | `experiment` | what an experiment is given and what it shows |
 //! | `sheet` | pictures in rows, such as a recorded video above a fitted one |
 //! | `descent` | Adam over an objective, step by step |
+//! | [`rigid`] | rigid bodies: masses and contact parameters from videos, landscapes, cues, pendula |
 //! | [`deformable`] | soft bodies and cloth: parameters from videos, control towards pictures, rates, smoke |
-//! | [`rigid`] | rigid bodies: masses and constants of contact from videos, landscapes, pendula |
 //!
 //! [`EXPERIMENTS`] is the table of all; a new one is a function and a line in the table of its module.
 
@@ -23,4 +23,5 @@ pub use experiment::{Exhibit, Experiment, ExperimentError, NamedPicture, Setting
 pub use sheet::Sheet;
 
 /// Every experiment by name.
-pub const EXPERIMENTS: Registry<Experiment> = Registry::new("experiment of gradSim", &[rigid::TABLE, deformable::TABLE]);
+pub const EXPERIMENTS: Registry<Experiment> =
+    Registry::new("experiment of gradSim", &[rigid::TABLE, deformable::TABLE]);

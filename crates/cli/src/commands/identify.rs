@@ -2,11 +2,12 @@
 //! on after an interruption and ends as if there had been none.
 
 mod page;
+mod video;
 
 use std::path::{Path, PathBuf};
 
 use pullback_core::ConfigError;
-use pullback_optim::least_squares::{Estimate, StartResult, Untold};
+use pullback_optim::least_squares::{Estimate, FitMethod, Fitted, StartResult, Untold};
 use pullback_plot::compact;
 use pullback_tasks::Scene;
 use pullback_tasks::files::{FileOptions, find_keyframe, is_file_name};
@@ -18,7 +19,7 @@ use pullback_tasks::scenes::{self, SceneOptions};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::args::IdentifyOptions;
+use crate::args::{IdentifyOptions, Seen};
 use crate::output::{CliError, Output, print_notes};
 use crate::progress;
 
@@ -69,14 +70,14 @@ struct Job {
 }
 
 pub fn run(options: &IdentifyOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
+    if options.from == Seen::Video {
+        return video::run(options, seed, output);
+    }
+    if options.exact_pixels {
+        return Err(ConfigError::new("--exact-pixels is for --from video").into());
+    }
     let job = if options.data.is_empty() { made_up(options, seed)? } else { recorded(options)? };
-    let settings: Value = match &options.settings {
-        None => Value::Null,
-        Some(text) => serde_json::from_str(text).map_err(|e| {
-            ConfigError::new(format!("--settings is no JSON object such as {{\"steps\": 20}}: {e}"))
-        })?,
-    };
-    let method = (options.method.value)(&settings)?;
+    let method = method(options)?;
     let setup = Setup::new(job.scene.as_ref(), &options.what, &job.tables, &job.question)?;
     let name = Path::new(&options.what)
         .file_stem()
@@ -115,6 +116,17 @@ pub fn run(options: &IdentifyOptions, seed: u64, output: &Output) -> Result<bool
     output.write(&data, serde_json::to_string_pretty(&summary)?.as_bytes())?;
     output.print(&summary, || text(&summary))?;
     Ok(summary.off.is_empty())
+}
+
+/// The method with its settings.
+fn method(options: &IdentifyOptions) -> Result<FitMethod, CliError> {
+    let settings: Value = match &options.settings {
+        None => Value::Null,
+        Some(text) => serde_json::from_str(text).map_err(|e| {
+            ConfigError::new(format!("--settings is no JSON object such as {{\"steps\": 20}}: {e}"))
+        })?,
+    };
+    Ok((options.method.value)(&settings)?)
 }
 
 /// A task with a made-up truth.
@@ -199,18 +211,7 @@ fn summary(
     truth: Option<&Truth>,
 ) -> Summary {
     let laplace = &found.fitted.laplace;
-    let truth_of = |name: &str| truth.and_then(|t| t.values.iter().find(|v| v.0 == name)).map(|v| v.1);
-    let quantities: Vec<Quantity> = laplace
-        .estimates
-        .iter()
-        .map(|e| Quantity { estimate: e.clone(), truth: truth_of(&e.name) })
-        .collect();
-    let is_off = |q: &&Quantity| {
-        let (Some(truth), Some(errors)) = (q.truth, q.estimate.error) else { return false };
-        // Without noise errors are round-off, and so is the distance.
-        (q.estimate.value - truth).abs() > OFF * errors.error + 1e-6 * truth.abs()
-    };
-    let off = quantities.iter().filter(is_off).map(|q| q.estimate.name.clone()).collect();
+    let (quantities, off) = quantities(&found.fitted, truth.map(|t| &t.values[..]));
     Summary {
         what: options.what.clone(),
         recordings: setup.recordings.clone(),
@@ -219,7 +220,7 @@ fn summary(
         quantities,
         correlations: laplace.correlations.clone(),
         untold: laplace.untold.clone(),
-        remarks: remarks(found, unknowns),
+        remarks: remarks(&found.fitted, &found.channels, unknowns),
         channels: found.channels.clone(),
         residuals: laplace.residuals,
         mean_square: laplace.variance,
@@ -231,9 +232,23 @@ fn summary(
     }
 }
 
+/// What was found beside its truth, and what is too far from it.
+fn quantities(fitted: &Fitted, truth: Option<&[(String, f64)]>) -> (Vec<Quantity>, Vec<String>) {
+    let truth_of = |name: &str| truth.and_then(|t| t.iter().find(|v| v.0 == name)).map(|v| v.1);
+    let quantity = |e: &Estimate| Quantity { estimate: e.clone(), truth: truth_of(&e.name) };
+    let quantities: Vec<Quantity> = fitted.laplace.estimates.iter().map(quantity).collect();
+    let is_off = |q: &&Quantity| {
+        let (Some(truth), Some(errors)) = (q.truth, q.estimate.error) else { return false };
+        // Without noise errors are round-off, and so is the distance.
+        (q.estimate.value - truth).abs() > OFF * errors.error + 1e-6 * truth.abs()
+    };
+    let off = quantities.iter().filter(is_off).map(|q| q.estimate.name.clone()).collect();
+    (quantities, off)
+}
+
 /// What a reader should know before trusting the errors.
-fn remarks(found: &Identified, unknowns: usize) -> Vec<String> {
-    let (mut all, laplace) = (Vec::new(), &found.fitted.laplace);
+fn remarks(fitted: &Fitted, channels: &[ChannelReport], unknowns: usize) -> Vec<String> {
+    let (mut all, laplace) = (Vec::new(), &fitted.laplace);
     for estimate in laplace.estimates.iter().filter(|e| e.at_bound) {
         all.push(format!(
             "`{}` ended on its bound {}: the data ask for a value beyond it (--bounds)",
@@ -242,7 +257,7 @@ fn remarks(found: &Identified, unknowns: usize) -> Vec<String> {
         ));
     }
     let correlated: Vec<&str> =
-        found.channels.iter().filter(|c| c.autocorrelation > CORRELATED).map(|c| c.name.as_str()).collect();
+        channels.iter().filter(|c| c.autocorrelation > CORRELATED).map(|c| c.name.as_str()).collect();
     if !correlated.is_empty() {
         let names = some(&correlated);
         all.push(format!(
@@ -262,7 +277,7 @@ fn remarks(found: &Identified, unknowns: usize) -> Vec<String> {
             }
         }
     }
-    let (starts, agreeing) = (found.fitted.starts.len(), found.fitted.agreeing());
+    let (starts, agreeing) = (fitted.starts.len(), fitted.agreeing());
     if starts > 1 {
         all.push(format!("{agreeing} of {starts} starts ended at the lowest misfit"));
     }
@@ -325,7 +340,11 @@ fn text(summary: &Summary) -> String {
         text +=
             &format!("\nMISSED: more than {OFF} standard errors from the truth: {}", summary.off.join(", "));
     }
-    text += "\n\n";
+    text += if text.ends_with('\n') { "\n" } else { "\n\n" };
+    let files: Vec<String> = summary.files.iter().map(|f| f.display().to_string()).collect();
+    if summary.channels.is_empty() {
+        return text + &files.join("\n");
+    }
     let width = summary.channels.iter().map(|c| c.name.chars().count()).max().unwrap_or(0).max(7);
     text += &format!(
         "  {:width$}  {:>8}  {:>12}  {:>12}  {:>12}  unit\n",
@@ -344,7 +363,6 @@ fn text(summary: &Summary) -> String {
     if summary.channels.len() > SHOWN {
         text += &format!("  and {} more in the result file\n", summary.channels.len() - SHOWN);
     }
-    let files: Vec<String> = summary.files.iter().map(|f| f.display().to_string()).collect();
     text + "\n" + &files.join("\n")
 }
 

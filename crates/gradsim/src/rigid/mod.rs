@@ -1,28 +1,25 @@
-//! Rigid bodies (gradSim 4.1.1, 4.1.3, 4.3.3, appendices C.3, F, G, H.1).
+//! Rigid bodies (gradSim 4.1.1, 4.3, appendices C.3, F.3, G, H).
 //!
 //! | module | what of the paper |
 //! |---|---|
-//! | `object` | a body in the shape of a mesh, pushed in front of a camera |
-//! | `search` | searches along videos that grow, from several starts |
-//! | `bits` | frames as files keep them |
-//! | `mass`, `reinforce` | Table 1: masses from videos, and without gradients |
-//! | `contact` | Table 2: mass, elasticity and friction jointly |
-//! | `landscape` | Figs. 4, 12: the loss over the mass, with more and fewer frames |
-//! | `cues` | Fig. 7: what shading and texture add |
-//! | `pendula`, `chain` | C.3: lengths and first angles of pendula, and how they look |
-//! | `ball` | speed and gravity of a ball that bounces |
+//! | `toss` | a body, a known impulse, a camera; appendix G |
+//! | `solid`, `states`, `fit`, `reinforce` | moments of meshes; supervision by states; fits; appendix H.1 |
+//! | `mass` | Table 1: masses |
+//! | `contact` | Table 2: mass, elasticity and friction together |
+//! | `landscape` | Figs. 4 left and 12: the loss over the mass of a cube |
+//! | `cues` | Fig. 7: color, shading, texture |
+//! | `toys` | C.3: pendula, and a bouncing ball |
 
-mod ball;
-mod bits;
-mod chain;
 mod contact;
 mod cues;
+mod fit;
 mod landscape;
 mod mass;
-mod object;
-mod pendula;
 mod reinforce;
-mod search;
+mod solid;
+mod states;
+mod toss;
+mod toys;
 
 use pullback_core::registry::Entry;
 use pullback_core::sources::GRADSIM;
@@ -31,36 +28,24 @@ use crate::experiment::Experiment;
 
 /// The experiments of this module.
 pub const TABLE: &[Entry<Experiment>] = &[
-    Entry::cited("mass", "the mass of rigid bodies of all shapes from videos", GRADSIM.at("Table 1"), mass::usual),
-    Entry::cited("mass-tiny", "the mass of bodies of 1 g to 100 g from videos", GRADSIM.at("Table 1"), mass::tiny),
     Entry::cited(
-        "contact",
-        "mass, stiffness, damping and friction of bouncing bodies jointly from videos",
+        "rigid-mass",
+        "the mass of a rigid body from a video, for every own mesh",
+        GRADSIM.at("Table 1"),
+        mass::run,
+    ),
+    Entry::cited(
+        "rigid-contact",
+        "mass, elasticity and friction of a body that falls and slides, from a video",
         GRADSIM.at("Table 2"),
         contact::run,
     ),
     Entry::cited(
-        "landscape-mass",
-        "the loss of a cube's video over its mass, with more and fewer frames",
-        GRADSIM.at("Figs. 4, 12"),
+        "rigid-landscape",
+        "the loss of a video over the mass of a cube, and the length of the video",
+        GRADSIM.at("Figs. 4 and 12"),
         landscape::run,
     ),
-    Entry::cited(
-        "cues",
-        "gradient descent on the mass with only color, shading and texture",
-        GRADSIM.at("Fig. 7"),
-        cues::run,
-    ),
-    Entry::cited(
-        "pendula",
-        "lengths and first angles of a simple and a double pendulum from videos",
-        GRADSIM.at("C.3"),
-        pendula::run,
-    ),
-    Entry::cited(
-        "ball",
-        "speed and gravity of a bouncing ball from a video",
-        GRADSIM.at("C.3, code demo_bounce2d"),
-        ball::run,
-    ),
+    Entry::cited("cues", "masses by color alone, shading and texture", GRADSIM.at("Fig. 7"), cues::run),
+    Entry::cited("toys", "pendula and a bouncing ball from videos", GRADSIM.at("C.3"), toys::run),
 ];

@@ -1,58 +1,67 @@
-//! REINFORCE (Williams 1992) as gradSim's appendix H.1 uses it: a mass from rewards of sampled masses, without gradients of
-//! the simulation.
-//!
-//! Masses m_i ~ N(μ, σ²) are rolled out; with rewards R_i normalized over the samples and multiplied by a decay that falls
-//! from step to step, μ ← μ + η Σ R_i (m_i − μ)/σ² / n.
+//! REINFORCE over the mass (gradSim H.1): a search through a simulator that gives no gradient.
 
 use pullback_core::random::Random;
+use pullback_video::{Frame, VideoError};
 
-use crate::experiment::ExperimentError;
+use super::toss::Toss;
 
-/// Table 5: samples of a step, steps, σ in kg, and the factor of the decay.
-const SAMPLES: usize = 5;
-pub const STEPS: usize = 125;
-const NOISE: f64 = 0.05;
-const DECAY: f64 = 0.925;
-/// η, which the paper does not name, kg².
-pub const RATE: f64 = 0.01;
-/// Masses are at least this, kg.
-const LEAST: f64 = 1e-3;
+/// Table 5, and a rate, which the paper does not tell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reinforce {
+    /// Masses drawn at every step (5).
+    pub samples: usize,
+    /// Steps (125).
+    pub steps: usize,
+    /// Standard deviation of the masses drawn, kg (0.05).
+    pub noise: f64,
+    /// Factor of rewards after every step (0.925).
+    pub decay: f64,
+    /// Length of a step per unit of the gradient, kg² (0.01).
+    pub rate: f64,
+}
 
-/// The mean of the masses after the last step; `loss` is the sum of the squared differences of the frames.
+impl Default for Reinforce {
+    fn default() -> Self {
+        Reinforce { samples: 5, steps: 125, noise: 0.05, decay: 0.925, rate: 0.01 }
+    }
+}
+
+/// The mass that is found from a guess (kg), by rewards −|I − I*| summed over frames and normalized in each step.
 pub fn reinforce(
-    start: f64,
-    random: &mut Random,
-    mut loss: impl FnMut(f64) -> Result<f64, ExperimentError>,
-) -> Result<f64, ExperimentError> {
-    let (mut mean, mut decay) = (start, 1.0);
-    for _ in 0..STEPS {
-        let masses: [f64; SAMPLES] = std::array::from_fn(|_| (mean + NOISE * random.normal()).max(LEAST));
-        let mut rewards = [0.0; SAMPLES];
-        for (reward, mass) in rewards.iter_mut().zip(masses) {
-            *reward = -loss(mass)?;
+    toss: &Toss,
+    video: &[Frame],
+    guess: f64,
+    config: Reinforce,
+    seed: u64,
+) -> Result<f64, VideoError> {
+    let Reinforce { samples, steps, noise, decay, rate } = config;
+    let (mut mean, mut random, mut scale) = (guess, Random::stream(4, &[seed]), 1.0);
+    let frames: Vec<usize> = video.iter().map(|frame| frame.step).collect();
+    for _ in 0..steps {
+        let drawn: Vec<f64> = (0..samples).map(|_| (mean + noise * random.normal()).max(1e-3)).collect();
+        let mut rewards = Vec::with_capacity(samples);
+        for mass in &drawn {
+            rewards.push(-distance(&toss.film(&toss.with_mass(*mass), &frames)?, video));
         }
-        let advantages = normalized(rewards);
-        let slope: f64 = advantages.iter().zip(masses).map(|(r, m)| r * (m - mean) / NOISE.powi(2)).sum();
-        mean = (mean + RATE * decay * slope / SAMPLES as f64).max(LEAST);
-        decay *= DECAY;
+        let center = rewards.iter().sum::<f64>() / samples as f64;
+        let spread = rewards.iter().map(|r| (r - center).powi(2)).sum::<f64>() / samples as f64;
+        // ∇ log p(m) = (m − mean) / σ²
+        let gradient = drawn.iter().zip(&rewards).map(|(mass, reward)| {
+            let normalized = (reward - center) / spread.sqrt().max(1e-12);
+            scale * normalized * (mass - mean) / (noise * noise)
+        });
+        mean = (mean + rate * gradient.sum::<f64>() / samples as f64).max(1e-3);
+        scale *= decay;
     }
     Ok(mean)
 }
 
-/// With mean 0 and standard deviation 1; zero where all are equal.
-fn normalized(rewards: [f64; SAMPLES]) -> [f64; SAMPLES] {
-    let mean = rewards.iter().sum::<f64>() / SAMPLES as f64;
-    let spread = (rewards.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / SAMPLES as f64).sqrt();
-    rewards.map(|r| if spread > 0.0 { (r - mean) / spread } else { 0.0 })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_mean_moves_toward_the_highest_reward() {
-        let found = reinforce(1.0, &mut Random::new(1), |m| Ok((m - 1.3).powi(2))).unwrap();
-        assert!((found - 1.3).abs() < 0.1, "{found}");
-    }
+/// Σ over frames of the norm of the difference of the pictures.
+fn distance(a: &[Frame], b: &[Frame]) -> f64 {
+    let norm = |(a, b): (&Frame, &Frame)| {
+        let colors = a.image.color.iter().zip(&b.image.color).map(|(a, b)| (*a - *b).norm_squared());
+        let alphas = a.image.alpha.iter().zip(&b.image.alpha).map(|(a, b)| (a - b).powi(2));
+        (colors.sum::<f64>() + alphas.sum::<f64>()).sqrt()
+    };
+    a.iter().zip(b).map(norm).sum()
 }

@@ -15,6 +15,7 @@ use pullback_core::sources::GRADSIM;
 use pullback_core::{ConfigError, StepError};
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 
+use super::film::{self, Filming, MadeFilm};
 use super::setup::Question;
 use super::table::Table;
 use super::unknowns::{Asked, Unknowns};
@@ -41,6 +42,8 @@ pub struct MadeUp {
     time: (f64, f64),
     /// Factors that the truth is drawn between.
     truth: (f64, f64),
+    /// What a camera sees of it.
+    filming: Filming,
 }
 
 /// Every task.
@@ -61,6 +64,7 @@ const TABLE: &[Entry<MadeUp>] = &[
             drive: |_, _| 0.0,
             time: (2.5, 0.04),
             truth: (0.6, 1.6),
+            filming: film::pendulum,
         },
     ),
     Entry::new(
@@ -93,29 +97,47 @@ const TABLE: &[Entry<MadeUp>] = &[
             ],
             start: &[],
             measured: "joint_*.q",
+            // Short motions from several poses: later on the arm falls onto its stops, where the motion has kinks.
             from: &[
-                &[("joint_2.q", 0.3), ("joint_4.q", -1.5), ("joint_6.q", 1.8)],
-                &[("joint_1.q", 1.0), ("joint_2.q", -0.4), ("joint_4.q", -2.0), ("joint_6.q", 1.0)],
+                &[("joint_2.q", 0.1), ("joint_4.q", -1.5), ("joint_6.q", 1.8)],
+                &[("joint_1.q", 1.0), ("joint_2.q", -0.6), ("joint_4.q", -2.0), ("joint_6.q", 1.0)],
+                &[
+                    ("joint_2.q", -0.2),
+                    ("joint_3.q", 0.8),
+                    ("joint_4.q", -1.2),
+                    ("joint_5.q", 0.6),
+                    ("joint_6.q", 2.2),
+                ],
+                &[
+                    ("joint_3.q", -1.0),
+                    ("joint_4.q", -2.2),
+                    ("joint_5.q", -0.8),
+                    ("joint_6.q", 1.5),
+                    ("joint_7.q", 0.5),
+                ],
             ],
             drive: arm_torque,
-            time: (1.5, 0.02),
+            time: (0.35, 0.01),
             truth: (0.7, 1.4),
+            filming: || film::arm(ARM),
         },
     ),
     Entry::cited(
         "cloth",
-        "stiffness and damping of the springs of a cloth, from places on its lower edge",
+        "stiffness and damping of the springs of a cloth, from places on its free edge",
         GRADSIM.at("C.3"),
         MadeUp {
             scene: || scenes::build("cloth-swing", SceneOptions::default()),
             fit: &["stiffness*=cloth.spring.stiffness", "damping*=cloth.spring.damping"],
             start: &[],
-            measured: "cloth.position[468],cloth.position[469],cloth.position[470],cloth.position[486],cloth.position[487],\
-                       cloth.position[488],cloth.position[504],cloth.position[505],cloth.position[506]",
+            // Both ends of the edge opposite to the corners that are held, and its middle.
+            measured: "cloth.position[0],cloth.position[1],cloth.position[2],cloth.position[19],cloth.position[20],\
+                       cloth.position[36],cloth.position[37],cloth.position[38]",
             from: &[&[]],
             drive: |_, _| 0.0,
             time: (0.5, 1.0 / 60.0),
             truth: (0.7, 1.5),
+            filming: film::cloth,
         },
     ),
     Entry::new(
@@ -133,6 +155,7 @@ const TABLE: &[Entry<MadeUp>] = &[
             drive: |_, _| 0.0,
             time: (1.0, 0.01),
             truth: (0.7, 1.4),
+            filming: || film::ball(BALL),
         },
     ),
 ];
@@ -146,6 +169,7 @@ const DOUBLE_PENDULUM: MadeUp = MadeUp {
     drive: |_, _| 0.0,
     time: (2.0, 0.02),
     truth: (0.7, 1.4),
+    filming: film::double_pendulum,
 };
 
 const ARM: &str = include_str!("../../../../models/arm9.xml");
@@ -201,6 +225,40 @@ impl MadeUp {
                 "--noise must be zero or a positive part of the spread, got {noise}"
             )));
         }
+        let (scene, motion) = self.motion(seed)?;
+        let MadeMotion { asked, unknowns, truth, inputs, steps, every } = motion;
+        let layout = scene.layout();
+        let measured = layout.state.select(self.measured)?;
+        let mut tables = Vec::new();
+        for (number, mut inputs) in inputs.into_iter().enumerate() {
+            unknowns.map.apply(&truth, &mut inputs);
+            tables.push(record(scene.as_ref(), &inputs, (steps, every), &measured, number).map_err(|e| {
+                ConfigError::new(format!("{name}: the made-up truth cannot be simulated: {e}"))
+            })?);
+        }
+        let noise = add_noise(&mut tables, &measured, layout, noise, seed);
+        // The initial state is known but for what is measured of it with noise; it is given as it is.
+        let question = Question { asked, ..Question::default() };
+        let values = unknowns.map.variables().iter().map(|v| v.name.clone()).zip(truth).collect();
+        Ok(Made { scene, tables, question, truth: Truth { values, noise } })
+    }
+}
+
+/// What moves under a truth drawn from a seed.
+struct MadeMotion {
+    asked: Asked,
+    unknowns: Unknowns,
+    truth: Vec<f64>,
+    /// What each recording starts from; parameters as the scene has them.
+    inputs: Vec<Inputs<f64>>,
+    /// Steps of a recording, and between samples.
+    steps: usize,
+    every: usize,
+}
+
+impl MadeUp {
+    /// The scene, and its motions under a truth drawn from the seed.
+    fn motion(&self, seed: u64) -> Result<(Box<dyn Scene>, MadeMotion), ConfigError> {
         let scene = (self.scene)()?;
         let asked = Asked {
             fit: self.fit.iter().map(|f| f.to_string()).collect(),
@@ -216,9 +274,8 @@ impl MadeUp {
         let (dt, (time, between)) = (scene.dt(), self.time);
         let (steps, every) = ((time / dt).round() as usize, (between / dt).round().max(1.0) as usize);
         let layout = scene.layout();
-        let measured = layout.state.select(self.measured)?;
-        let mut tables = Vec::new();
-        for (number, start) in self.from.iter().enumerate() {
+        let mut all = Vec::new();
+        for start in self.from {
             let mut inputs = Inputs {
                 state: layout.state.defaults(),
                 controls: scene.controls(steps),
@@ -233,18 +290,41 @@ impl MadeUp {
                 let step = i / controls / every * every;
                 *u = (self.drive)(step as f64 * dt, i % controls);
             }
-            unknowns.map.apply(&truth, &mut inputs);
-            tables.push(record(scene.as_ref(), &inputs, (steps, every), &measured, number).map_err(|e| {
-                ConfigError::new(format!("{name}: the made-up truth cannot be simulated: {e}"))
-            })?);
+            all.push(inputs);
         }
-        let noise = add_noise(&mut tables, &measured, layout, noise, seed);
-        // The initial state is known but for what is measured of it with noise; it is given as it is.
-        let question = Question { asked, ..Question::default() };
-        let values = starts.iter().map(|v| v.name.clone()).zip(truth).collect();
-        Ok(Made { scene, tables, question, truth: Truth { values, noise } })
+        Ok((scene, MadeMotion { asked, unknowns, truth, inputs: all, steps, every }))
+    }
+
+    /// The task before a camera: videos under the truth, with `VIDEO_FRAMES` frames each after the start, whose pixels are
+    /// rounded to eight bits unless told otherwise.
+    pub fn film(&self, name: &str, seed: u64, rounded: bool) -> Result<MadeFilm, ConfigError> {
+        let (_, motion) = self.motion(seed)?;
+        let MadeMotion { asked: _, unknowns, truth, inputs, steps, every } = motion;
+        // A frame with every few samples.
+        let samples = steps / every;
+        let stride = samples.div_ceil(VIDEO_FRAMES).max(1) * every;
+        let frames: Vec<usize> = (1..=steps / stride).map(|k| k * stride).collect();
+        let names = unknowns.map.variables().iter().map(|v| v.name.clone());
+        let values = names.zip(truth.iter().copied()).collect();
+        let mut made = MadeFilm {
+            filmed: (self.filming)()?,
+            unknowns,
+            inputs,
+            frames,
+            videos: Vec::new(),
+            truth: values,
+            rounded,
+        };
+        let videos = made
+            .film(&truth)
+            .map_err(|e| ConfigError::new(format!("{name}: the made-up truth cannot be filmed: {e}")))?;
+        made.videos = if rounded { videos.into_iter().map(film::rounded).collect() } else { videos };
+        Ok(made)
     }
 }
+
+/// Frames of a video at most.
+const VIDEO_FRAMES: usize = 25;
 
 /// All states at the start, then the measured ones, and all controls.
 fn record(

@@ -9,8 +9,11 @@
 //! | `setup.rs` | recordings as rollouts with measured samples |
 //! | `run.rs` | rounds of fits that find the noise of each channel too; curves and residuals of the result |
 //! | `made_up.rs` | the built-in tasks: scenes with a made-up truth |
+//! | `film.rs`, `from_video.rs` | the same tasks seen by a camera; fits of their pixels |
 
 mod columns;
+mod film;
+mod from_video;
 mod made_up;
 mod outputs;
 mod run;
@@ -21,6 +24,8 @@ mod tests;
 mod unknowns;
 
 pub use columns::sensor_names;
+pub use film::{Filmed, Filming, MadeFilm};
+pub use from_video::{FromVideo, FromVideoError, identify_from_video};
 pub use made_up::{IDENTIFICATIONS, Made, MadeUp, Truth};
 pub use outputs::SceneOutputs;
 pub use run::{ChannelReport, Curve, Identified, IdentifyError, RunSettings, identify};

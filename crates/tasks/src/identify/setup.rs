@@ -52,7 +52,7 @@ pub struct ChannelInfo {
     pub unit: String,
     /// Standard deviation of the noise, if it is given.
     pub noise: Option<f64>,
-    /// Standard deviation of the measured values.
+    /// Standard deviation of the measured values; not less than a millionth of the largest one of the same unit.
     pub spread: f64,
 }
 
@@ -74,6 +74,9 @@ pub struct Setup {
     samples: Vec<(usize, Vec<Sample>)>,
     outputs: SceneOutputs,
 }
+
+/// The spread of a channel is taken to be at least this part of the largest one of the same unit.
+const LEAST_SPREAD: f64 = 1e-6;
 
 /// More steps than this are surely a slip in the column of times.
 const MOST_STEPS: f64 = 1e7;
@@ -221,6 +224,15 @@ impl Setup {
             let given = |n: &&(String, f64)| pullback_core::layout::glob(&n.0, &name);
             let noise = question.noise.iter().rev().find(given).map(|n| n.1);
             infos.push(ChannelInfo { name, unit, noise, spread });
+        }
+        // Round-off of what stands still is no measure of its residuals: beside channels of the same unit that move it weighs
+        // little.
+        let largest = |unit: &str| {
+            infos.iter().filter(|info| info.unit == unit).map(|info| info.spread).fold(0.0, f64::max)
+        };
+        let floors: Vec<f64> = infos.iter().map(|info| LEAST_SPREAD * largest(&info.unit)).collect();
+        for (info, floor) in infos.iter_mut().zip(floors) {
+            info.spread = info.spread.max(floor);
         }
         for (pattern, sigma) in &question.noise {
             if !infos.iter().any(|info| pullback_core::layout::glob(pattern, &info.name)) {

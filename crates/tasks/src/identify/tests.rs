@@ -154,6 +154,27 @@ fn made_up_truths_are_found() {
 }
 
 #[test]
+fn a_pendulum_is_found_from_pixels_alone() {
+    let entry = IDENTIFICATIONS.find("pendulum").unwrap();
+    let film = entry.value.film(entry.name, 7, true).unwrap();
+    let method = build_fit_method("gauss-newton", &Value::Null).unwrap();
+    let settings = RunSettings { method: &method, starts: 1, seed: 0, budget: 0, log: None };
+    let found = identify_from_video(&film, &settings, &|_, _, _, _| ()).unwrap();
+    for (estimate, (name, value)) in found.fitted.laplace.estimates.iter().zip(&film.truth) {
+        let error = estimate.error.unwrap().error;
+        assert!((estimate.value - value).abs() < 5.0 * error, "{name}: {estimate:?} for {value}");
+        assert!(error < 0.01 * value, "{name}: {estimate:?}");
+    }
+    // The pictures of what was found are those that were given, to the rounding of their pixels.
+    let difference = |a: &Vec<pullback_video::Frame>, b: &Vec<pullback_video::Frame>| {
+        let pairs = a.iter().zip(b).flat_map(|(a, b)| a.image.alpha.iter().zip(&b.image.alpha));
+        pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+    };
+    assert!(difference(&found.found[0], &film.videos[0]) < 0.01);
+    assert!(difference(&found.start[0], &film.videos[0]) > 0.5);
+}
+
+#[test]
 fn a_pendulum_without_torques_tells_ratios_alone() {
     let entry = IDENTIFICATIONS.find("double-pendulum-free").unwrap();
     let Made { scene, tables, question, .. } = entry.value.make(entry.name, 0.002, 1).unwrap();
@@ -161,6 +182,19 @@ fn a_pendulum_without_torques_tells_ratios_alone() {
     assert_eq!(found.untold.len(), 1, "{:?}", found.untold);
     assert!(found.untold[0].exact && found.untold[0].words.starts_with("only the ratios among `upper.mass`"));
     assert!(found.estimates.iter().all(|e| e.error.is_none()));
+}
+
+#[test]
+fn round_off_of_what_stands_still_hides_nothing() {
+    let scene = scenes::build("double-pendulum", SceneOptions::default()).unwrap();
+    let text = "time,angle[0],angle[1],rate[0],rate[1]\n0,0.5,0,0,0\n0.1,0.4,1e-18,,\n0.2,0.2,-2e-18,,\n";
+    let table = Table::parse("a.csv", text).unwrap();
+    let setup = Setup::new(scene.as_ref(), "double-pendulum", &[table], &asked(&["*.length"])).unwrap();
+    let spreads: Vec<f64> = setup.channels.iter().map(|c| c.spread).collect();
+    assert!(
+        (spreads[0] - 0.1).abs() < 1e-12 && (spreads[1] / spreads[0] - 1e-6).abs() < 1e-12,
+        "{spreads:?}"
+    );
 }
 
 #[test]

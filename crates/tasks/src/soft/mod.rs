@@ -124,7 +124,7 @@ pub const SCENES: &[SceneEntry] = &[
         "a cloth of springs swings from two corners",
         BO_LEAP.at("Swing"),
         SceneSpec::Soft(SoftSpec {
-            substeps: 64,
+            substeps: SWING_SUBSTEPS,
             settle: 0.3,
             touches: false,
             dynamics: Passive(sheets::swing),
@@ -188,6 +188,14 @@ enum Dynamics {
 
 /// Seconds per step of all soft scenes.
 pub const STEP: f64 = 1.0 / 60.0;
+
+/// Substeps of the cloth that swings.
+const SWING_SUBSTEPS: usize = 64;
+
+/// The cloth that swings from two corners, and its substeps.
+pub(crate) fn swinging() -> Result<(World, usize), ConfigError> {
+    Ok((sheets::swing(Size::Full)?, SWING_SUBSTEPS))
+}
 
 /// The scene itself, or a version of it with few elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -48,7 +48,7 @@ pub fn save(
         "Simulated less measured over time, each recording in a color of its own. A pattern is something that the model lacks.",
         "A chart per channel: residuals over time.",
     )?;
-    report.sections = vec![glance(summary, setup), motion];
+    report.sections = vec![glance(summary, Some(setup.dt)), motion];
     if summary.quantities.len() > 1 {
         let correlations = correlations(summary);
         keep("correlations.png", &correlations)?;
@@ -70,7 +70,7 @@ pub fn save(
     Ok(pictures)
 }
 
-fn subtitle(summary: &Summary) -> String {
+pub(super) fn subtitle(summary: &Summary) -> String {
     let (quantities, values) = (summary.quantities.len(), summary.residuals);
     format!(
         "{quantities} quantities from {values} measured values in {} recordings",
@@ -78,19 +78,20 @@ fn subtitle(summary: &Summary) -> String {
     )
 }
 
-fn glance(summary: &Summary, setup: &Setup) -> Section {
+pub(super) fn glance(summary: &Summary, dt: Option<f64>) -> Section {
     let told = summary.quantities.iter().filter(|q| q.estimate.error.is_some()).count();
     let all = summary.quantities.len();
     let tone = if told == all && summary.off.is_empty() { Tone::Good } else { Tone::Bad };
-    let mut section = Section::new("What was found").stats(vec![
+    let what = match summary.channels.len() {
+        0 => "pixels and colors".to_owned(),
+        channels => format!("{channels} channels"),
+    };
+    let mut stats = vec![
         Stat { tone, ..Stat::new("told by the data", format!("{told} of {all}"), "quantities") },
-        Stat::new(
-            "measured values",
-            summary.residuals.to_string(),
-            format!("{} channels", summary.channels.len()),
-        ),
-        Stat::new("step", format!("{} s", compact(setup.dt, 4)), "of the simulation"),
-    ]);
+        Stat::new("measured values", summary.residuals.to_string(), what),
+    ];
+    stats.extend(dt.map(|dt| Stat::new("step", format!("{} s", compact(dt, 4)), "of the simulation")));
+    let mut section = Section::new("What was found").stats(stats);
     let made_up = summary.quantities.iter().any(|q| q.truth.is_some());
     let groups = summary.quantities.iter().any(|q| q.estimate.by_groups.is_some());
     let mut header = vec!["parameter", "start", "found", "95 % interval"];
