@@ -268,7 +268,8 @@ fn videos_can_be_decoded() {
     };
     let small = ["--size", "48x32", "--fps", "10", "--time", "0.5"];
     film(&[&["simulate", "pendulum", "--video", &file("a.gif")], &small[..]].concat());
-    let mut decoder = gif::DecodeOptions::new().read_info(std::fs::File::open(file("a.gif")).unwrap()).unwrap();
+    let mut decoder =
+        gif::DecodeOptions::new().read_info(std::fs::File::open(file("a.gif")).unwrap()).unwrap();
     assert_eq!((decoder.width(), decoder.height()), (48, 32));
     let mut frames = 0;
     while let Some(frame) = decoder.read_next_frame().unwrap() {
