@@ -17,8 +17,13 @@ pub struct AdamRate {
 
 impl AdamRate {
     /// The same length throughout.
-    pub fn constant(rate: f64) -> Self {
-        AdamRate { rate, fall: 1.0, trials: &[1.0] }
+    pub const fn constant(rate: f64) -> Self {
+        AdamRate::falling(rate, 1.0)
+    }
+
+    /// A length that falls to `fall` of the first.
+    pub const fn falling(rate: f64, fall: f64) -> Self {
+        AdamRate { rate, fall, trials: &[1.0] }
     }
 
     /// Length of step `t` of `steps`.

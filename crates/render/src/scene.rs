@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_scene_set_to_zero_is_its_zero_cotangent() {
-        let texture = Texture { width: 2, height: 1, texels: vec![Vec3::new(1.0, 2.0, 3.0); 2] };
+        let texture = Texture::from_fn(2, 1, |_, _| Vec3::new(1.0, 2.0, 3.0));
         let one = Vec3::new(1.0, 1.0, 1.0);
         let paints = [Paint::Uniform(one), Paint::Faces(vec![one; 20]), Paint::Texture(texture)];
         let mut scene = Scene::default();

@@ -49,6 +49,9 @@ struct End {
     overlap: f64,
 }
 
+/// Name of a search, and its ends after each iteration.
+type Ends = (&'static str, fn(&Run) -> &[End]);
+
 /// One goal, and the searches towards it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Run {
@@ -134,7 +137,7 @@ impl Scene {
         let tracks = self.filmed.track(&goal, center(self.filmed.rollout.system.field()))?;
         let (mut center, mut at) = (vec![self.end(&FIRST)?], FIRST.to_vec());
         center.extend(self.search(
-            &self.filmed.from_motion(self.map(), base, tracks)?,
+            &self.filmed.motion_problem(self.map(), base, tracks)?,
             &mut at,
             iterations,
         )?);
@@ -194,7 +197,7 @@ fn report(runs: &[(Scene, Run)]) -> Result<Exhibit, ExperimentError> {
     let mean =
         |of: &dyn Fn(&Run) -> f64| runs.iter().map(|(_, run)| of(run)).sum::<f64>() / runs.len() as f64;
     let solved = |ends: &[End]| ends.iter().position(|end| end.center <= ARRIVED);
-    let ends: [(&str, fn(&Run) -> &[End]); 2] =
+    let ends: [Ends; 2] =
         [("by the picture", |run| &run.image), ("by the center (3D supervision)", |run| &run.center)];
     for (how, of) in ends {
         let last = |of: fn(&Run) -> &[End], x: fn(&End) -> f64| mean(&|run| x(&of(run)[of(run).len() - 1]));
@@ -252,7 +255,7 @@ fn report(runs: &[(Scene, Run)]) -> Result<Exhibit, ExperimentError> {
 
 fn curves(runs: &[(Scene, Run)]) -> Figure {
     let panel = |label: &str, of: fn(&End) -> f64| {
-        let ends: [(&str, fn(&Run) -> &[End]); 3] = [
+        let ends: [Ends; 3] = [
             ("by the picture", |run| &run.image),
             ("by the center", |run| &run.center),
             ("random", |run| &run.random),

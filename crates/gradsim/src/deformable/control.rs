@@ -78,7 +78,7 @@ pub const GEAR: Task = Task {
     wave: 1.0,
     weights: 0.1,
     seeds: 6,
-    rate: AdamRate { rate: 0.3, fall: 1.0, trials: &[1.0] },
+    rate: AdamRate::constant(0.3),
     iterations: 40,
     pixels: 64,
     view: ([-2.2, 0.0, 1.0], 6.0, 0.2),
@@ -105,6 +105,11 @@ struct Search {
     ends: Vec<End>,
     weights: Vec<f64>,
 }
+
+/// Name of a search, and what it did.
+type Searches = (&'static str, fn(&Run) -> &Search);
+/// Name of a search, and its ends after each iteration.
+type Ends = (&'static str, fn(&Run) -> &[End]);
 
 /// One goal: its center along x, and the searches towards it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -233,7 +238,7 @@ impl Scene<'_> {
     pub fn by_center(&self) -> Result<impl LeastSquares + use<'_>, ExperimentError> {
         let moments = (1..=self.filmed.rollout.steps / 2).map(|k| (2 * k, self.center.to_vec())).collect();
         let tracks = Tracks::to(center(self.filmed.rollout.system.field().field()), moments);
-        self.filmed.from_motion(self.map()?, self.filmed.inputs(), tracks)
+        self.filmed.motion_problem(self.map()?, self.filmed.inputs(), tracks)
     }
 
     fn run(&self, random: &mut Random, iterations: usize) -> Result<Run, ExperimentError> {
@@ -293,7 +298,7 @@ impl Task {
             |of: &dyn Fn(&Run) -> f64| runs.iter().map(|(_, run)| of(run)).sum::<f64>() / runs.len() as f64;
         let best =
             |search: &Search, of: fn(&End) -> f64| search.ends.iter().map(of).fold(f64::INFINITY, f64::min);
-        let ends: [(&str, fn(&Run) -> &Search); 2] =
+        let ends: [Searches; 2] =
             [("by the picture", |run| &run.image), ("by positions (3D supervision)", |run| &run.center)];
         for (how, search) in ends {
             exhibit.row(
@@ -370,7 +375,7 @@ impl Task {
 
     fn curves(&self, runs: &[(Scene<'_>, Run)]) -> Figure {
         let panel = |label: &str, of: fn(&End) -> f64| {
-            let ends: [(&str, fn(&Run) -> &Vec<End>); 3] = [
+            let ends: [Ends; 3] = [
                 ("by the picture", |run| &run.image.ends),
                 ("by positions", |run| &run.center.ends),
                 ("random", |run| &run.random),

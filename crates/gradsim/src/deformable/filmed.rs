@@ -102,7 +102,7 @@ where
     }
 
     /// A video as a problem: the pixels of its frames.
-    pub fn from_video<M: InputMap>(
+    pub fn video_problem<M: InputMap>(
         &self,
         map: (M, Vec<Transform>),
         base: Inputs<f64>,
@@ -115,7 +115,7 @@ where
     }
 
     /// A motion as a problem: positions at the steps that have a frame.
-    pub fn from_motion<M: InputMap>(
+    pub fn motion_problem<M: InputMap>(
         &self,
         map: (M, Vec<Transform>),
         base: Inputs<f64>,
@@ -124,20 +124,6 @@ where
         let residuals = tracks.groups.len() * tracks.moments.len();
         let last = tracks.moments.last().map_or(1, |(step, _)| (*step).max(1));
         self.residuals_until(last, (tracks, residuals), map, base)
-    }
-
-    /// The beginning of a video as a problem: nothing is simulated after the last of these frames.
-    pub fn from_beginning<M: InputMap>(
-        &self,
-        map: (M, Vec<Transform>),
-        base: Inputs<f64>,
-        video: &[Frame],
-        pixels: Pixels,
-    ) -> Result<FromVideo<'_, F, V, M>, ExperimentError> {
-        let last = video.last().map_or(1, |frame| frame.step.max(1));
-        let footage = Footage::new(self.visible.clone(), self.shot, pixels, vec![video.to_vec()])?;
-        let residuals = footage.residual_count(0);
-        self.residuals_until(last, (footage, residuals), map, base)
     }
 
     /// Anything compared at the steps of a motion as a problem of so many residuals.
@@ -206,12 +192,6 @@ impl Tracks {
     /// The same groups at other places.
     pub fn to(groups: Vec<Vec<usize>>, moments: Vec<(usize, Vec<f64>)>) -> Self {
         Tracks { groups, moments }
-    }
-
-    /// The first moments alone.
-    pub fn beginning(mut self, moments: usize) -> Self {
-        self.moments.truncate(moments);
-        self
     }
 
     /// The last means.

@@ -102,7 +102,7 @@ impl Object {
     pub fn draw(nature: Nature, seed: usize) -> Self {
         let mut random = Random::new(7 + seed as u64);
         let mut among = |low: f64, high: f64| random.uniform(low, high);
-        let ball = seed % 2 == 0;
+        let ball = seed.is_multiple_of(2);
         let edge = among(0.4, 0.6);
         let size = if ball {
             Vec3::new(edge, edge, edge)
@@ -294,8 +294,12 @@ where
             map.tie(InputEntry::Params(*entry), 0.0, [(0, *mass)]);
         }
         let pixels = Pixels { channels: Channels::Silhouette, ..Pixels::default() };
-        let problem =
-            self.filmed.from_video((map, vec![Transform::Log]), self.base.clone(), video.to_vec(), pixels)?;
+        let problem = self.filmed.video_problem(
+            (map, vec![Transform::Log]),
+            self.base.clone(),
+            video.to_vec(),
+            pixels,
+        )?;
         let fits = [guess, 1.0].map(|start| fit(&problem, &[start], FIT_STEPS));
         let mut best = (f64::INFINITY, guess);
         for fit in fits {
@@ -309,8 +313,11 @@ where
     }
 }
 
+/// Camera, material and lights.
+type OtherLook = (Shot, Material<f64>, Vec<Light<f64>>);
+
 /// A look that the model does not know: shiny, with a lamp, on gray, many samples per pixel and hard outlines.
-fn other_look(object: &Object) -> Result<(Shot, Material<f64>, Vec<Light<f64>>), ExperimentError> {
+fn other_look(object: &Object) -> Result<OtherLook, ExperimentError> {
     let shot = hard(object.shot());
     let shot = Shot { settings: shot.settings.with_supersampling(4), ..shot };
     let gray = |x: f64| Vec3::new(x, x, x);

@@ -70,7 +70,6 @@ const BOUNDS: f64 = 8.0;
 /// Softness of the pictures compared, pixels.
 const SOFTNESSES: [f64; 2] = [1.0, 6.0];
 /// Pixels along each side.
-
 const PIXELS: usize = 64;
 /// Steps between frames.
 const STRIDE: usize = 5;
@@ -121,7 +120,7 @@ impl Kind {
         start: [f64; 2],
     ) -> Result<[f64; 2], ExperimentError> {
         let map = (filmed.tied_params(&self.slices, BOUNDS)?, vec![Transform::Log; 2]);
-        let problem = filmed.from_video(map, filmed.inputs(), video.to_vec(), Pixels::default())?;
+        let problem = filmed.video_problem(map, filmed.inputs(), video.to_vec(), Pixels::default())?;
         let found = fit(&problem, &start, STEPS)?.found;
         Ok([found[0], found[1]])
     }
@@ -145,7 +144,7 @@ impl Kind {
         let seen = fit_from(&filmed.residuals(video, residuals, map()?, base.clone())?, &starts, STEPS)?;
 
         let tracks = filmed.track(&from, every_coordinate(filmed.rollout.system.field()))?;
-        let motion = fit_from(&filmed.from_motion(map()?, base, tracks)?, &starts, STEPS)?;
+        let motion = fit_from(&filmed.motion_problem(map()?, base, tracks)?, &starts, STEPS)?;
         Ok(Instance { truth, guess, video: seen.found, motion: motion.found, losses: seen.losses })
     }
 }

@@ -192,7 +192,7 @@ impl Task {
         let [positions, center] = [every_coordinate(world), center(world)].map(|groups| {
             self.by_stages(filmed, &guess, |part, start| {
                 let tracks = part.track(&from, groups.clone())?;
-                fit(&part.from_motion(self.map(part)?, part.inputs(), tracks)?, start, STEPS)
+                fit(&part.motion_problem(self.map(part)?, part.inputs(), tracks)?, start, STEPS)
             })
         });
         Ok(Instance { truth, guess, video, positions: positions?, center: center? })

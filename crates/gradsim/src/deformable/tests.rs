@@ -53,7 +53,7 @@ fn videos_of_rigid_bodies_pull_back_to_poses() {
     let video = subject.filmed.film(&subject.base).unwrap();
     let map = (map, vec![Transform::Identity; entries]);
     let base = subject.base.clone();
-    let problem = subject.filmed.from_video(map, base, video, Pixels::default()).unwrap();
+    let problem = subject.filmed.video_problem(map, base, video, Pixels::default()).unwrap();
     check(&problem, start);
 }
 

@@ -16,7 +16,7 @@ use crate::sheet::Sheet;
 
 /// Steps of Adam, and their length in the logarithm of the mass.
 const STEPS: usize = 60;
-const RATE: AdamRate = AdamRate { rate: 0.1, fall: 1e-2 };
+const RATE: AdamRate = AdamRate::falling(0.1, 1e-2);
 /// A mass that is found to this part is found.
 const FOUND: f64 = 0.01;
 /// Guesses are so far off.
@@ -48,7 +48,7 @@ fn descent(seed: usize, cue: usize, pixels: usize) -> Result<Vec<f64>, Experimen
     let Drawn { toss, volume, .. } = draw_as(seed, DENSITY, |faces| look(cue, pixels, faces))?;
     let bounds = (0.2 * volume * DENSITY.0, 5.0 * volume * DENSITY.1);
     let video = toss.film(&toss.inputs, &frames())?;
-    let problem = toss.from_video(toss.map(bounds, &[])?, video, Pixels::default())?;
+    let problem = toss.video_problem(toss.map(bounds, &[])?, video, Pixels::default())?;
     let start = (toss.mass * OFF).ln();
     let loss = Loss { problem: &problem, start: vec![start] };
     let mut errors = Vec::new();

@@ -64,7 +64,7 @@ pub fn frame_by_frame(
     let mut all = Found { values: start.to_vec(), path: vec![start.to_vec()], ..Found::default() };
     for frames in stages {
         let seen = video[..(*frames).min(video.len())].to_vec();
-        let problem = toss.from_video(toss.map(mass, others)?, seen, pixels)?;
+        let problem = toss.video_problem(toss.map(mass, others)?, seen, pixels)?;
         let last = *frames >= video.len();
         let found = gauss_newton(&problem, &all.values, if last { STEPS } else { STEPS / 3 })?;
         all.steps += found.steps;

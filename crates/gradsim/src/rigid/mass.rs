@@ -27,7 +27,7 @@ const EVERY: usize = 5;
 /// Of these, how many each stage of a fit sees.
 const STAGES: [usize; 3] = [2, 5, FRAMES / EVERY];
 /// Steps of the descent, and the length of the first and of the last, in the logarithm of the mass.
-const DESCENT: (usize, AdamRate) = (80, AdamRate { rate: 0.1, fall: 1e-4 });
+const DESCENT: (usize, AdamRate) = (80, AdamRate::falling(0.1, 1e-4));
 /// Tiny masses, kg; of each the range is as wide as that of the densities.
 const TINY: (f64, f64) = (1e-3, 0.1);
 /// A mean square of pixels below this is that of the truth.
@@ -120,7 +120,7 @@ fn instance(seed: usize, density: (f64, f64), pixels: usize) -> Result<Instance,
     let (guess, bounds) = guess(seed, volume, density);
     let video = toss.film(&toss.inputs, &frames())?;
     let found = find(&toss, bounds, &video, guess, volume, density)?;
-    let eight_bits = toss.from_video(toss.map(bounds, &[])?, rounded(&video), Pixels::default())?;
+    let eight_bits = toss.video_problem(toss.map(bounds, &[])?, rounded(&video), Pixels::default())?;
     let rounded = gauss_newton(&eight_bits, &found.values, 20)?.values[0];
     let states = States::of(&toss, &frames())?;
     let (steps, residuals) = (FRAMES, states.residual_count());
@@ -160,7 +160,8 @@ fn descent(seed: usize, pixels: usize) -> Result<(f64, f64), ExperimentError> {
     let video = toss.film(&toss.inputs, &frames())?;
     let mut log_mass = guess.ln();
     for count in STAGES {
-        let problem = toss.from_video(toss.map(bounds, &[])?, video[..count].to_vec(), Pixels::default())?;
+        let problem =
+            toss.video_problem(toss.map(bounds, &[])?, video[..count].to_vec(), Pixels::default())?;
         let loss = Loss { problem: &problem, start: vec![log_mass] };
         log_mass = descend(&loss, &[log_mass], (DESCENT.1, DESCENT.0), |_, _, _| ())?.best[0];
     }
@@ -230,11 +231,14 @@ pub fn run(setting: &Setting<'_>) -> Result<Exhibit, ExperimentError> {
     Ok(exhibit)
 }
 
+/// A mass found and the true one, kg.
+type Pair = (f64, f64);
+
 fn table(
     exhibit: &mut Exhibit,
     instances: &[Instance],
     tiny: &[Instance],
-    (descents, searches): (&[(f64, f64)], &[(f64, f64)]),
+    (descents, searches): (&[Pair], &[Pair]),
 ) {
     let mean = instances.iter().map(|i| i.truth).sum::<f64>() / instances.len() as f64;
     let mut random = Random::new(3);
@@ -247,7 +251,7 @@ fn table(
     let random_guess =
         instances.iter().zip(&others).map(|(i, other)| Instance { guess: *other, ..i.clone() });
     let random_guess: Vec<Instance> = random_guess.collect();
-    let pairs = |all: &[(f64, f64)]| {
+    let pairs = |all: &[Pair]| {
         let n = all.len() as f64;
         let absolute = all.iter().map(|(x, truth)| (x - truth).abs()).sum::<f64>() / n;
         (absolute, all.iter().map(|(x, truth)| (x / truth - 1.0).abs()).sum::<f64>() / n)

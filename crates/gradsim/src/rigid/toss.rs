@@ -204,7 +204,7 @@ impl Toss {
     }
 
     /// A video as a problem that ends with its last frame.
-    pub fn from_video(
+    pub fn video_problem(
         &self,
         map: (LinearMap, Vec<Transform>),
         video: Vec<Frame>,
@@ -312,7 +312,7 @@ mod tests {
         ];
         let video = toss.film(&toss.inputs, &[3, 8]).unwrap();
         let problem =
-            toss.from_video(toss.map((0.1, 10.0), &others).unwrap(), video, Pixels::default()).unwrap();
+            toss.video_problem(toss.map((0.1, 10.0), &others).unwrap(), video, Pixels::default()).unwrap();
         let at = [(1.1 * toss.mass).ln(), 270f64.ln(), 35f64.ln(), 0.45f64.ln()];
         let options =
             Options { forward_tolerance: 1e-8, difference_tolerance: 1e-3, probes: 1, ..Options::default() };

@@ -135,7 +135,7 @@ fn robot(text: &str) -> Result<Integrated<Articulated>, ConfigError> {
 pub fn ball(text: &str) -> Result<Box<dyn Filmed>, ConfigError> {
     let system = robot(text)?;
     let mesh = shapes::sphere(2, 0.05);
-    let bright = |i: usize| if i / 20 % 2 == 0 { 0.9 } else { 0.25 };
+    let bright = |i: usize| if (i / 20).is_multiple_of(2) { 0.9 } else { 0.25 };
     let color = |i: usize| Vec3::new(bright(i), 0.3, bright(i / 3));
     let paint = Paint::Faces((0..mesh.topology.faces.len()).map(color).collect());
     let floor = shapes::rectangle(1, 1, 6.0, 6.0);

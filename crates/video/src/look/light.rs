@@ -8,14 +8,14 @@ use super::camera::Mount;
 use super::{Look, Moment};
 
 /// What moves a light.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum LightMount {
     /// Nothing.
     Still,
     /// The camera: it shines where that looks.
     Head,
     /// A body.
-    Body(BodyMount),
+    Body(Box<BodyMount>),
 }
 
 /// A light on a body.
@@ -81,7 +81,7 @@ pub(super) fn light_up(look: &mut Look, model: &Model, reference: &Moment) {
         // Its frame has the direction of its rays as −z.
         let fixed = Transform::new(frame(-light.direction), position);
         let mount = Mount::new(look, reference, light.body, light.following, fixed);
-        add(look, source, lamp, LightMount::Body(BodyMount { mount }));
+        add(look, source, lamp, LightMount::Body(Box::new(BodyMount { mount })));
     }
 }
 
@@ -106,8 +106,8 @@ impl Look {
             match mount {
                 LightMount::Still => {}
                 LightMount::Head => light.vector = camera.world_from_camera.c2.map(T::lit),
-                LightMount::Body(BodyMount { mount }) => {
-                    let pose = mount.pose(self, moment);
+                LightMount::Body(body) => {
+                    let pose = body.mount.pose(self, moment);
                     let point = light.kind == pullback_render::LightKind::Point;
                     light.vector = if point { pose.translation } else { pose.rotation.c2 }.map(T::lit);
                     if let Some(cone) = &mut lamp.cone {

@@ -85,7 +85,7 @@ fn robot() -> (Articulated, VisibleRobot) {
     model.options.contact = false;
     let robot = Articulated::new(model.compile().unwrap()).unwrap();
     let star = shapes::star(3, 0.3, 0.1, 0.1).moved(|x| x + Vec3::new(0.0, 0.2, -0.3));
-    let colors = Paint::Faces((0..star.topology.faces.len()).map(|i| color(i)).collect());
+    let colors = Paint::Faces((0..star.topology.faces.len()).map(color).collect());
     let visible = VisibleRobot::new(&robot).with_mesh("flap", &star, colors, Material::matt()).unwrap();
     (robot, visible)
 }
