@@ -150,7 +150,7 @@ impl Task {
 
     fn run(&self, setting: &Setting<'_>) -> Result<Exhibit, ExperimentError> {
         let seeds = setting.seeds(self.seeds, 1);
-        let iterations = setting.size(self.iterations, self.iterations.min(6));
+        let iterations = setting.size(self.iterations, self.iterations.min(16));
         let run = |seed: usize| {
             let mut random = Random::new(seed as u64);
             let goal = random.uniform(self.goals.0, self.goals.1);
@@ -338,12 +338,20 @@ impl Task {
         }
         let random = mean(&|run| run.random.iter().map(|e| e.center).sum::<f64>() / run.random.len() as f64);
         exhibit.row(&case, "distance of centers, random activations", (random, "m"), None);
-        let most = runs.iter().map(|(_, run)| self.solved(&run.image).unwrap_or(run.image.ends.len()) as f64);
-        exhibit.goal(Goal::at_most(
-            format!("{case}: iterations until every goal is reached, by a single picture"),
-            most.fold(0.0, f64::max),
-            self.iterations as f64,
+        let solved: Vec<usize> = runs.iter().filter_map(|(_, run)| self.solved(&run.image)).collect();
+        let share = solved.len() as f64 / runs.len() as f64;
+        exhibit.goal(Goal::at_least(
+            format!("{case}: share of goals reached, by a single picture"),
+            share,
+            1.0,
         ));
+        if solved.len() == runs.len() {
+            exhibit.goal(Goal::at_most(
+                format!("{case}: iterations until every goal is reached, by a single picture"),
+                solved.iter().fold(0, |most, n| most.max(*n)) as f64,
+                self.iterations as f64,
+            ));
+        }
 
         let section = Section::new(format!("A {} that goes where a picture shows it", self.name));
         let mut sheet = Sheet::new();
