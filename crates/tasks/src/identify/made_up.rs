@@ -299,11 +299,15 @@ impl MadeUp {
     /// rounded to eight bits unless told otherwise.
     pub fn film(&self, name: &str, seed: u64, rounded: bool) -> Result<MadeFilm, ConfigError> {
         let (_, motion) = self.motion(seed)?;
-        let MadeMotion { asked: _, unknowns, truth, inputs, steps, every } = motion;
+        let MadeMotion { asked: _, unknowns, truth, mut inputs, steps, every } = motion;
         // A frame with every few samples.
         let samples = steps / every;
         let stride = samples.div_ceil(VIDEO_FRAMES).max(1) * every;
         let frames: Vec<usize> = (1..=steps / stride).map(|k| k * stride).collect();
+        // A video ends with its last frame, which may be before the end of the recording.
+        for controls in inputs.iter_mut().map(|inputs| &mut inputs.controls) {
+            controls.truncate(controls.len() / steps * (steps / stride * stride));
+        }
         let names = unknowns.map.variables().iter().map(|v| v.name.clone());
         let values = names.zip(truth.iter().copied()).collect();
         let mut made = MadeFilm {

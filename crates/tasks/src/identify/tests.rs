@@ -2,7 +2,7 @@
 
 use pullback_core::gradcheck::{self, gradcheck};
 use pullback_core::random::Random;
-use pullback_optim::least_squares::{PartMap, build_fit_method};
+use pullback_optim::least_squares::{LeastSquares, PartMap, build_fit_method};
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 use serde_json::Value;
 
@@ -172,6 +172,19 @@ fn a_pendulum_is_found_from_pixels_alone() {
     };
     assert!(difference(&found.found[0], &film.videos[0]) < 0.01);
     assert!(difference(&found.start[0], &film.videos[0]) > 0.5);
+}
+
+/// Frames need not end with the recording: those of the arm do not.
+#[test]
+fn every_made_up_task_has_videos_and_residuals() {
+    for entry in IDENTIFICATIONS.entries() {
+        let film = entry.value.film(entry.name, 0, true).unwrap();
+        assert_eq!(film.videos.len(), film.inputs.len(), "{}", entry.name);
+        let problem = film.residuals(2).unwrap();
+        assert_eq!(problem.parts(), film.videos.len(), "{}", entry.name);
+        let seen = film.videos.iter().all(|video| video[0].image.alpha.iter().any(|a| *a > 0.5));
+        assert!(seen, "{}: nothing is in view", entry.name);
+    }
 }
 
 #[test]
