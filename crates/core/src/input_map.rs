@@ -168,6 +168,14 @@ impl LinearMap {
         }
         Ok(self)
     }
+
+    /// The same map of the first `period` variables: variable i takes the place of i + period, i + 2 period, ... .
+    /// One velocity of all particles, for example, is a period of 3 of the map of all their velocities.
+    pub fn with_period(mut self, period: usize) -> Self {
+        self.variables.truncate(period);
+        self.weights.iter_mut().for_each(|(_, variable, _)| *variable %= period);
+        self
+    }
 }
 
 impl InputMap for LinearMap {

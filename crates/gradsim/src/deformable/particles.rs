@@ -25,6 +25,10 @@ struct Task {
     pattern: &'static str,
     /// Searched through.
     transform: Transform,
+    /// Between which values.
+    bounds: (f64, f64),
+    /// Numbers of a particle, for each of which one value of all particles is found first.
+    common: Option<usize>,
     steps: (usize, usize),
     frames: &'static [usize],
     /// Steps up to which frames are compared, one after the other.
@@ -40,6 +44,8 @@ const MASS: Task = Task {
     name: "mass",
     pattern: "params.ball.mass",
     transform: Transform::Log,
+    bounds: (1e-6, 1e6),
+    common: None,
     steps: (48, 32),
     frames: &[27, 29, 31, 33, 35, 37, 39, 42, 45, 48],
     stages: &[33, 39, 48],
@@ -53,6 +59,8 @@ const VELOCITY: Task = Task {
     name: "velocity",
     pattern: "state.cloth.velocity",
     transform: Transform::Identity,
+    bounds: (-5.0, 5.0),
+    common: Some(3),
     steps: (20, 16),
     frames: &[1, 2, 3, 4, 5, 6, 8, 11, 15, 20],
     stages: &[4, 20],
@@ -139,8 +147,7 @@ impl Task {
         let layout = filmed.rollout.system.layout();
         let map = LinearMap::select(layout, filmed.rollout.steps, &filmed.inputs(), self.pattern)?;
         let count = map.variables().len();
-        let bounds = if self.transform == Transform::Log { (1e-6, 1e6) } else { (-1e3, 1e3) };
-        Ok((map.with_bounds(&vec![bounds; count])?, vec![self.transform; count]))
+        Ok((map.with_bounds(&vec![self.bounds; count])?, vec![self.transform; count]))
     }
 
     /// The inputs with these values.
@@ -178,7 +185,7 @@ impl Task {
     ) -> Result<Instance, ExperimentError> {
         let from = self.inputs(filmed, &truth)?;
         let world = filmed.rollout.system.field();
-        let video = self.by_stages(filmed, &guess, |part, start| {
+        let video = self.by_stages(filmed, &guess, |part, map, start| {
             // Coverage tells nothing that colors on black do not tell.
             let pixels = Pixels { channels: Channels::Color, ..Pixels::default() };
             let Filmed { rollout, visible, shot, frames } = part;
@@ -187,30 +194,42 @@ impl Task {
                 Ok(film(rollout, &from, visible, &shot, frames)?)
             })?;
             let residuals = video.residual_count();
-            fit(&part.residuals(video, residuals, self.map(part)?, part.inputs())?, start, STEPS)
+            fit(&part.residuals(video, residuals, map, part.inputs())?, start, STEPS)
         })?;
         let [positions, center] = [every_coordinate(world), center(world)].map(|groups| {
-            self.by_stages(filmed, &guess, |part, start| {
+            self.by_stages(filmed, &guess, |part, map, start| {
                 let tracks = part.track(&from, groups.clone())?;
-                fit(&part.motion_problem(self.map(part)?, part.inputs(), tracks)?, start, STEPS)
+                fit(&part.motion_problem(map, part.inputs(), tracks)?, start, STEPS)
             })
         });
         Ok(Instance { truth, guess, video, positions: positions?, center: center? })
     }
 
-    /// Fits to longer and longer parts of the motion, each from where the one before ended.
+    /// Fits to longer and longer parts of the motion, each from where the one before ended. Numbers that particles may
+    /// have in common are found before their own.
     fn by_stages(
         &self,
         filmed: &Filmed<World>,
         guess: &[f64],
-        fit: impl Fn(&Filmed<World>, &[f64]) -> Result<Fit, ExperimentError>,
+        fit: impl Fn(&Filmed<World>, (LinearMap, Vec<Transform>), &[f64]) -> Result<Fit, ExperimentError>,
     ) -> Result<Fit, ExperimentError> {
         let mut all = Fit { found: guess.to_vec(), losses: Vec::new() };
-        for steps in self.stages {
-            let frames = self.frames.iter().copied().filter(|frame| frame <= steps).collect();
+        let part = |steps: usize| {
+            let frames = self.frames.iter().copied().filter(|frame| *frame <= steps).collect();
             let (world, visible) = (filmed.rollout.system.field().clone(), filmed.visible.clone());
-            let part = Filmed::new(world, (*steps, self.steps.1), visible, filmed.shot, frames)?;
-            let stage = fit(&part, &all.found)?;
+            Filmed::new(world, (steps, self.steps.1), visible, filmed.shot, frames)
+        };
+        if let Some(count) = self.common {
+            let part = part(filmed.rollout.steps)?;
+            let (map, mut transforms) = self.map(&part)?;
+            transforms.truncate(count);
+            let stage = fit(&part, (map.with_period(count), transforms), &guess[..count])?;
+            all.found = stage.found.iter().copied().cycle().take(guess.len()).collect();
+            all.losses.extend(stage.losses);
+        }
+        for steps in self.stages {
+            let part = part(*steps)?;
+            let stage = fit(&part, self.map(&part)?, &all.found)?;
             all.found = stage.found;
             all.losses.extend(stage.losses);
         }
