@@ -4,6 +4,7 @@
 
 mod common;
 mod erased;
+mod input_map;
 mod integrators;
 mod losses;
 mod macros;

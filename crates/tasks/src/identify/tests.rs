@@ -2,7 +2,7 @@
 
 use pullback_core::gradcheck::{self, gradcheck};
 use pullback_core::random::Random;
-use pullback_optim::least_squares::{LeastSquares, PartMap, build_fit_method};
+use pullback_optim::least_squares::{PartMap, build_fit_method};
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 use serde_json::Value;
 
