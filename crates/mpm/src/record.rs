@@ -3,7 +3,7 @@
 //! Particles and nodes share it, so that one kind of memory serves both. Of a particle it is four quads: a
 //! value (momentum and mass, say) and its derivatives along three axes. Of nodes it is a line of four along
 //! z. The pullback of stress and the transfers see numbers 7, 11 and 15 of a particle as a vector of its own
-//! ([`Record::spare`]): its position, later the cotangent of it.
+//! (`Record::spare`): its position, later the cotangent of it.
 
 use pullback_math::{RECORD, Real, Scalar};
 

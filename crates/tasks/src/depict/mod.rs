@@ -1,6 +1,6 @@
 //! Pictures of scenes: what makes a state visible, for each kind of physics.
 //!
-//! [`Scene::depict`](crate::Scene::depict) gives a [`Depict`] that draws one state after the other; [`picture`] draws one.
+//! [`Scene::depict`] gives a [`Depict`] that draws one state after the other; [`picture`] draws one.
 
 mod particles;
 mod points;
