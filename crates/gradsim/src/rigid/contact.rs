@@ -137,7 +137,8 @@ fn instance(seed: usize, pixels: usize, starts: usize) -> Result<Instance, Exper
     let states = gauss_newton(&problem, &video_fit.values, 100)?;
 
     let pixels = Pixels { noise: ROUNDING, ..Pixels::default() };
-    let problem = toss.video_problem(toss.map(asked.0, asked.1)?, rounded(&video), pixels)?;
+    let problem =
+        toss.video_problem(toss.map(asked.0, asked.1)?, rounded(&video), pixels)?.with_known_noise();
     let fit = gauss_newton(&problem, &video_fit.values, 20)?;
     let at = Place::new(&problem, fit.values.iter().map(|x| x.ln()).collect());
     let Laplace { estimates, untold, .. } = laplace(&problem, &at)?;

@@ -88,11 +88,12 @@ pub fn laplace(problem: &dyn LeastSquares, at: &Place) -> Result<Laplace, StepEr
     let free = free_unknowns(&triangle, &at.shared, &bounds);
     let sizes: Vec<f64> = unknowns.iter().zip(&at.shared).map(|(u, z)| u.size(*z)).collect();
 
-    // s² = |r|²/(m − n)
+    // s² = |r|²/(m − n), at least 1 where that is known
     let locals: usize = (0..problem.parts()).map(|part| problem.locals(part)).sum();
     let residuals = residual_count(problem);
     let freedom = residuals.saturating_sub(free.len() + locals);
-    let variance = column_norm(&triangle, n).powi(2) / freedom.max(1) as f64;
+    let least = if problem.noise_is_known() { 1.0 } else { 0.0 };
+    let variance = (column_norm(&triangle, n).powi(2) / freedom.max(1) as f64).max(least);
 
     // J diag(size) = U Σ Vᵀ: columns of V are combinations of relative changes.
     let spectrum = Spectrum::new(&triangle, &free, &sizes);

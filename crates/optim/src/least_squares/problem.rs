@@ -63,6 +63,11 @@ pub trait LeastSquares: Sync {
     fn cluster(&self, part: usize) -> usize {
         part
     }
+    /// Whether residuals are divided by the whole of their noise, as with pixels whose rounding is all of it. Then noise is
+    /// not taken to be less than that, though most residuals may be zero: pixels that see nothing of the unknowns.
+    fn noise_is_known(&self) -> bool {
+        false
+    }
     /// r(x).
     fn residuals(&self, part: usize, x: &[f64], out: &mut [f64]) -> Result<(), StepError>;
     /// J ẋ.

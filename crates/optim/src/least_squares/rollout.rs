@@ -144,6 +144,7 @@ pub struct RolloutResiduals<S, C, M, D = Dual<f64>> {
     substeps: usize,
     schedule: Schedule,
     sweep: Option<Sweep>,
+    noise_is_known: bool,
     duals: std::marker::PhantomData<D>,
 }
 
@@ -183,8 +184,14 @@ impl<S: System<f64>, C: Compare<f64>, M: InputMap, D: Real> RolloutResiduals<S, 
             substeps: 1,
             schedule: Schedule::StoreAll,
             sweep: None,
+            noise_is_known: false,
             duals,
         })
+    }
+
+    /// Says that residuals are divided by the whole of their noise ([`LeastSquares::noise_is_known`]).
+    pub fn with_known_noise(self) -> Self {
+        RolloutResiduals { noise_is_known: true, ..self }
     }
 
     /// Holds each control for so many steps of the system.
@@ -316,6 +323,9 @@ where
     }
     fn cluster(&self, part: usize) -> usize {
         self.parts[part].cluster
+    }
+    fn noise_is_known(&self) -> bool {
+        self.noise_is_known
     }
 
     fn residuals(&self, part: usize, x: &[f64], out: &mut [f64]) -> Result<(), StepError> {

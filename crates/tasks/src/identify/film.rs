@@ -92,7 +92,7 @@ where
         let map = (unknowns.map.clone(), unknowns.transforms.clone());
         let residuals: RolloutResiduals<_, _, _, Dual<f64>> =
             RolloutResiduals::new(&self.system, footage, map, params, parts)?;
-        Ok(Box::new(residuals.with_substeps(self.substeps)))
+        Ok(Box::new(residuals.with_substeps(self.substeps).with_known_noise()))
     }
 }
 
