@@ -4,6 +4,7 @@ mod error;
 pub mod mesh;
 pub mod mjcf;
 pub mod npy;
+pub mod robot;
 pub mod urdf;
 mod xml;
 

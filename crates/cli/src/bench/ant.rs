@@ -25,7 +25,7 @@ use crate::output::{CliError, Output};
 use crate::progress;
 use crate::timing::{Contender, race};
 
-const ANT: &str = include_str!("../../../../models/ant.xml");
+const ANT: &str = pullback_models::ANT;
 const ROUNDS: usize = 20;
 const ENVS: usize = 64;
 /// Steps of a measured rollout.

@@ -15,7 +15,7 @@ use crate::output::{CliError, Output};
 use crate::progress;
 use crate::timing::{Contender, race};
 
-const QUADRUPED: &str = include_str!("../../../../models/laikago.xml");
+const QUADRUPED: &str = pullback_models::LAIKAGO;
 const ROUNDS: usize = 60;
 
 pub fn run(output: &Output) -> Result<Results, CliError> {

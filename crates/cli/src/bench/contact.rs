@@ -10,11 +10,11 @@ use crate::output::{CliError, Output};
 
 /// Name, bound of random controls around those of the keyframe, and text.
 const MODELS: [(&str, f64, &str); 5] = [
-    ("ant", 0.05, include_str!("../../../../models/ant.xml")),
-    ("humanoid", 0.05, include_str!("../../../../models/humanoid.xml")),
-    ("laikago", 0.01, include_str!("../../../../models/laikago.xml")),
-    ("stack10", 0.0, include_str!("../../../../models/stack10.xml")),
-    ("hand", 0.01, include_str!("../../../../models/hand.xml")),
+    ("ant", 0.05, pullback_models::ANT),
+    ("humanoid", 0.05, pullback_models::HUMANOID),
+    ("laikago", 0.01, pullback_models::LAIKAGO),
+    ("stack10", 0.0, pullback_models::STACK10),
+    ("hand", 0.01, pullback_models::HAND),
 ];
 /// The case that MJX is measured on.
 const MJX_CASE: &str = "ant";

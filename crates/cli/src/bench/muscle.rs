@@ -28,8 +28,8 @@ pub fn run(seed: u64, output: &Output) -> Result<Results, CliError> {
         gradient_limit: 4.0,
     };
     let mut motions = vec![
-        own("muscle_hand", include_str!("../../../../models/muscle_hand.xml")),
-        own("muscle_arm", include_str!("../../../../models/muscle_arm.xml")),
+        own("muscle_hand", pullback_models::MUSCLE_HAND),
+        own("muscle_arm", pullback_models::MUSCLE_ARM),
     ];
     if Path::new(MYOHAND).exists() {
         let hand = swap::task(&TaskOptions { model: Some(MYOHAND.into()), from_distance: Some(0.0) })?.0;

@@ -15,7 +15,7 @@ use pullback_optim::{Objective, RolloutObjective};
 use super::contest::{Descent, Simulated, Task};
 use super::{ExperimentError, Measure, Reach, Robot, robot, state_entry};
 
-const CAR: &str = include_str!("../../../../models/racecar.xml");
+const CAR: &str = pullback_models::RACECAR;
 /// Steps of an episode.
 const STEPS: usize = 1000;
 /// First velocity, m/s.

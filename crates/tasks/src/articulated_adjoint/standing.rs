@@ -19,7 +19,7 @@ use pullback_core::{Described, Rollout, Schedule};
 use super::{ExperimentError, Replay, Robot, replay, robot, with_bodies};
 use crate::results::{Goal, Results};
 
-const QUADRUPED: &str = include_str!("../../../../models/laikago.xml");
+const QUADRUPED: &str = pullback_models::LAIKAGO;
 /// Angle of every knee in the home pose, rad.
 const KNEE: f64 = -0.7;
 

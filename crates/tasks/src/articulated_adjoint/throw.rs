@@ -12,7 +12,7 @@ use pullback_core::rollout::Inputs;
 use super::contest::{Descent, Task, torques};
 use super::{ExperimentError, Measure, Reach, Robot, robot, state_entry, with_bodies};
 
-const ARM: &str = include_str!("../../../../models/arm9.xml");
+const ARM: &str = pullback_models::ARM9;
 /// Steps of an episode, s each.
 const STEPS: usize = 1000;
 const DT: f64 = 0.01;

@@ -10,7 +10,7 @@ use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 use super::ExperimentError;
 use crate::results::{Goal, Results};
 
-const QUADRUPED: &str = include_str!("../../../../models/laikago.xml");
+const QUADRUPED: &str = pullback_models::LAIKAGO;
 /// Seconds simulated.
 const SPAN: f64 = 1.0;
 /// Distance from which contacts act, m.

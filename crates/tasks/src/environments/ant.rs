@@ -8,7 +8,7 @@ use super::robots::Dflex;
 /// The task.
 pub fn task() -> Result<Runner, ConfigError> {
     Runner::new(Running {
-        model: include_str!("../../../../models/ant.xml"),
+        model: pullback_models::ANT,
         physics: Physics::Dflex(Dflex {
             substeps: 16,
             contact: [4e4, 1e4, 3e3],

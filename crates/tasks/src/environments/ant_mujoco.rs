@@ -22,7 +22,7 @@ use crate::files;
 use crate::scenes::SceneOptions;
 
 /// The robot.
-const MODEL: &str = include_str!("../../../../models/ant_gym.xml");
+const MODEL: &str = pullback_models::ANT_GYM;
 /// Steps per action.
 const SUBSTEPS: usize = 5;
 /// Seconds per action.

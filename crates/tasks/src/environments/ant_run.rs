@@ -15,7 +15,7 @@ const ANT: Material = Material { stiffness: 4e3, damping: 1e3, friction_slope: 3
 /// The task.
 pub fn task() -> Result<Runner, ConfigError> {
     Runner::new(Running {
-        model: include_str!("../../../../models/ant_run.xml"),
+        model: pullback_models::ANT_RUN,
         physics: Physics::Warp(Warp { action: ACTION, substeps: 16, material: ANT, limit: [1e3, 10.0] }),
         start: ([0.0, 0.0, 0.75], vec![0.0, 1.0, 0.0, -1.0, 0.0, -1.0, 0.0, 1.0]),
         joint_noise: 0.2,

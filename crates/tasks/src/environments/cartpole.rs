@@ -22,7 +22,7 @@ pub struct Cartpole {
 impl Cartpole {
     /// Reads the model.
     pub fn new() -> Result<Self, ConfigError> {
-        let (robot, params) = PHYSICS.robot(include_str!("../../../../models/cartpole.xml"))?;
+        let (robot, params) = PHYSICS.robot(pullback_models::CARTPOLE)?;
         Ok(Cartpole { robot, params })
     }
 

@@ -26,7 +26,7 @@ pub struct Cheetah {
 impl Cheetah {
     /// Reads the model.
     pub fn new() -> Result<Self, ConfigError> {
-        let (robot, params) = PHYSICS.robot(include_str!("../../../../models/half_cheetah.xml"))?;
+        let (robot, params) = PHYSICS.robot(pullback_models::HALF_CHEETAH)?;
         Ok(Cheetah { robot, params })
     }
 

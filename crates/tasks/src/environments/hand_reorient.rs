@@ -83,7 +83,7 @@ impl HandReorient {
     pub fn new(options: Options) -> Result<Self, ConfigError> {
         let Options { substeps } = options;
         let warp = Warp { action: 1.0 / 120.0, substeps, material: MATERIAL, limit: [100.0, 10.0] };
-        let (robot, params) = warp.robot(include_str!("../../../../models/allegro.xml"))?;
+        let (robot, params) = warp.robot(pullback_models::ALLEGRO)?;
         let mut ranges = [(0.0, 0.0); JOINTS];
         for (to, joint) in ranges.iter_mut().zip(&robot.field().model().joints) {
             let missing = || ConfigError::new(format!("joint `{}` of the hand needs a range", joint.name));

@@ -32,7 +32,7 @@ pub struct Hopper {
 impl Hopper {
     /// Reads the model.
     pub fn new() -> Result<Self, ConfigError> {
-        let (robot, params) = PHYSICS.robot(include_str!("../../../../models/hopper.xml"))?;
+        let (robot, params) = PHYSICS.robot(pullback_models::HOPPER)?;
         Ok(Hopper { robot, params })
     }
 

@@ -8,7 +8,7 @@ use super::robots::Dflex;
 /// The task.
 pub fn task() -> Result<Runner, ConfigError> {
     Runner::new(Running {
-        model: include_str!("../../../../models/humanoid.xml"),
+        model: pullback_models::HUMANOID,
         physics: Physics::Dflex(Dflex {
             substeps: 48,
             contact: [2e4, 5e3, 1e3],

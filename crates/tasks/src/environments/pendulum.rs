@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn five_links_move_as_the_model_file_does() {
-        let file = model(include_str!("../../../../models/pendulum5.xml")).unwrap();
+        let file = model(pullback_models::PENDULUM5).unwrap();
         let task = Pendulum::new(5, Options::default()).unwrap();
         let dt = task.robot.dt();
         let file = Integrated::new(

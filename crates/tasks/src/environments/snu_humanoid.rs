@@ -13,7 +13,7 @@ pub fn task() -> Result<Runner, ConfigError> {
     // Two legs: hip (quaternion), knee, ankle (quaternion), two toes.
     let leg = [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0];
     Runner::new(Running {
-        model: include_str!("../../../../models/snu.xml"),
+        model: pullback_models::SNU,
         physics: Physics::Dflex(Dflex {
             substeps: 48,
             contact: [5e3, 2e3, 1e3],

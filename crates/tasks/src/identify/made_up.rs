@@ -172,7 +172,7 @@ const DOUBLE_PENDULUM: MadeUp = MadeUp {
     filming: film::double_pendulum,
 };
 
-const ARM: &str = include_str!("../../../../models/arm9.xml");
+const ARM: &str = pullback_models::ARM9;
 
 /// A ball of 5 cm and 0.2 kg; the floor takes all of its softness and friction from the ball. A contact lasts some forty
 /// steps and its force begins at zero: with hard contacts the motion jumps with the step in which the ball is found to

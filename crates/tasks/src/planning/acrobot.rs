@@ -7,7 +7,7 @@ use pullback_physics::articulated::losses::PointTarget;
 
 use super::{BuiltTask, RobotTask, TaskOptions, distance, home, place, robot};
 
-const MODEL: &str = include_str!("../../../../models/acrobot.xml");
+const MODEL: &str = pullback_models::ACROBOT;
 /// Where the tip is to be, m.
 const TOP: [f64; 3] = [0.0, 0.0, 2.0];
 

@@ -7,7 +7,7 @@ use pullback_physics::articulated::losses::PointTarget;
 
 use super::{BuiltTask, RobotTask, TaskOptions, home, place, robot};
 
-const MODEL: &str = include_str!("../../../../models/ant.xml");
+const MODEL: &str = pullback_models::ANT;
 /// Where the torso is to be, m.
 const GOAL: [f64; 3] = [1.0, 0.0, 0.55];
 /// Distance from which feet feel the ground on the way back, m.

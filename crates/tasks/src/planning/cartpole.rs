@@ -6,7 +6,7 @@ use pullback_core::losses::{Norm, Weights};
 
 use super::{BuiltTask, RobotTask, TaskOptions, home, robot};
 
-const MODEL: &str = include_str!("../../../../models/cartpole.xml");
+const MODEL: &str = pullback_models::CARTPOLE;
 
 pub fn task(options: &TaskOptions) -> BuiltTask {
     options.own_model("cartpole-swing-up")?;

@@ -8,7 +8,7 @@ use pullback_physics::articulated::losses::PointTarget;
 
 use super::{BuiltTask, RobotTask, TaskOptions, distance, home, place, robot};
 
-const MODEL: &str = include_str!("../../../../models/pusher.xml");
+const MODEL: &str = pullback_models::PUSHER;
 /// Where the puck is to be, m; it starts at (0.42, 0.2).
 const GOAL: [f64; 3] = [0.3, 0.42, 0.04];
 /// Distance from which contacts act on the way back, m.

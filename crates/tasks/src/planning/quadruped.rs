@@ -10,7 +10,7 @@ use pullback_physics::articulated::losses::PointTarget;
 
 use super::{BuiltTask, RobotTask, TaskOptions, distance, place, robot};
 
-const MODEL: &str = include_str!("../../../../models/laikago.xml");
+const MODEL: &str = pullback_models::LAIKAGO;
 /// Angles of hips and knees in the crouch, rad, and the height of the trunk there, m.
 const CROUCH: (f64, f64) = (1.0, -1.8);
 const LOW: f64 = 0.244;

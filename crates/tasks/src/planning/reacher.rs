@@ -7,7 +7,7 @@ use pullback_physics::articulated::losses::PointTarget;
 
 use super::{BuiltTask, RobotTask, TaskOptions, distance, home, place, robot};
 
-const MODEL: &str = include_str!("../../../../models/arm9.xml");
+const MODEL: &str = pullback_models::ARM9;
 /// Where the grip is to be, m.
 const TARGET: [f64; 3] = [0.35, 0.35, 0.5];
 

@@ -20,7 +20,7 @@ use super::{BuiltTask, Robot, RobotTask, TaskOptions, distance, model_of, set_jo
 use crate::files;
 use crate::scenes::SceneOptions;
 
-const OWN: &str = include_str!("../../../../models/muscle_hand.xml");
+const OWN: &str = pullback_models::MUSCLE_HAND;
 /// Balls, and sites on the body whose frame the goals are fixed in; the first name that a model has counts.
 const BALLS: [&str; 2] = ["ball1", "ball2"];
 const FRAMES: [&str; 2] = ["target1", "target1_site"];

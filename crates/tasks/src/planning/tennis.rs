@@ -27,7 +27,7 @@ use super::{BuiltTask, Robot, RobotTask, TaskOptions, distance, model_of, set_jo
 use crate::files;
 use crate::scenes::SceneOptions;
 
-const OWN: &str = include_str!("../../../../models/muscle_arm.xml");
+const OWN: &str = pullback_models::MUSCLE_ARM;
 /// Seconds per step.
 const DT: f64 = 0.0025;
 /// Distance from which contacts act on the way back, m.

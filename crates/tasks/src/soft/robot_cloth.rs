@@ -11,7 +11,7 @@ use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 
 use super::{Size, mesh_error};
 
-const ARM: &str = include_str!("../../../../models/arm9.xml");
+const ARM: &str = pullback_models::ARM9;
 /// Joint angles (rad) and finger openings (m) at the start.
 const START: [f64; 9] = [0.0, 0.0, 0.0, -2.4, 0.0, 2.4, 0.785, 0.02, 0.02];
 /// Where the servos send the joints at the end of each segment: up, further up, aside, and hold.
