@@ -33,6 +33,9 @@ pub struct Arguments {
     /// Print exactly one JSON object on standard output
     #[arg(long, global = true)]
     pub json: bool,
+    /// Write files without a word: no text, no progress; errors and notes remain
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
     /// Seed of everything random
     #[arg(long, global = true, default_value_t = 0)]
     pub seed: u64,

@@ -28,20 +28,32 @@ fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) if error.use_stderr() && error.kind() != DisplayHelpOnMissingArgumentOrSubcommand => {
-            eprintln!("{}", one_line(&error.to_string()));
-            return ExitCode::from(2);
+            // Options before the mistake may not have been read.
+            let json = std::env::args().any(|argument| argument == "--json");
+            return fail(&one_line(&error.to_string()), json);
         }
         Err(help) => help.exit(),
     };
-    let output = Output { json: arguments.json, out: arguments.out.clone() };
+    let Arguments { json, quiet, .. } = arguments;
+    if quiet {
+        progress::hide();
+    }
+    let output = Output { json, quiet, out: arguments.out.clone() };
     match run(&arguments, &output) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("error: {}", error.to_string().replace('\n', " "));
-            ExitCode::from(2)
-        }
+        Err(error) => fail(&format!("error: {}", error.to_string().replace('\n', " ")), json),
     }
+}
+
+/// Says in one line why nothing was done; as an object too where JSON was asked for.
+fn fail(message: &str, json: bool) -> ExitCode {
+    eprintln!("{message}");
+    if json {
+        let error = message.strip_prefix("error: ").unwrap_or(message);
+        println!("{}", serde_json::json!({ "error": error }));
+    }
+    ExitCode::from(2)
 }
 
 /// The message of a command-line error without its usage block.

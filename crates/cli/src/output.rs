@@ -50,6 +50,8 @@ pub enum CliError {
 /// How and where to write.
 pub struct Output {
     pub json: bool,
+    /// Files alone: nothing on standard output but JSON that was asked for.
+    pub quiet: bool,
     pub out: Option<PathBuf>,
 }
 
@@ -70,6 +72,9 @@ impl Output {
 
     /// Prints `value` as JSON, or `text` for people.
     pub fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), CliError> {
+        if self.quiet && !self.json {
+            return Ok(());
+        }
         let line = if self.json { serde_json::to_string_pretty(value)? } else { text() };
         // A reader that went away (`| head`) is no error.
         let mut stdout = io::stdout().lock();

@@ -2,10 +2,15 @@
 
 use std::sync::LazyLock;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Bars that move at the same time stand below each other.
 static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
+
+/// No bars from here on.
+pub fn hide() {
+    BARS.set_draw_target(ProgressDrawTarget::hidden());
+}
 
 /// A bar of `len` parts with a message.
 pub fn bar(len: usize, message: &str) -> ProgressBar {

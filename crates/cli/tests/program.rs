@@ -37,6 +37,26 @@ fn json(folder: &Folder, arguments: &[&str]) -> (Value, i32) {
 }
 
 #[test]
+fn errors_are_objects_where_json_was_asked_for() {
+    for arguments in [&["simulate", "pendulm"][..], &["simulate", "pendulum", "--tme", "1"], &["simulat"]] {
+        let (value, code) = json(&Folder::new("errors"), arguments);
+        assert_eq!(code, 2);
+        assert!(value["error"].as_str().is_some_and(|e| e.len() > 10), "{value}");
+        let plain = pullback(arguments);
+        assert!(plain.stdout.is_empty() && plain.stderr.starts_with(b"error: "), "{plain:?}");
+    }
+}
+
+#[test]
+fn quiet_runs_write_files_and_nothing_else() {
+    let folder = Folder::new("quiet");
+    let out = folder.0.to_str().unwrap();
+    let output = pullback(&["simulate", "pendulum", "--time", "0.1", "-q", "--out", out]);
+    assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+    assert!(folder.0.join("trajectory.csv").exists());
+}
+
+#[test]
 fn list_names_everything() {
     let (value, code) = json(&Folder::new("list"), &["list"]);
     assert_eq!(code, 0);

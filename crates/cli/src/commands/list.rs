@@ -160,6 +160,40 @@ fn names(section: &Section) -> Vec<String> {
 
 /// Slices longer than this are listed by name alone.
 const LONG: usize = 16;
+/// More names than this are listed by patterns.
+const MANY: usize = 64;
+
+/// Names for people: of many the patterns that match them, with how many owners each has: `*.com[0..3] (9)`.
+fn readable(names: &[String]) -> String {
+    if names.len() <= MANY {
+        return names.join(", ");
+    }
+    // Pattern, names that have it, and the largest index.
+    let mut patterns: Vec<(String, usize, Option<usize>)> = Vec::new();
+    for name in names {
+        let (owner, last) = name.rsplit_once('.').map_or(("", name.as_str()), |(owner, last)| (owner, last));
+        let indexed = last.strip_suffix(']').and_then(|s| s.rsplit_once('['));
+        let (last, index) = match indexed.map(|(s, i)| (s, i.parse::<usize>())) {
+            Some((s, Ok(i))) => (s, Some(i)),
+            _ => (last, None),
+        };
+        let pattern = if owner.is_empty() { last.to_owned() } else { format!("*.{last}") };
+        match patterns.iter_mut().find(|(known, ..)| *known == pattern) {
+            Some((_, count, largest)) => {
+                *count += usize::from(index.unwrap_or(0) == 0);
+                *largest = (*largest).max(index);
+            }
+            None => patterns.push((pattern, 1, index)),
+        }
+    }
+    let one = |(pattern, count, largest): &(String, usize, Option<usize>)| {
+        let range = largest.map_or(String::new(), |i| format!("[0..{}]", i + 1));
+        let owners = if pattern.starts_with('*') { format!(" ({count})") } else { String::new() };
+        format!("{pattern}{range}{owners}")
+    };
+    let patterns: Vec<String> = patterns.iter().map(one).collect();
+    format!("{} names: {}; --json lists them all", names.len(), patterns.join(", "))
+}
 
 impl Serialize for Listing {
     /// An object with one key per kind.
@@ -205,9 +239,30 @@ impl Named {
                 if vector == "sensors" && names.is_empty() {
                     continue;
                 }
-                text += &format!("    {vector:12} {}\n", names.join(", "));
+                text += &format!("    {vector:12} {}\n", readable(names));
             }
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_names_are_patterns() {
+        let few = ["a.mass".to_owned(), "b.mass".to_owned()];
+        assert_eq!(readable(&few), "a.mass, b.mass");
+        let body = |i: usize| {
+            let com = (0..3).map(move |k| format!("body_{i}.com[{k}]"));
+            com.chain([format!("body_{i}.mass")])
+        };
+        let mut names: Vec<String> = vec!["gravity[0]".into(), "gravity[1]".into(), "impratio".into()];
+        names.extend((0..30).flat_map(body));
+        assert_eq!(
+            readable(&names),
+            "123 names: gravity[0..2], impratio, *.com[0..3] (30), *.mass (30); --json lists them all"
+        );
     }
 }
