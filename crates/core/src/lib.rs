@@ -24,6 +24,7 @@ pub mod input_map;
 mod inputs;
 pub mod integrator;
 pub mod layout;
+pub mod linearize;
 mod loss;
 pub mod losses;
 pub mod manifold;
@@ -45,6 +46,7 @@ pub use error::{ConfigError, StepError};
 pub use field::{FieldShape, VectorField};
 pub use integrator::{Integrated, Integrator};
 pub use layout::{Layout, Slice};
+pub use linearize::{Linearization, linearize};
 pub use manifold::Manifold;
 pub use point::{Bars, Point};
 /// ```

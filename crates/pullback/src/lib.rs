@@ -79,6 +79,7 @@ pub mod prelude {
     pub use pullback_core::input_map::{InputMap, LinearMap, Transform, Transformed, Variable};
     pub use pullback_core::integrator::{Adjoint, Method, PidController, StepControl};
     pub use pullback_core::layout::{Layout, Slice};
+    pub use pullback_core::linearize::{Linearization, linearize};
     pub use pullback_core::losses::{Effort, Norm, StateTarget, Weights};
     pub use pullback_core::rollout::{FinalState, Inputs, Loss, Sample};
     pub use pullback_core::{
