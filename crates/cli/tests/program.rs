@@ -594,6 +594,7 @@ fn the_demo_ends_in_one_self_contained_page() {
     assert_eq!((code, value["checks_passed"].clone()), (0, value["checks"].clone()));
     let page = std::fs::read_to_string(folder.0.join("index.html")).unwrap();
     assert!(page.matches("data:image/png;base64,").count() >= 6);
+    assert_eq!(page.matches("data:image/gif;base64,").count(), 3);
     for verdict in ["trustworthy", "plateaued"] {
         assert!(page.contains(verdict), "the page knows no {verdict} task");
     }

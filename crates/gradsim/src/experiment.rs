@@ -155,7 +155,7 @@ impl Exhibit {
         (caption, alt): (&str, &str),
     ) -> Section {
         self.pictures.push(NamedPicture { name: name.into(), png: png.clone() });
-        section.blocks.push(Block::Figure { png, caption: caption.into(), alt: alt.into() });
+        section.blocks.push(Block::Figure { image: png, caption: caption.into(), alt: alt.into() });
         section
     }
 }

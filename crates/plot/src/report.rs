@@ -39,8 +39,8 @@ pub enum Block {
     Paragraph(String),
     /// A picture with its caption and a description for those who cannot see it.
     Figure {
-        /// The encoded picture.
-        png: Vec<u8>,
+        /// The encoded picture, PNG or GIF.
+        image: Vec<u8>,
         /// Text under the picture.
         caption: String,
         /// What the picture shows.
@@ -113,14 +113,18 @@ impl Section {
 
     /// Draws `figure` and adds it.
     pub fn figure(
-        mut self,
+        self,
         figure: &Figure,
         caption: impl Into<String>,
         alt: impl Into<String>,
     ) -> Result<Self, PlotError> {
-        let png = figure.to_png_bytes()?;
-        self.blocks.push(Block::Figure { png, caption: caption.into(), alt: alt.into() });
-        Ok(self)
+        Ok(self.image(figure.to_png_bytes()?, caption, alt))
+    }
+
+    /// Adds an encoded picture, PNG or GIF.
+    pub fn image(mut self, image: Vec<u8>, caption: impl Into<String>, alt: impl Into<String>) -> Self {
+        self.blocks.push(Block::Figure { image, caption: caption.into(), alt: alt.into() });
+        self
     }
 
     /// Adds a table.
@@ -206,10 +210,11 @@ fn write_block(out: &mut String, block: &Block, figures: &mut usize) {
             }
             writeln!(out, "</ul>")
         }
-        Block::Figure { png, caption, alt } => {
+        Block::Figure { image, caption, alt } => {
             *figures += 1;
-            let (data, alt, caption) = (base64(png), escape(alt), escape(caption));
-            let _ = writeln!(out, "<figure>\n<img alt=\"{alt}\" src=\"data:image/png;base64,{data}\">");
+            let kind = if image.starts_with(b"GIF8") { "gif" } else { "png" };
+            let (data, alt, caption) = (base64(image), escape(alt), escape(caption));
+            let _ = writeln!(out, "<figure>\n<img alt=\"{alt}\" src=\"data:image/{kind};base64,{data}\">");
             writeln!(out, "<figcaption><b>Figure {figures}.</b> {caption}</figcaption>\n</figure>")
         }
         Block::Table(table) => {
@@ -321,7 +326,7 @@ mod tests {
     fn text_is_escaped_everywhere() {
         let bad = "<script>alert(\"x\") & 'y'</script>";
         let table = Table { caption: bad.into(), header: vec![bad.into()], rows: vec![vec![bad.into()]] };
-        let figure = Block::Figure { png: vec![1, 2, 3], caption: bad.into(), alt: bad.into() };
+        let figure = Block::Figure { image: vec![1, 2, 3], caption: bad.into(), alt: bad.into() };
         let mut section =
             Section::new(bad).paragraph(bad).code(bad).links(vec![(bad.into(), bad.into())]).table(table);
         section = section.stats(vec![Stat::new(bad, bad, bad)]);

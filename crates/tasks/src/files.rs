@@ -34,7 +34,7 @@ pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
 }
 
 /// A robot as a scene, with every parameter.
-pub(crate) fn robot_scene(name: String, mut model: Model, options: SceneOptions) -> BuiltScene {
+pub fn robot_scene(name: String, mut model: Model, options: SceneOptions) -> BuiltScene {
     let SceneOptions { collision_softness, from_distance, .. } = options;
     let notes = model.notes.clone();
     model.options.collision_softness = collision_softness;

@@ -1,5 +1,6 @@
 //! `pullback demo`: a short tour that ends in one HTML page with pictures.
 
+mod motion;
 mod search;
 
 use std::time::Instant;
@@ -27,6 +28,7 @@ pub type Part = fn(u64) -> Result<Chapter, CliError>;
 pub const PARTS: Registry<Part> = Registry::new("part of the demo", &[TABLE]);
 
 const TABLE: &[Entry<Part>] = &[
+    Entry::new("motion", "an ant, a cloth and water in motion", motion::part),
     Entry::cited(
         "contact",
         "which contact models give right gradients of a bouncing point",

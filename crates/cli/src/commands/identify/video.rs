@@ -85,7 +85,7 @@ pub fn run(options: &IdentifyOptions, seed: u64, output: &Output) -> Result<bool
             number + 1
         );
         let alt = "Three rows of frames; the first and the last are alike.".into();
-        section.blocks.push(Block::Figure { png, caption, alt });
+        section.blocks.push(Block::Figure { image: png, caption, alt });
     }
     report.sections = vec![page::glance(&summary, None), section];
     report.footer = format!("pullback identify {what} --from video; {}; seed {seed}", summary.method);
