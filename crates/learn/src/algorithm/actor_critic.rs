@@ -42,6 +42,9 @@ pub struct ActorCriticConfig {
     /// Rows that observation statistics begin with, mean 0 and variance 1; without it observations are not
     /// normalized.
     pub normalize_observations: Option<f64>,
+    /// Whether gradients flow through what policy and critics see.
+    #[serde(default = "yes")]
+    pub observation_gradients: bool,
     /// Bound of the norm of the cotangent of each environment's state on the way back.
     pub env_gradient_limit: Option<f64>,
     /// Weighs environments by how far their gradients can be trusted; costs another horizon and its pullback.
@@ -54,6 +57,11 @@ pub struct ActorCriticConfig {
     pub critic: Option<CriticConfig>,
     /// What entropy is worth.
     pub entropy: Option<EntropyConfig>,
+}
+
+/// Runs that were saved before there was a choice had these gradients.
+fn yes() -> bool {
+    true
 }
 
 /// Settings of the policy.
@@ -171,6 +179,7 @@ impl ActorCritic {
             policy: &self.policy,
             params: &self.params,
             normalizer: self.normalizer.as_ref(),
+            observation_gradients: self.config.observation_gradients,
             critic: self.critics.as_ref().map(|critics| (critics.network(), critics.bootstrap())),
             horizon: self.config.horizon,
             gamma: self.config.gamma,
