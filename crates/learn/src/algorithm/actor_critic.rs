@@ -480,6 +480,22 @@ mod tests {
         }
     }
 
+    /// The first action of a horizon sees nothing that depends on the policy, the others do.
+    #[test]
+    fn gradients_through_observations_can_be_cut() {
+        let gradient = |horizon: usize, observation_gradients: bool| {
+            let config = apg::config(&[16]);
+            let config = ActorCriticConfig { envs: 20, horizon, observation_gradients, ..config };
+            let mut learner = ActorCritic::new(config, toy::SPACES, 0).unwrap();
+            learner.roll_out(&mut toy::env(20, 1, 0)).unwrap();
+            learner.memory.iter().flat_map(|m| m.policy_bar.clone()).collect::<Vec<f32>>()
+        };
+        assert_eq!(gradient(1, true), gradient(1, false));
+        let difference = |(a, b): (f32, f32)| (a - b).abs();
+        let pairs = gradient(4, true).into_iter().zip(gradient(4, false));
+        assert!(pairs.map(difference).fold(0.0, f32::max) > 1e-4);
+    }
+
     /// A policy that is lost says so, and names what.
     #[test]
     fn divergence_is_named() {

@@ -48,6 +48,10 @@ impl Eye {
     pub fn pixels(&self) -> usize {
         self.shot.settings.width * self.shot.settings.height
     }
+    /// Sizes of two pictures and of the actions of a task.
+    fn spaces(&self, task: &impl TaskSpec) -> Spaces {
+        Spaces { points: 0, vector: 2 * self.pixels(), actions: task.spaces().actions }
+    }
 }
 
 /// A task seen by an eye, in pictures of `F`.
@@ -200,7 +204,7 @@ impl<K: TaskSpec, F: Scalar> Pixels<K, F> {
 
 impl<K: TaskSpec, F: Scalar> TaskSpec for Pixels<K, F> {
     fn spaces(&self) -> Spaces {
-        Spaces { points: 0, vector: 2 * self.eye.pixels(), actions: self.task.spaces().actions }
+        self.eye.spaces(&*self.task)
     }
     fn substeps(&self) -> usize {
         1
@@ -327,8 +331,7 @@ where
         + 'static,
 {
     fn spaces(&self) -> Spaces {
-        let actions = self.task.spaces().actions;
-        Spaces { points: 0, vector: 2 * self.eye.pixels(), actions }
+        self.eye.spaces(&*self.task)
     }
     fn episode_length(&self) -> usize {
         self.task.episode_length()
@@ -352,5 +355,171 @@ where
     }
     fn replay(&self, states: &[Vec<f64>]) -> Replay {
         robot_page(&*self.task, (self.robot)(&self.task), self.action_seconds(), states)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pullback_core::Schedule;
+    use pullback_core::rollout::{Inputs, Rollout};
+    use pullback_learn::Number;
+    use pullback_learn::env::{StepBars, StepOutput};
+    use pullback_video::film;
+
+    use super::*;
+    use crate::environments::build;
+
+    fn environment() -> Box<dyn Environment> {
+        build("cartpole-pixels", &Default::default()).unwrap()
+    }
+
+    fn cartpole_eye() -> (cartpole::Cartpole, Eye) {
+        let task = cartpole::Cartpole::new().unwrap();
+        let eye = cartpole_pixels::eye(&task).unwrap();
+        (task, eye)
+    }
+
+    fn sight() -> (Eye, Sight<f64>) {
+        let (task, eye) = cartpole_eye();
+        let robot = Remembering::new(task.robot().clone(), task.substeps()).unwrap();
+        let sight = Sight::new(&eye, &robot, &task.params().unwrap());
+        (eye, sight)
+    }
+
+    /// The film of the same motion, with the camera where the cart is at each of its frames.
+    #[test]
+    fn pictures_are_those_of_the_film_now_and_an_action_ago() {
+        let (task, eye) = cartpole_eye();
+        let mut env = environment().exact_env(VecEnvOptions { threads: 1, ..VecEnvOptions::new(1) }).unwrap();
+        let mut out = StepOutput::new(1, env.spaces());
+        let (start, actions) = (env.state(0)[..4].to_vec(), [0.8, -0.5, 0.3, 0.9]);
+        let rollout = Rollout::new(task.robot(), actions.len(), Schedule::StoreAll).unwrap();
+        let rollout = rollout.with_substeps(task.substeps()).unwrap();
+        let inputs =
+            Inputs { state: start.clone(), controls: actions.to_vec(), params: task.params().unwrap() };
+        let frame = |step: usize, x: f64| {
+            let mut shot = eye.shot;
+            shot.camera.position.x += x;
+            film(&rollout, &inputs, &eye.visible, &shot, &[step]).unwrap().remove(0).image.alpha
+        };
+        let same = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
+
+        let mut earlier = frame(0, start[0]);
+        env.observe(&mut out.observations);
+        let (seen, changes) = out.observations.split_at(eye.pixels());
+        assert!(same(seen, &earlier) && changes.iter().all(|c| *c == 0.0), "an episode begins at rest");
+        for (i, action) in actions.iter().enumerate() {
+            env.step(&[*action], &mut out).unwrap();
+            let now = frame(i + 1, env.state(0)[0]);
+            let (seen, changes) = out.observations.split_at(eye.pixels());
+            let before: Vec<f64> = seen.iter().zip(changes).map(|(seen, change)| seen - change).collect();
+            assert!(same(seen, &now), "the picture after action {i}");
+            assert!(same(&before, &earlier), "the picture before action {i}");
+            assert!(!same(&now, &earlier), "action {i} moves nothing");
+            earlier = now;
+        }
+    }
+
+    /// What is seen over two steps, and the cotangents of the actions.
+    fn two_steps<F: Number>(mut env: VecEnv<F>) -> (Vec<f64>, Vec<f64>) {
+        let (n, spaces) = (env.envs(), env.spaces());
+        let width = n * spaces.observation();
+        let mut out = StepOutput::new(n, spaces);
+        let (mut seen, mut random) = (Vec::new(), Random::new(3));
+        env.run(|shard| shard.record(2));
+        for _ in 0..2 {
+            let actions: Vec<F> = (0..n).map(|_| F::from_f64(random.uniform(-0.9, 0.9))).collect();
+            env.step(&actions, &mut out).unwrap();
+            seen.extend(out.observations.iter().map(|x| x.to_f64()));
+        }
+        let weights: Vec<F> = (0..width).map(|_| F::from_f64(random.uniform(-1.0, 1.0))).collect();
+        let parts = env.run(|shard| {
+            let (n, rows) = (shard.envs(), shard.first_env() * spaces.observation()..);
+            let (rewards, mut actions) = (vec![F::zero(); n], vec![F::zero(); 2 * n]);
+            shard.begin_backward();
+            for t in [1, 0] {
+                let bars = StepBars {
+                    rewards: &rewards,
+                    final_observations: &vec![F::zero(); n * spaces.observation()],
+                    observations: &weights[rows.clone()][..n * spaces.observation()],
+                    actions: &mut actions[t * n..(t + 1) * n],
+                };
+                shard.step_vjp(t, bars, &mut vec![0.0; n]).unwrap();
+            }
+            actions
+        });
+        (seen, parts.into_iter().flatten().map(|x| x.to_f64()).collect())
+    }
+
+    /// Eight and sixteen lanes, not all of them filled, on two threads.
+    #[test]
+    fn lanes_see_and_pull_back_what_single_environments_do() {
+        let environment = environment();
+        let options = VecEnvOptions { threads: 2, seed: 5, shard: 11, ..VecEnvOptions::new(22) };
+        let (seen, bars) = two_steps(environment.exact_env(options).unwrap());
+        let size = bars.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+        assert!(size > 1e-3, "{size}");
+        // Starts and actions are single precision in both; a pixel changes by 12 per meter at an outline.
+        for (precision, pixel, cotangent) in [(Precision::F64, 2e-5, 1e-3), (Precision::F32, 2e-3, 2e-2)] {
+            let (seen_too, bars_too) = two_steps(environment.vec_env(options, precision).unwrap());
+            let largest = |a: &[f64], b: &[f64]| {
+                a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, |most: f64, x| most.max(x))
+            };
+            let (pixels, bars_apart) = (largest(&seen, &seen_too), largest(&bars, &bars_too) / size);
+            assert!(pixels < pixel && bars_apart < cotangent, "{precision:?}: {pixels} {bars_apart}");
+        }
+    }
+
+    /// Cart and pole look the same everywhere; the strip below tells the side beyond its end.
+    #[test]
+    fn the_camera_rides_beside_the_cart() {
+        let (eye, mut sight) = sight();
+        let mut picture = |x: f64| {
+            sight.state.copy_from_slice(&[x, 0.4, 0.0, 0.0]);
+            sight.draw(&eye).unwrap();
+            sight.stage.image.alpha.clone()
+        };
+        let [far_left, left, right, far_right] = [-60.0, -30.0, 30.0, 60.0].map(&mut picture);
+        let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9);
+        // The strip grows by half a pixel of its end: 0.3 m · 0.1 m in pixels of 2.65/16 m.
+        let area = |x: &mut dyn FnMut(f64) -> Vec<f64>, at: f64| x(at).iter().sum::<f64>();
+        let grown = area(&mut picture, 0.1) - area(&mut picture, 0.0);
+        assert!(grown > 0.5 && grown < 2.0, "{grown}");
+        let above = 12 * eye.shot.settings.width;
+        assert!(near(&far_left, &left) && near(&left[..above], &right[..above]));
+        assert!(left[above..].iter().all(|a| *a < 1e-3));
+        // One sample in the middle of the strip.
+        assert!(right[above + 2 * eye.shot.settings.width..].iter().all(|a| *a > 0.5));
+        assert!(near(&right[..above], &far_right[..above]));
+        assert!(left[..above].iter().sum::<f64>() > 5.0);
+    }
+
+    #[test]
+    fn pictures_allocate_nothing_once_all_was_seen() {
+        let (eye, mut sight) = sight();
+        let mut random = Random::new(1);
+        let mut bytes = |pictures: usize| {
+            for _ in 0..pictures {
+                let state = [random.uniform(-4.0, 4.0), random.uniform(-4.0, 4.0), 0.0, 0.0];
+                sight.state.copy_from_slice(&state);
+                sight.draw_vjp(&eye).unwrap();
+            }
+            sight.stage.heap_bytes()
+        };
+        let first = bytes(200);
+        assert_eq!(bytes(200), first);
+        assert!(first < 300_000, "{first}");
+    }
+
+    /// A state that is no number fails its environment alone.
+    #[test]
+    fn states_without_a_picture_are_no_numbers() {
+        let (eye, mut sight) = sight();
+        let (lost, found) = (vec![f64::NAN; 4], vec![0.1; 4]);
+        let mut out = vec![0.0; 2 * eye.pixels()];
+        sight.observe(&eye, [&found, &lost], 0, &mut out);
+        assert!(out.iter().all(|x| x.is_nan()));
+        sight.observe(&eye, [&found, &found], 0, &mut out);
+        assert!(out.iter().all(|x| x.is_finite()));
     }
 }

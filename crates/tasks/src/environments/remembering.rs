@@ -116,3 +116,50 @@ impl<T: Real, S: System<T>> System<T> for Remembering<S> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pullback_core::gradcheck::Options;
+    use pullback_core::integrator::{Integrated, Integrator, Method};
+    use pullback_core::step_check::check_step;
+    use pullback_physics::pendulum::DoublePendulum;
+
+    use super::*;
+
+    const SUBSTEPS: usize = 3;
+
+    fn pendulum() -> Integrated<DoublePendulum> {
+        Integrated::new(DoublePendulum::default(), 0.01, Integrator::fixed(Method::SemiImplicitEuler))
+            .unwrap()
+    }
+
+    #[test]
+    fn a_step_is_several_and_what_was_before() {
+        let (system, remembering) = (pendulum(), Remembering::new(pendulum(), SUBSTEPS).unwrap());
+        assert_eq!(remembering.layout().state.entry_name(5), "earlier.angle[1]");
+        let (n, params) = (remembering.own(), system.layout().params.defaults());
+        let control = system.layout().control.defaults();
+        let mut state: Vec<f64> = (0..n).map(|i| 0.4 - 0.3 * i as f64).collect();
+        let both: Vec<f64> = state.iter().copied().chain((0..n).map(|_| 7.0)).collect();
+        let mut next = vec![0.0; 2 * n];
+        let at = Point { params: &params, state: &both, control: &control };
+        let info = remembering.step(&mut System::<f64>::workspace(&remembering), at, &mut next).unwrap();
+        assert_eq!((info.accepted, &next[n..]), (SUBSTEPS, &state[..]));
+        let mut ws = System::<f64>::workspace(&system);
+        for _ in 0..SUBSTEPS {
+            let before = state.clone();
+            system.step(&mut ws, at.with_state(&before), &mut state).unwrap();
+        }
+        assert_eq!(next[..n], state);
+    }
+
+    #[test]
+    fn steps_pull_back() {
+        let remembering = Remembering::new(pendulum(), SUBSTEPS).unwrap();
+        let layout = remembering.layout();
+        let state: Vec<f64> = (0..layout.state.len()).map(|i| (1.3 * i as f64).sin()).collect();
+        let (params, control) = (layout.params.defaults(), vec![0.3; layout.control.len()]);
+        let at = Point { params: &params, state: &state, control: &control };
+        check_step(&remembering, at, &Options::default()).assert_passed();
+    }
+}
