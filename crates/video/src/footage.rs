@@ -4,9 +4,9 @@
 //! [`Channels`] and [`Difference`]. The mean of r² over all frames is the pixel loss of gradSim.
 
 use pullback_core::{Bars, Point, Workspace};
-use pullback_math::{Cotangent, Real, Scalar};
+use pullback_math::{Real, Scalar};
 use pullback_optim::least_squares::Compare;
-use pullback_render::{Camera, Image, Scene, View, ViewBars, render_vjp};
+use pullback_render::Image;
 
 use crate::error::VideoError;
 use crate::shot::{Frame, Shot, Stage};
@@ -123,8 +123,6 @@ impl<V> Footage<V> {
 pub struct FootageWorkspace<T: Scalar, W> {
     stage: Stage<T, W>,
     image_bar: Image<T>,
-    scene_bar: Scene<T>,
-    camera_bar: Camera<T>,
     /// One channel of the difference of two pictures, and its cotangent.
     plane: Vec<T>,
 }
@@ -132,10 +130,8 @@ pub struct FootageWorkspace<T: Scalar, W> {
 impl<T: Scalar, W: Workspace> FootageWorkspace<T, W> {
     /// Heap bytes held. Memory of the renderer grows with the number of faces that tiles see.
     pub fn heap_bytes(&self) -> usize {
-        let FootageWorkspace { stage, image_bar, scene_bar, plane, .. } = self;
-        let pictures = stage.image.heap_bytes() + image_bar.heap_bytes() + plane.heap_bytes();
-        let scenes = stage.scene.heap_bytes() + scene_bar.heap_bytes();
-        stage.visible.heap_bytes() + stage.render.heap_bytes() + pictures + scenes
+        let FootageWorkspace { stage, image_bar, plane } = self;
+        stage.heap_bytes() + image_bar.heap_bytes() + plane.heap_bytes()
     }
 }
 
@@ -151,8 +147,6 @@ where
         let stage = Stage::new::<V>(&self.visible, &self.shot);
         FootageWorkspace {
             image_bar: stage.image.zero_like(),
-            scene_bar: stage.scene.zero_like(),
-            camera_bar: stage.camera.zero_like(),
             plane: vec![T::zero(); self.shot.settings.width * self.shot.settings.height],
             stage,
         }
@@ -192,7 +186,7 @@ where
         let count = self.frame_residuals();
         let per_noise = T::lit(self.pixels.noise.recip());
         let mut rest = &residuals_bar[frame * count..][..count];
-        let FootageWorkspace { stage, image_bar, scene_bar, camera_bar, plane } = ws;
+        let FootageWorkspace { stage, image_bar, plane } = ws;
         let drawn = stage.draw::<V>(&self.visible, at);
         for channel in self.pixels.channels.all() {
             let (own, others) = rest.split_at(count / self.pixels.channels.count());
@@ -201,28 +195,22 @@ where
             plane.iter().enumerate().for_each(|(i, bar)| channel.set(image_bar, i, *bar * per_noise));
             rest = others;
         }
-        scene_bar.set_zero();
-        *camera_bar = camera_bar.zero_like();
-        let view = View { scene: &stage.scene, camera: &stage.camera, settings: &stage.settings };
-        let view_bars = ViewBars { scene: scene_bar, camera: camera_bar };
-        let pulled = drawn.and_then(|()| render_vjp(view, &mut stage.render, image_bar, view_bars));
+        let Bars { params, state, control } = bars;
+        let own = Bars { params, state: &mut *state, control };
+        let pulled = drawn.and_then(|()| stage.draw_vjp::<V>(&self.visible, at, image_bar, own));
         if pulled.is_err() {
             // The rollout names the entry and the step of a gradient that is not finite.
-            bars.state.fill(T::lit(f64::NAN));
-            return;
+            state.fill(T::lit(f64::NAN));
         }
-        self.visible.place_vjp(&mut stage.visible, at, scene_bar, bars);
     }
 
     /// That of a picture at this point and of its pullback.
     fn predict_bytes(&self, at: Point<'_, T>) -> usize {
         let mut ws = Compare::<T>::workspace(self);
-        let FootageWorkspace { stage, image_bar, scene_bar, camera_bar, .. } = &mut ws;
+        let FootageWorkspace { stage, image_bar, .. } = &mut ws;
         if stage.draw::<V>(&self.visible, at).is_ok() {
-            let view = View { scene: &stage.scene, camera: &stage.camera, settings: &stage.settings };
-            let bars = ViewBars { scene: scene_bar, camera: camera_bar };
             // The cotangent is zero: nothing can fail to be finite.
-            let _ = render_vjp(view, &mut stage.render, image_bar, bars);
+            let _ = stage.pull(image_bar);
         }
         ws.heap_bytes()
     }

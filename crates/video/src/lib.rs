@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `visible` | the trait that joins physics and pictures |
 //! | `world`, `robot`, `rods`, `balls` | soft bodies; robots and meshes on their bodies; pendula; particles |
-//! | `shot` | camera and settings; frames of a rollout |
+//! | `shot` | camera and settings; frames of a rollout; pictures of single states with their pullback |
 //! | `footage` | recorded videos, compared |
 //! | `look` | what plain pictures show: materials, textures, lights and cameras of models |
 //! | `encode` | files of videos |
@@ -35,6 +35,6 @@ pub use error::VideoError;
 pub use footage::{Channels, Difference, Footage, FootageWorkspace, Pixels};
 pub use robot::{RobotView, VisibleRobot};
 pub use rods::VisibleRods;
-pub use shot::{Frame, Shot, film};
+pub use shot::{Frame, Shot, Stage, film};
 pub use visible::Visible;
 pub use world::VisibleWorld;

@@ -1,9 +1,12 @@
-//! [`Shot`]: from where a scene is seen and how; [`film`]: the frames of a rollout.
+//! [`Shot`]: from where a scene is seen and how; [`film`]: the frames of a rollout; [`Stage`]: pictures of single states
+//! and their pullback.
 
 use pullback_core::rollout::{Inputs, Rollout};
-use pullback_core::{Point, System};
-use pullback_math::Scalar;
-use pullback_render::{Camera, Image, RenderError, RenderWorkspace, Settings, View, render};
+use pullback_core::{Bars, Point, System, Workspace};
+use pullback_math::{Cotangent, Scalar};
+use pullback_render::{
+    Camera, Image, RenderError, RenderWorkspace, Scene, Settings, View, ViewBars, render, render_vjp,
+};
 
 use crate::error::VideoError;
 use crate::visible::Visible;
@@ -52,25 +55,35 @@ pub fn film<S: System<f64>, V: Visible<f64>>(
     failed.map_or(Ok(frames), Err)
 }
 
-/// Everything that drawing needs, allocated once.
-pub(crate) struct Stage<T: Scalar, W> {
-    pub visible: W,
-    pub scene: pullback_render::Scene<T>,
+/// Everything that drawing pictures of states and pulling them back needs, allocated once.
+#[derive(Debug)]
+pub struct Stage<T: Scalar, W> {
+    /// From where; that of the shot unless changed.
     pub camera: Camera<T>,
-    pub settings: Settings,
-    pub render: RenderWorkspace<T>,
+    /// The last picture.
     pub image: Image<T>,
+    /// The cotangent of the camera, of the last pullback.
+    pub camera_bar: Camera<T>,
+    pub(crate) visible: W,
+    scene: Scene<T>,
+    scene_bar: Scene<T>,
+    settings: Settings,
+    render: RenderWorkspace<T>,
 }
 
-impl<T: Scalar, W> Stage<T, W> {
+impl<T: Scalar, W: Workspace> Stage<T, W> {
+    /// Memory for pictures of what is visible.
     pub fn new<V: Visible<T, Workspace = W>>(visible: &V, shot: &Shot) -> Self {
+        let (scene, camera) = (visible.scene(), shot.camera.map(T::lit));
         Stage {
+            image: Image::new(&shot.settings),
+            camera_bar: camera.zero_like(),
+            camera,
             visible: visible.workspace(),
-            scene: visible.scene(),
-            camera: shot.camera.map(T::lit),
+            scene_bar: scene.zero_like(),
+            scene,
             settings: shot.settings,
             render: RenderWorkspace::new(),
-            image: Image::new(&shot.settings),
         }
     }
 
@@ -83,5 +96,34 @@ impl<T: Scalar, W> Stage<T, W> {
         visible.place(&mut self.visible, at, &mut self.scene);
         let view = View { scene: &self.scene, camera: &self.camera, settings: &self.settings };
         render(view, &mut self.render, &mut self.image)
+    }
+
+    /// The pullback of [`Stage::draw`], last called at the same point: *adds* to `bars`, and leaves the cotangent of
+    /// the camera in `camera_bar`.
+    pub fn draw_vjp<V: Visible<T, Workspace = W>>(
+        &mut self,
+        visible: &V,
+        at: Point<'_, T>,
+        image_bar: &Image<T>,
+        bars: Bars<'_, T>,
+    ) -> Result<(), RenderError> {
+        self.pull(image_bar)?;
+        visible.place_vjp(&mut self.visible, at, &self.scene_bar, bars);
+        Ok(())
+    }
+
+    /// Cotangents of scene and camera of the last picture.
+    pub(crate) fn pull(&mut self, image_bar: &Image<T>) -> Result<(), RenderError> {
+        self.scene_bar.set_zero();
+        self.camera_bar = self.camera.zero_like();
+        let view = View { scene: &self.scene, camera: &self.camera, settings: &self.settings };
+        let bars = ViewBars { scene: &mut self.scene_bar, camera: &mut self.camera_bar };
+        render_vjp(view, &mut self.render, image_bar, bars)
+    }
+
+    /// Heap bytes held. Memory of the renderer grows with the number of faces that tiles see.
+    pub fn heap_bytes(&self) -> usize {
+        let scenes = self.scene.heap_bytes() + self.scene_bar.heap_bytes();
+        self.visible.heap_bytes() + self.render.heap_bytes() + self.image.heap_bytes() + scenes
     }
 }

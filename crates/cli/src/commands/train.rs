@@ -268,7 +268,8 @@ pub fn preset(task: &str, asked: Option<&str>) -> Result<(&'static str, Preset),
         Some(name) => PRESETS.find(name)?,
         None => {
             let of_task = |entry: &&pullback_core::registry::Entry<Preset>| {
-                ["dflex", "rewarped"].iter().any(|paper| entry.name == format!("{paper}-{task}"))
+                let of_paper = |paper: &&str| entry.name == format!("{paper}-{task}");
+                entry.name == task || ["dflex", "rewarped"].iter().any(of_paper)
             };
             PRESETS.entries().find(of_task).ok_or_else(|| {
                 let names: Vec<&str> = PRESETS.names().collect();

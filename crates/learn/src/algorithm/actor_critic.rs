@@ -42,6 +42,9 @@ pub struct ActorCriticConfig {
     /// Rows that observation statistics begin with, mean 0 and variance 1; without it observations are not
     /// normalized.
     pub normalize_observations: Option<f64>,
+    /// Whether gradients flow through what policy and critics see.
+    #[serde(default = "yes")]
+    pub observation_gradients: bool,
     /// Bound of the norm of the cotangent of each environment's state on the way back.
     pub env_gradient_limit: Option<f64>,
     /// Weighs environments by how far their gradients can be trusted; costs another horizon and its pullback.
@@ -54,6 +57,11 @@ pub struct ActorCriticConfig {
     pub critic: Option<CriticConfig>,
     /// What entropy is worth.
     pub entropy: Option<EntropyConfig>,
+}
+
+/// Runs that were saved before there was a choice had these gradients.
+fn yes() -> bool {
+    true
 }
 
 /// Settings of the policy.
@@ -171,6 +179,7 @@ impl ActorCritic {
             policy: &self.policy,
             params: &self.params,
             normalizer: self.normalizer.as_ref(),
+            observation_gradients: self.config.observation_gradients,
             critic: self.critics.as_ref().map(|critics| (critics.network(), critics.bootstrap())),
             horizon: self.config.horizon,
             gamma: self.config.gamma,
@@ -469,6 +478,22 @@ mod tests {
         for config in configs() {
             toy::check_bits(&|| Box::new(ActorCritic::new(config.clone(), toy::SPACES, 1).unwrap()), 5);
         }
+    }
+
+    /// The first action of a horizon sees nothing that depends on the policy, the others do.
+    #[test]
+    fn gradients_through_observations_can_be_cut() {
+        let gradient = |horizon: usize, observation_gradients: bool| {
+            let config = apg::config(&[16]);
+            let config = ActorCriticConfig { envs: 20, horizon, observation_gradients, ..config };
+            let mut learner = ActorCritic::new(config, toy::SPACES, 0).unwrap();
+            learner.roll_out(&mut toy::env(20, 1, 0)).unwrap();
+            learner.memory.iter().flat_map(|m| m.policy_bar.clone()).collect::<Vec<f32>>()
+        };
+        assert_eq!(gradient(1, true), gradient(1, false));
+        let difference = |(a, b): (f32, f32)| (a - b).abs();
+        let pairs = gradient(4, true).into_iter().zip(gradient(4, false));
+        assert!(pairs.map(difference).fold(0.0, f32::max) > 1e-4);
     }
 
     /// A policy that is lost says so, and names what.

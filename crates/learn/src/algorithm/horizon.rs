@@ -30,6 +30,8 @@ pub struct ActorObjective<'a, F> {
     pub params: &'a [F],
     /// Statistics by which observations are normalized, as they were when the horizon began.
     pub normalizer: Option<&'a Normalizer>,
+    /// Whether gradients flow through what policy and critics see; without it they flow through rewards and physics alone.
+    pub observation_gradients: bool,
     /// The value function at the end of the horizon, and parameters of each of an ensemble; the actor sees their mean.
     pub critic: Option<(&'a Network, &'a [Vec<F>])>,
     /// Steps.
@@ -330,6 +332,9 @@ impl<F: Number> ActorObjective<'_, F> {
 
     fn normalize_vjp(&self, normalized_bar: &[F], bar: &mut [F]) {
         bar.fill(F::zero());
+        if !self.observation_gradients {
+            return;
+        }
         match self.normalizer {
             Some(normalizer) => normalizer.normalize_vjp(normalized_bar, bar),
             None => bar.copy_from_slice(normalized_bar),

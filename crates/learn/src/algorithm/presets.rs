@@ -109,6 +109,11 @@ const TABLE: &[Entry<Preset>] = &[
         ARTICULATED_ADJOINT.at("Figure 5"),
         Preset { epochs: 300, ..dflex(&[128, 128], &[128, 128]) },
     ),
+    Entry::new(
+        "cartpole-pixels",
+        "cart-pole from pictures",
+        Preset { epochs: 500, ..dflex(&[64, 64], &[64, 64]) },
+    ),
 ];
 
 impl Preset {

@@ -41,6 +41,7 @@ pub fn config(actor: &[usize], critic: &[usize]) -> ActorCriticConfig {
         lambda: 0.95,
         lr_floor: 1e-5,
         normalize_observations: Some(1e-4),
+        observation_gradients: true,
         env_gradient_limit: None,
         trust: None,
         restart_above: None,

@@ -66,6 +66,7 @@ impl<'a> Loss<'a> {
             policy: &self.policy,
             params: &params,
             normalizer: Some(&self.normalizer),
+            observation_gradients: true,
             critic: Some((&self.critic, &critics)),
             horizon: STEPS,
             gamma: 0.9,

@@ -7,6 +7,7 @@
 //! | task | model | steps per action | observation | actions | episode |
 //! |---|---|---|---|---|---|
 //! | `cartpole` | `cartpole.xml` | 4 of 1/240 s | 5 | 1 | 240 |
+//! | `cartpole-pixels` | `cartpole.xml` | 4 of 1/240 s | 2 pictures of 32 × 16 | 1 | 240 |
 //! | `hopper` | `hopper.xml` | 16 of 1/960 s | 11 | 3 | 1000 |
 //! | `cheetah` | `half_cheetah.xml` | 16 | 17 | 6 | 1000 |
 //! | `ant` | `ant.xml` | 16 | 37 | 8 | 1000 |
@@ -28,6 +29,7 @@ mod ant;
 mod ant_mujoco;
 mod ant_run;
 mod cartpole;
+mod cartpole_pixels;
 mod cheetah;
 mod fluid_move;
 mod hand_flip;
@@ -38,7 +40,9 @@ mod horizon_tests;
 mod humanoid;
 mod locomotion;
 mod pendulum;
+mod pixels;
 mod planar;
+mod remembering;
 mod robots;
 mod rolling_flat;
 mod snu_humanoid;
@@ -112,8 +116,10 @@ impl EnvironmentOptions {
 pub type BuildEnvironment = fn(&EnvironmentOptions) -> Result<Box<dyn Environment>, ConfigError>;
 
 /// Every environment by name.
-pub const ENVIRONMENTS: Registry<BuildEnvironment> =
-    Registry::new("environment", &[DFLEX_TASKS, REWARPED_TASKS, unpacked::TASKS, ARTICULATED_ADJOINT_TASKS]);
+pub const ENVIRONMENTS: Registry<BuildEnvironment> = Registry::new(
+    "environment",
+    &[DFLEX_TASKS, REWARPED_TASKS, unpacked::TASKS, ARTICULATED_ADJOINT_TASKS, pixels::TASKS],
+);
 
 const DFLEX_TASKS: &[Entry<BuildEnvironment>] = &[
     Entry::cited("cartpole", "swing a pole up on a cart that is pushed", DFLEX.at("CartPoleSwingUp"), |_| {
@@ -233,13 +239,19 @@ where
         VecEnv::new::<Dual<f64>, K>(self.task.clone(), options)
     }
     fn replay(&self, states: &[Vec<f64>]) -> Replay {
-        let robot = (self.robot)(&self.task).field();
-        let dt = self.action_seconds();
-        let rows: Vec<(f64, Vec<f64>)> =
-            states.iter().enumerate().map(|(i, state)| (i as f64 * dt, state.clone())).collect();
-        let controls = vec![0.0; states.len().max(1) * robot.layout().control.len()];
-        let params = self.task.params().unwrap_or_else(|| robot.layout().params.defaults());
-        let inputs = Inputs { state: states.first().cloned().unwrap_or_default(), controls, params };
-        recording::replay(robot, (&inputs, dt), &rows)
+        robot_page(&*self.task, (self.robot)(&self.task), self.action_seconds(), states)
     }
+}
+
+/// A page that plays states which begin with those of a robot.
+fn robot_page(task: &impl TaskSpec, robot: &Robot, seconds: f64, states: &[Vec<f64>]) -> Replay {
+    let robot = robot.field();
+    let n = robot.layout().state.len();
+    let row = |(i, state): (usize, &Vec<f64>)| (i as f64 * seconds, state[..n].to_vec());
+    let rows: Vec<(f64, Vec<f64>)> = states.iter().enumerate().map(row).collect();
+    let controls = vec![0.0; states.len().max(1) * robot.layout().control.len()];
+    let params = task.params().unwrap_or_else(|| robot.layout().params.defaults());
+    let state = rows.first().map(|(_, state)| state.clone()).unwrap_or_default();
+    let inputs = Inputs { state, controls, params };
+    recording::replay(robot, (&inputs, seconds), &rows)
 }

@@ -159,6 +159,7 @@ fn horizons_of_paper_values_pull_back_too() {
 fn spaces_are_those_of_the_sources() {
     let expected = [
         ("cartpole", 5, 1, 240),
+        ("cartpole-pixels", 2 * 32 * 16, 1, 240),
         ("hopper", 11, 3, 1000),
         ("cheetah", 17, 6, 1000),
         ("ant", 37, 8, 1000),
