@@ -1,8 +1,10 @@
 //! Blocks of plasticine: seconds per substep of the material point method forward and backward, at f32 and
-//! f64, for one environment and for batches of them on one thread and two, beside Taichi's CPU backend and
+//! f64, for one environment and for batches of them, on one thread and two, beside Taichi's CPU backend and
 //! Warp's CPU device with the same algorithm on the same particles in the same run.
 
 mod peer;
+
+use std::sync::Arc;
 
 use pullback_core::batch::{BatchGradients, BatchInputs};
 use pullback_core::random::Random;
@@ -39,6 +41,8 @@ const GRAVITY: f64 = -9.8;
 const ROUNDS: usize = 12;
 /// Interleaved repetitions of a batch.
 const BATCH_ROUNDS: usize = 6;
+/// Threads of ours and of peers.
+const THREADS: [usize; 2] = [1, 2];
 /// Environments of the batches.
 const BATCHES: [usize; 4] = [1, 4, 16, 32];
 
@@ -134,14 +138,16 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
     let mut results = Results::new("mpm");
     let mut contenders = Vec::new();
     for case in &cases {
-        single::<f32>(&mut contenders, case, "f32")?;
-        single::<f64>(&mut contenders, case, "f64")?;
+        for threads in THREADS {
+            single::<f32>(&mut contenders, case, "f32", threads)?;
+        }
+        single::<f64>(&mut contenders, case, "f64", 1)?;
     }
     let bar = progress::bar(ROUNDS + 2 * (BATCHES.len() + 1), "particles");
     race(&mut contenders, ROUNDS, || bar.inc(1));
     let mut best: Vec<(String, f64)> = contenders.drain(..).map(|c| (c.name, c.best)).collect();
     // One batch after the other: together they would take gigabytes.
-    for threads in [1, 2] {
+    for threads in THREADS {
         for envs in BATCHES {
             best.extend(batch::<f32>(&cases[0], "f32", envs, threads)?);
             bar.inc(1);
@@ -166,7 +172,7 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
     }
     for case in &cases {
         for scalar in ["f32", "f64"] {
-            let name = format!("{}, {scalar}", case.name);
+            let name = alone(case, scalar, 1);
             let ratio = (best(&name, "gradient") - best(&name, "forward")) / best(&name, "forward");
             results.goals.push(Goal::at_most(format!("{name}: backward over forward"), ratio, 3.5));
         }
@@ -176,7 +182,7 @@ pub fn run(output: &Output) -> Result<Results, CliError> {
         match peer {
             Ok(peer) => {
                 for case in &cases {
-                    let name = format!("{}, f32", case.name);
+                    let name = alone(case, "f32", peer.threads);
                     let ours = (best(&name, "forward"), best(&name, "gradient") - best(&name, "forward"));
                     peer.beside(&mut results, case, ours)?;
                 }
@@ -197,28 +203,43 @@ fn label(name: &str, what: &str) -> String {
     format!("{name}: {what}")
 }
 
-/// One environment on one thread with all states kept.
+/// The name of one environment with all states kept.
+fn alone(case: &Case, scalar: &str, threads: usize) -> String {
+    format!("{}, {scalar}, {}", case.name, count(threads))
+}
+
+/// One environment with all states kept; more threads than one share every substep.
 fn single<'a, T: Scalar>(
     contenders: &mut Vec<Contender<'a>>,
     case: &'a Case,
     scalar: &str,
+    threads: usize,
 ) -> Result<(), CliError> {
-    let name = format!("{}, {scalar}", case.name);
-    let rollout = Rollout::new(&case.mpm, SUBSTEPS, Schedule::StoreAll)?;
+    let name = alone(case, scalar, threads);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|e| ConfigError::new(format!("cannot start {}: {e}", count(threads))))?;
+    let pool = Arc::new(pool);
+    let mpm = case.mpm.clone().with_threads(threads > 1);
+    let rollout = Arc::new(Rollout::new(mpm, SUBSTEPS, Schedule::StoreAll)?);
     let (at, loss) = (case.inputs::<T>(SUBSTEPS), case.loss());
     let mut ws = rollout.workspace::<T>();
     // Once, so that material that blows up is an error and not a figure.
-    rollout.gradient(&mut ws, &at, &loss)?;
+    pool.install(|| rollout.gradient(&mut ws, &at, &loss))?;
     let (start, mut own) = (at.clone(), rollout.workspace::<T>());
+    let (same_pool, same_rollout) = (pool.clone(), rollout.clone());
     let forward = Contender::new(label(&name, "forward"), move |calls| {
-        for _ in 0..calls {
-            let _ = rollout.simulate(&mut own, &start, |_| {});
-        }
+        same_pool.install(|| {
+            for _ in 0..calls {
+                let _ = same_rollout.simulate(&mut own, &start, |_| {});
+            }
+        });
     });
     let gradient = Contender::new(label(&name, "gradient"), move |calls| {
-        for _ in 0..calls {
-            let _ = rollout.gradient(&mut ws, &at, &loss);
-        }
+        pool.install(|| {
+            for _ in 0..calls {
+                let _ = rollout.gradient(&mut ws, &at, &loss);
+            }
+        });
     });
     contenders.extend([forward, gradient].map(|c| c.per_call(SUBSTEPS)));
     Ok(())

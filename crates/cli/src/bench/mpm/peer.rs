@@ -12,6 +12,8 @@ use crate::output::{CliError, Output};
 /// What a peer said.
 pub(super) struct Peer {
     name: String,
+    /// Threads that it had.
+    pub threads: usize,
     said: Value,
 }
 
@@ -19,20 +21,20 @@ impl Peer {
     /// Warp, and Taichi with one thread and two.
     pub(super) fn measure_all(cases: &[Case], output: &Output) -> Vec<Result<Self, String>> {
         let text = Value::from(cases.iter().map(export).collect::<Vec<_>>()).to_string();
-        let run = |script: &str, arguments: &[String], more: &str| {
+        let run = |script: &str, arguments: &[String], threads: usize, more: &str| {
             let said = peer::run(output, ("bench-mpm", script), ("cases.json", &text), arguments);
             let said = said.map_err(|why| format!("{script}{more} was not measured: {why}"))?;
             let version = said["version"].as_str().unwrap_or(script);
-            Ok(Peer { name: format!("{version} CPU{more}"), said })
+            Ok(Peer { name: format!("{version} CPU{more}"), threads, said })
         };
         vec![
-            run("warp_mpm", &[], ""),
-            run("taichi", &["1".into()], ", 1 thread"),
-            run("taichi", &["2".into()], ", 2 threads"),
+            run("warp_mpm", &[], 1, ""),
+            run("taichi", &["1".into()], 1, ", 1 thread"),
+            run("taichi", &["2".into()], 2, ", 2 threads"),
         ]
     }
 
-    /// Its times as ratios to ours (milliseconds forward and backward, f32, one thread), and whether both
+    /// Its times as ratios to ours (milliseconds forward and backward, f32, as many threads), and whether both
     /// computed the same.
     pub(super) fn beside(
         &self,
@@ -45,7 +47,7 @@ impl Peer {
         for (what, ours) in [("forward", ours.0), ("backward", ours.1)] {
             let theirs = said[what].as_f64().unwrap_or(f64::NAN) * 1e3;
             results.row(&row, what, theirs, "ms per substep");
-            results.row(&row, &format!("ours over theirs, {what}, f32, 1 thread"), theirs / ours, "1");
+            results.row(&row, &format!("ours over theirs, {what}, f32"), theirs / ours, "1");
             results.goals.push(Goal::at_least(format!("{row}: {what}, times faster"), theirs / ours, 10.0));
         }
         results.row(
