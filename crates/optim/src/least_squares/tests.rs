@@ -316,7 +316,7 @@ fn starts_do_not_depend_on_threads_and_a_cut_run_ends_as_if_uncut() {
     for (name, file) in [("gauss-newton", "fit.jsonl"), ("l-bfgs", "fit-1.jsonl")] {
         let method = build_fit_method(name, &Value::Null).unwrap();
         let run = |threads: usize, log: bool| {
-            let log = log.then(|| FitLog::new(&folder, "fit", "oscillator"));
+            let log = log.then(|| FitLog::new(&folder, "fit", crate::RunName::new("oscillator", "", 0)));
             let settings = FitSettings { method: &method, starts: 4, seed: 1, budget: 40, from: None, log };
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| fit(&problem, &settings, &|_, _, _| ())).unwrap()
@@ -334,7 +334,7 @@ fn starts_do_not_depend_on_threads_and_a_cut_run_ends_as_if_uncut() {
             assert!(part == 0 && name == "gauss-newton" || again.resumed > 0);
         }
         // Other data must not continue this log.
-        let log = Some(FitLog::new(&folder, "fit", "pendulum"));
+        let log = Some(FitLog::new(&folder, "fit", crate::RunName::new("pendulum", "", 0)));
         let settings = FitSettings { method: &method, starts: 4, seed: 1, budget: 40, from: None, log };
         assert!(fit(&problem, &settings, &|_, _, _| ()).is_err());
         (0..4).for_each(|k| drop(std::fs::remove_file(folder.join(format!("fit-{k}.jsonl")))));

@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 
 use pullback_core::{ConfigError, StepError};
+use pullback_optim::RunName;
 use pullback_optim::least_squares::{
     Channel, FitError, FitLog, FitMethod, FitSettings, Fitted, LeastSquares, Place, StartResult, fit,
     residuals,
@@ -41,8 +42,8 @@ pub struct RunSettings<'a> {
     pub seed: u64,
     /// Simulations of a search per start.
     pub budget: usize,
-    /// Folder for logs, and what they are about.
-    pub log: Option<(PathBuf, String)>,
+    /// Folder for logs, and what they are about but for the data.
+    pub log: Option<(PathBuf, RunName)>,
 }
 
 /// How well a channel is met.
@@ -107,9 +108,9 @@ pub fn identify(
     let (mut rounds, mut from, mut first) = (0, None, None::<(Vec<StartResult>, usize)>);
     let (fitted, problem) = loop {
         let problem = scene.residuals(setup.motion(noise.clone()))?;
-        let log = settings.log.as_ref().map(|(folder, about)| {
+        let log = settings.log.as_ref().map(|(folder, name)| {
             let stage = if rounds == 0 { "fit".to_owned() } else { format!("fit-noise-{rounds}") };
-            FitLog::new(folder, stage, format!("{about}, data {:016x}", setup.fingerprint()))
+            FitLog::new(folder, stage, name.clone().with_inputs([setup.data()]))
         });
         let fit_settings = FitSettings {
             method: settings.method,
