@@ -164,7 +164,7 @@ impl<S: PlanSystem, L: PlanLoss> Task<S, L> {
         }
         let entries = (state + self.nominal.len()) as f64;
         for (what, count) in [("horizon", horizon), ("steps", steps)] {
-            check_memory(&self.name, what, 8.0 * count as f64 * entries)?;
+            check_memory("planning", what, 8.0 * count as f64 * entries)?;
         }
         let bounds = ControlBox::new(&self.bounds)?;
         let problem = Problem {

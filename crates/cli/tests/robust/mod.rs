@@ -120,7 +120,7 @@ fn a_search_whose_simulations_all_fail_says_why_and_keeps_its_log() {
 fn settings_of_another_kind_or_size_are_refused() {
     let out = Folder::new("robust-settings");
     let out = out.0.to_str().unwrap();
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["optimize", "point-bounce", "--method", "adam", "--settings", "[0.1]"], "not [0.1]"),
         (
             &["optimize", "point-bounce", "--method", "cma-es", "--settings", "{\"step_tolerance\": 2}"],
@@ -131,6 +131,9 @@ fn settings_of_another_kind_or_size_are_refused() {
         (&["train", "ant", "--set", "critic=[1]"], "`critic` is a list"),
         (&["train", "ant", "--set", "envs=1000000000"], "`envs` needs"),
         (&["landscape", "point-bounce", "--points", "1000000"], "`points` needs"),
+        (&["doctor", "point-bounce", "--points", "1000000000000"], "`points and lines` needs"),
+        (&["identify", "pendulum", "--threads", "100000"], "from 0 (all) to 1024"),
+        (&["gradcheck", "pendulum", "--tolerance", "nan"], "it must be a positive number"),
     ];
     for (arguments, words) in cases {
         let message = refused(&[arguments, &["--out", out]].concat());

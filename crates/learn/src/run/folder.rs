@@ -67,7 +67,7 @@ impl RunFolder {
         // Whole on the disk before the last one gives its name away.
         file.sync().map_err(&failed)?;
         match rename(&last, &previous) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(error)),
             _ => file.publish().map_err(&failed),
         }
     }
