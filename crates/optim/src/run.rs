@@ -63,6 +63,14 @@ pub struct Failures {
 }
 
 impl Failures {
+    /// Adds those of a later search.
+    pub fn add(&mut self, later: &Failures) {
+        self.count += later.count;
+        if self.first.is_none() {
+            self.first.clone_from(&later.first);
+        }
+    }
+
     /// How many of `episodes` failed, and why the first did; nothing if none did.
     pub fn words(&self, episodes: usize) -> Option<String> {
         let (episode, why) = self.first.as_ref()?;

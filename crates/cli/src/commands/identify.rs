@@ -281,6 +281,7 @@ fn remarks(fitted: &Fitted, channels: &[ChannelReport], unknowns: usize) -> Vec<
             }
         }
     }
+    all.extend(fitted.failures.words(fitted.searched));
     let (starts, agreeing) = (fitted.starts.len(), fitted.agreeing());
     if starts > 1 {
         all.push(format!("{agreeing} of {starts} starts ended at the lowest misfit"));

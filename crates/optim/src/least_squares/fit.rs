@@ -21,7 +21,7 @@ use super::problem::{LeastSquares, Loss, Place, cost, residual_count};
 use crate::line_log::{LineLog, LogError, RunName};
 use crate::methods::Settings;
 use crate::objective::Objective;
-use crate::run::{Run, SearchMethod, optimize};
+use crate::run::{Failures, Run, SearchMethod, optimize};
 use crate::run_log::RunLog;
 use crate::search::SearchError;
 
@@ -119,6 +119,10 @@ pub struct Fitted {
     pub best: usize,
     /// Steps or simulations that were read back from an interrupted run.
     pub resumed: usize,
+    /// Simulations of searches that failed, over all starts.
+    pub failures: Failures,
+    /// Simulations of searches.
+    pub searched: usize,
 }
 
 impl Fitted {
@@ -137,6 +141,7 @@ struct Ended {
     steps: usize,
     end: Option<End>,
     resumed: usize,
+    failures: Failures,
 }
 
 /// Fits a problem; `watch` sees the number of a start, its steps and its cost, from any thread.
@@ -196,9 +201,15 @@ pub fn fit(
     };
     let results = starts.iter().zip(&ended).map(result).collect();
     let resumed = ended.iter().flatten().map(|e| e.resumed).sum();
+    let mut failures = Failures::default();
+    ended.iter().flatten().for_each(|e| failures.add(&e.failures));
+    let searched = match settings.method {
+        FitMethod::GaussNewton(_) => 0,
+        FitMethod::Search(_) => ended.iter().flatten().map(|e| e.steps).sum(),
+    };
     let at = ended.into_iter().nth(best).and_then(Result::ok).map(|e| e.at).unwrap_or_default();
     let laplace = laplace(problem, &at)?;
-    Ok(Fitted { at, laplace, starts: results, best, resumed })
+    Ok(Fitted { at, laplace, starts: results, best, resumed, failures, searched })
 }
 
 /// The start number `k`: the problem's own, or a random point of the box.
@@ -299,7 +310,7 @@ fn gauss_newton(
     }
     watch(k, state.steps, state.cost);
     let GaussNewtonState { at, cost, steps, end, .. } = state;
-    Ok(Ok(Ended { at, cost, steps, end, resumed }))
+    Ok(Ok(Ended { at, cost, steps, end, resumed, failures: Failures::default() }))
 }
 
 /// A search by gradients with a log of its own.
@@ -330,5 +341,6 @@ fn by_search(
         return Err(ConfigError::new("a budget of nothing finds nothing; give --budget").into());
     };
     let (at, cost, steps) = (loss.place(&best.x), best.loss * count, run.losses().len());
-    Ok(Ok(Ended { at, cost, steps, end: None, resumed }))
+    let failures = run.failures().clone();
+    Ok(Ok(Ended { at, cost, steps, end: None, resumed, failures }))
 }

@@ -7,11 +7,11 @@
 use std::path::PathBuf;
 
 use pullback_core::{ConfigError, StepError};
-use pullback_optim::RunName;
 use pullback_optim::least_squares::{
     Channel, FitError, FitLog, FitMethod, FitSettings, Fitted, LeastSquares, Place, StartResult, fit,
     residuals,
 };
+use pullback_optim::{Failures, RunName};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -104,7 +104,7 @@ pub fn identify(
 ) -> Result<Identified, IdentifyError> {
     let mut noise: Vec<f64> = setup.channels.iter().map(|c| c.noise.unwrap_or(c.spread)).collect();
     // All starts belong to the first fit.
-    let mut resumed = 0;
+    let (mut resumed, mut searched, mut failures) = (0, 0, Failures::default());
     let (mut rounds, mut from, mut first) = (0, None, None::<(Vec<StartResult>, usize)>);
     let (fitted, problem) = loop {
         let problem = scene.residuals(setup.motion(noise.clone()))?;
@@ -124,7 +124,9 @@ pub fn identify(
             fit(problem.as_ref(), &fit_settings, &|start, steps, cost| watch(rounds, start, steps, cost))?;
         let (starts, best) = first.get_or_insert_with(|| (found.starts.clone(), found.best)).clone();
         resumed += found.resumed;
-        let found = Fitted { starts, best, resumed, ..found };
+        failures.add(&found.failures);
+        searched += found.searched;
+        let found = Fitted { starts, best, resumed, failures: failures.clone(), searched, ..found };
         let misfits = misfits(problem.as_ref(), setup, &noise, &found)?;
         let next: Vec<f64> = setup
             .channels
