@@ -249,7 +249,7 @@ pub struct GradcheckOptions {
     #[arg(value_parser = NameOrPath(SCENES))]
     pub scene: String,
     /// Largest accepted error against forward mode
-    #[arg(long, default_value_t = 1e-8, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1e-8, allow_negative_numbers = true, value_parser = positive)]
     pub tolerance: f64,
     /// Steps of the rollout that is checked [default: 8, and 2 for large scenes]
     #[arg(long)]
@@ -372,7 +372,7 @@ pub struct IdentifyOptions {
     #[arg(long, default_value_t = 1000)]
     pub budget: usize,
     /// Threads; the result does not depend on them [default: 0, all]
-    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    #[arg(long, default_value_t = 0, hide_default_value = true, value_parser = thread_count)]
     pub threads: usize,
     /// Seconds per step [default: the scene's own]
     #[arg(long)]
@@ -424,7 +424,7 @@ pub struct MpcOptions {
     #[arg(long)]
     pub time: Option<f64>,
     /// Threads; the result does not depend on them [default: 0, all]
-    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    #[arg(long, default_value_t = 0, hide_default_value = true, value_parser = thread_count)]
     pub threads: usize,
     /// A state, site or body and where it should be, such as `hinge.q=0` or `tip=0,0,1`; may be repeated (model files)
     #[arg(long, value_name = "NAME=VALUE", value_parser = named_numbers)]
@@ -488,7 +488,7 @@ pub struct TrainArguments {
     #[arg(long, value_name = "EPOCH")]
     pub stop_after: Option<usize>,
     /// Threads; results do not depend on it [default: all]
-    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    #[arg(long, default_value_t = 0, hide_default_value = true, value_parser = thread_count)]
     pub threads: usize,
 }
 
@@ -507,7 +507,7 @@ pub struct PlayOptions {
     #[arg(long)]
     pub stochastic: bool,
     /// Threads; results do not depend on it [default: all]
-    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    #[arg(long, default_value_t = 0, hide_default_value = true, value_parser = thread_count)]
     pub threads: usize,
 }
 
@@ -602,6 +602,23 @@ fn named_transform(text: &str) -> Result<(String, TransformName), String> {
         other => return Err(format!("`{other}` is not one of identity, log, softplus, box")),
     };
     Ok((name.trim().to_owned(), transform))
+}
+
+/// A number of threads; 0 stands for all.
+fn thread_count(text: &str) -> Result<usize, String> {
+    const MOST: usize = 1024;
+    match text.trim().parse() {
+        Ok(count) if count <= MOST => Ok(count),
+        _ => Err(format!("a number of threads is from 0 (all) to {MOST}")),
+    }
+}
+
+/// A positive number.
+fn positive(text: &str) -> Result<f64, String> {
+    match text.trim().parse::<f64>() {
+        Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
+        _ => Err("it must be a positive number".into()),
+    }
 }
 
 /// A name and a number, as in `hip=0.3`.

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use pullback_core::files::{FolderLock, LockError};
 use pullback_core::{ConfigError, StepError};
 use pullback_physics::articulated::Keyframe;
 use pullback_plot::PlotError;
@@ -41,6 +42,8 @@ pub enum CliError {
     Compare(#[from] pullback_tasks::bo_leap::CompareError),
     #[error(transparent)]
     Run(#[from] pullback_learn::run::RunError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
     #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: io::Error },
     #[error("cannot encode the result as JSON: {0}")]
@@ -64,6 +67,13 @@ impl Output {
         Ok(folder)
     }
 
+    /// The same for a run that goes on from files in its folder: no other process may use the folder meanwhile.
+    pub fn run_folder(&self, default: &str) -> Result<(PathBuf, FolderLock), CliError> {
+        let folder = self.folder(default)?;
+        let lock = FolderLock::acquire(&folder)?;
+        Ok((folder, lock))
+    }
+
     /// Writes a file whole or not at all.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), CliError> {
         pullback_core::files::write_atomically(path, bytes)
@@ -76,10 +86,18 @@ impl Output {
             return Ok(());
         }
         let line = if self.json { serde_json::to_string_pretty(value)? } else { text() };
-        // A reader that went away (`| head`) is no error.
         let mut stdout = io::stdout().lock();
-        let _ = stdout.write_all(line.trim_end().as_bytes()).and_then(|()| stdout.write_all(b"\n"));
-        Ok(())
+        let written = stdout
+            .write_all(line.trim_end().as_bytes())
+            .and_then(|()| stdout.write_all(b"\n"))
+            .and_then(|()| stdout.flush());
+        match written {
+            // A reader that went away (`| head`) is no error.
+            Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
+                Err(CliError::Write { path: "standard output".into(), source })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! The program as a user meets it: what it prints, what it writes, how it fails.
 
+mod robust;
+
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
@@ -684,7 +686,7 @@ fn a_comparison_of_methods_is_kept_and_read_back() {
     let (first, _) = json(&folder, &arguments);
     assert_eq!(first["rows"].as_array().unwrap().len(), 2 * 6);
     // Without its result a run is made again, with it read back.
-    std::fs::remove_file(folder.0.join("bounce/cma-es-1-25.json")).unwrap();
+    std::fs::remove_file(folder.0.join("bounce/cma-es-1-25.jsonl")).unwrap();
     let (second, _) = json(&folder, &arguments);
     assert_eq!(first, second);
     let unknown = pullback(&["reproduce", "bo-leap", "--tasks", "nothing"]);

@@ -2,12 +2,14 @@
 //! the best of the round before.
 
 use pullback_core::ConfigError;
+use pullback_core::settings::{Range, check_ranges};
+use pullback_optim::methods::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::candidates::{Precision, lowest};
 use crate::error::PlanError;
 use crate::noise::Noise;
-use crate::planner::{Moment, Outcome, Planner, check_positive};
+use crate::planner::{LENGTH, Moment, Outcome, PLANS, Planner, ROUNDS};
 use crate::problem::{PlanLoss, PlanSystem, Problem};
 use crate::sampling::Samples;
 use crate::spline::{Plan, Spline};
@@ -46,6 +48,19 @@ impl Default for CemConfig {
     }
 }
 
+impl Settings for CemConfig {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        let ranges = [
+            ("samples", self.samples as f64, PLANS),
+            ("rounds", self.rounds as f64, ROUNDS),
+            ("elites", self.elites as f64, Range::Within(1.0, self.samples as f64)),
+            ("sigma", self.sigma, LENGTH),
+            ("least_sigma", self.least_sigma, Range::Within(0.0, 10.0)),
+        ];
+        check_ranges(name, &ranges)
+    }
+}
+
 /// The planner.
 pub struct Cem<'a, S: PlanSystem, L> {
     config: CemConfig,
@@ -57,11 +72,8 @@ impl<'a, S: PlanSystem, L: PlanLoss> Cem<'a, S, L> {
     /// Memory for plans of a problem.
     pub fn new(problem: Problem<'a, S, L>, spline: Spline, config: CemConfig) -> Result<Self, ConfigError> {
         problem.check_bounded("cem")?;
-        let CemConfig { samples, rounds, elites, sigma, precision, .. } = config;
-        let counts = [("samples", samples), ("rounds", rounds), ("elites", elites)];
-        check_positive("cem", &counts.map(|(name, count)| (name, count as f64)))?;
-        check_positive("cem", &[("sigma", sigma)])?;
-        let samples = Samples::new(problem, &spline, samples, precision)?;
+        config.check("cem")?;
+        let samples = Samples::new(problem, &spline, config.samples, config.precision)?;
         Ok(Cem { config, spline, samples })
     }
 

@@ -7,13 +7,16 @@
 
 use pullback_core::batch::{BatchGradients, BatchInputs};
 use pullback_core::rollout::Loss;
+use pullback_core::settings::{Range, check_ranges};
 use pullback_core::{Batch, ConfigError, Schedule, System};
 use pullback_math::Real;
+use pullback_optim::methods::Settings;
 use pullback_optim::methods::adam::{AdamConfig, AdamState};
 use serde::{Deserialize, Serialize};
 
 use crate::candidates::lowest;
 use crate::error::PlanError;
+use crate::planner::ROUNDS;
 use crate::problem::{PlanLoss, PlanSystem, Problem};
 use crate::spline::Spline;
 
@@ -38,6 +41,20 @@ pub struct DescentConfig {
 impl Default for DescentConfig {
     fn default() -> Self {
         DescentConfig { iterations: 32, rate: 0.05, beta1: 0.9, beta2: 0.99, clip: 3.0, patience: 8 }
+    }
+}
+
+impl Settings for DescentConfig {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        let decay = Range::Below(0.0, 1.0);
+        let ranges = [
+            ("iterations", self.iterations as f64, ROUNDS),
+            ("rate", self.rate, Range::Above(0.0, 2.0)),
+            ("beta1", self.beta1, decay),
+            ("beta2", self.beta2, decay),
+            ("clip", self.clip, Range::NotNegative),
+        ];
+        check_ranges(name, &ranges)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Gradient model-predictive control: Adam on the plan, from where the last one left off.
 
 use pullback_core::ConfigError;
+use pullback_optim::methods::Settings;
 
 use crate::descent::{Descent, DescentConfig};
 use crate::error::PlanError;
-use crate::planner::{Moment, Outcome, Planner, check_positive};
+use crate::planner::{Moment, Outcome, Planner};
 use crate::problem::{PlanLoss, PlanSystem, Problem};
 use crate::spline::{Plan, Spline};
 
@@ -26,7 +27,7 @@ impl<'a, S: PlanSystem, L: PlanLoss> Gradient<'a, S, L> {
         config: GradientConfig,
     ) -> Result<Self, ConfigError> {
         problem.check_bounded("gradient")?;
-        check_positive("gradient", &[("iterations", config.iterations as f64), ("rate", config.rate)])?;
+        config.check("gradient")?;
         Ok(Gradient { config, spline, descent: Descent::new(problem, 1)? })
     }
 }

@@ -4,12 +4,14 @@
 //! samples in many dimensions do not hit. The plan of the step before is among the starts.
 
 use pullback_core::ConfigError;
+use pullback_core::settings::{Range, check_ranges};
 use pullback_math::f64x8;
+use pullback_optim::methods::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::descent::{Descent, DescentConfig};
 use crate::error::PlanError;
-use crate::planner::{Moment, Outcome, Planner, check_positive};
+use crate::planner::{Moment, Outcome, Planner};
 use crate::problem::{PlanLoss, PlanSystem, Problem};
 use crate::sampling::{Samples, SamplingConfig};
 use crate::spline::{Plan, Spline};
@@ -33,6 +35,23 @@ impl Default for HybridConfig {
     }
 }
 
+impl Settings for HybridConfig {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        self.sampling.check(name)?;
+        self.descent.check(name)?;
+        check_ranges(
+            name,
+            &[("starts", self.starts as f64, Range::Within(1.0, self.sampling.samples as f64))],
+        )?;
+        match self.sampling.rounds {
+            1 => Ok(()),
+            rounds => {
+                Err(ConfigError::new(format!("{name}: `rounds` is {rounds}; there is one round of samples")))
+            }
+        }
+    }
+}
+
 /// The planner.
 pub struct Hybrid<'a, S: PlanSystem, L> {
     config: HybridConfig,
@@ -49,14 +68,8 @@ impl<'a, S: PlanSystem, L: PlanLoss> Hybrid<'a, S, L> {
         config: HybridConfig,
     ) -> Result<Self, ConfigError> {
         problem.check_bounded("hybrid")?;
-        let HybridConfig { sampling, descent, starts } = config;
-        let counts = [("samples", sampling.samples), ("iterations", descent.iterations), ("starts", starts)];
-        check_positive("hybrid", &counts.map(|(name, count)| (name, count as f64)))?;
-        check_positive("hybrid", &[("sigma", sampling.sigma), ("rate", descent.rate)])?;
-        if starts > sampling.samples || sampling.rounds != 1 {
-            let why = "there is one round of samples, and no more starts than samples";
-            return Err(ConfigError::new(format!("hybrid: {why}")));
-        }
+        config.check("hybrid")?;
+        let HybridConfig { sampling, starts, .. } = config;
         let samples = Samples::new(problem, &spline, sampling.samples, sampling.precision)?;
         Ok(Hybrid { config, spline, samples, descent: Descent::new(problem, starts)? })
     }

@@ -12,13 +12,13 @@ use pullback_core::files::write_atomically;
 use pullback_core::random::Random;
 use pullback_core::rollout::{Inputs, Loss, Sample};
 use pullback_core::{ConfigError, Rollout, Schedule, StepError};
-use pullback_optim::{LineLog, LogError};
+use pullback_optim::{LineLog, LogError, RunName};
 use serde::{Deserialize, Serialize};
 
 use crate::error::PlanError;
 use crate::planner::{Moment, Planner};
 use crate::problem::{PlanLoss, PlanSystem, Problem};
-use crate::spline::Plan;
+use crate::spline::{Plan, Spline};
 
 /// How long and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,19 +46,6 @@ pub struct Round {
     pub seconds: f64,
     /// The controls applied, step after step.
     pub controls: Vec<f64>,
-}
-
-/// What a run is about: a log resumes only the run it was written by.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct RunIdentity {
-    /// The task, with all that changes it.
-    pub task: String,
-    /// The planner with its settings.
-    pub planner: String,
-    /// Horizon, controls applied per plan and spline.
-    pub pace: String,
-    /// Seed.
-    pub seed: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -113,8 +100,8 @@ pub struct Progress {
 pub struct RunFolder {
     /// The folder, which exists.
     pub folder: PathBuf,
-    /// The run.
-    pub identity: RunIdentity,
+    /// What the run is about: all that its controls depend on.
+    pub name: RunName,
 }
 
 impl RunFolder {
@@ -125,17 +112,17 @@ impl RunFolder {
     /// The log, and the rounds and the plan that an earlier run left.
     fn open(&self) -> Result<(LineLog, Vec<Round>, Option<Plan>), PlanError> {
         let (mut log, mut rounds): (_, Vec<Round>) =
-            LineLog::open(&self.folder.join("run.jsonl"), &self.identity)?;
+            LineLog::open(&self.folder.join("run.jsonl"), &self.name)?;
         let path = self.checkpoint();
         let found = match rounds.is_empty() {
             true => None,
-            false => std::fs::read(&path).ok().map(|bytes| serde_json::from_slice::<Checkpoint>(&bytes)),
+            false => std::fs::read(&path).ok().map(|bytes| log.unseal_beside::<Checkpoint>(&bytes)),
         };
         let kept = match found {
             None => None,
             Some(Ok(checkpoint)) if checkpoint.rounds <= rounds.len() => Some(checkpoint),
             Some(found) => {
-                let what = found.err().map_or("it is ahead of run.jsonl".to_owned(), |e| e.to_string());
+                let what = found.err().unwrap_or_else(|| "it is ahead of run.jsonl".into());
                 return Err(LogError::Content { path, line: 1, what }.into());
             }
         };
@@ -145,11 +132,39 @@ impl RunFolder {
         Ok((log, rounds, kept.map(|checkpoint| checkpoint.plan)))
     }
 
-    fn save(&self, checkpoint: &Checkpoint) -> Result<(), PlanError> {
+    /// Keeps a round and what the next one goes on from, in this order also on the disk.
+    fn save(&self, log: &mut LineLog, round: &Round, checkpoint: &Checkpoint) -> Result<(), PlanError> {
+        log.add(round)?;
+        log.sync()?;
         let path = self.checkpoint();
         let failed = |source| LogError::File { path: path.clone(), source };
-        let bytes = serde_json::to_vec(checkpoint).map_err(|e| failed(e.into()))?;
-        Ok(write_atomically(&path, &bytes).map_err(failed)?)
+        Ok(write_atomically(&path, &log.seal_beside(checkpoint)?).map_err(failed)?)
+    }
+
+    /// Refuses rounds and plans that are not those of a run of this size.
+    fn check(
+        &self,
+        rounds: &[Round],
+        plan: Option<&Plan>,
+        (spline, applied): (&Spline, &dyn Fn(usize) -> usize),
+    ) -> Result<(), LogError> {
+        let mut step = 0;
+        for (number, round) in rounds.iter().enumerate() {
+            let entries = applied(step) * spline.bounds().len();
+            if (round.step, round.controls.len()) != (step, entries) {
+                let (path, found) = (self.folder.join("run.jsonl"), round.controls.len());
+                let what = format!("{found} controls at step {}, not {entries} at step {step}", round.step);
+                return Err(LogError::Content { path, line: number + 2, what });
+            }
+            step += applied(step);
+        }
+        match plan {
+            Some(plan) if !spline.fits(plan) => {
+                let what = format!("a plan of {} numbers, not {}", plan.knots.len(), spline.len());
+                Err(LogError::Content { path: self.checkpoint(), line: 1, what })
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -181,6 +196,8 @@ pub fn run<S: PlanSystem, L: PlanLoss>(
     let (mut log, mut rounds) = (None, Vec::new());
     if let Some(folder) = folder {
         let (opened, kept, kept_plan) = folder.open()?;
+        let applied = |step: usize| apply.min(steps.saturating_sub(step));
+        folder.check(&kept, kept_plan.as_ref(), (planner.spline(), &applied))?;
         (log, rounds) = (Some(opened), kept);
         plan = kept_plan.unwrap_or(plan);
     }
@@ -211,7 +228,7 @@ pub fn run<S: PlanSystem, L: PlanLoss>(
             &mut Moment {
                 step,
                 seed: Random::new(seed ^ (step as u64).rotate_left(32)).bits(),
-                log: log_path.as_deref(),
+                log: folder.zip(log_path.as_deref()).map(|(folder, path)| (path, &folder.name)),
                 watch: &mut |part, cost| watch(Progress { step, part, cost }),
             },
         )?;
@@ -230,8 +247,8 @@ pub fn run<S: PlanSystem, L: PlanLoss>(
         planner.spline().shift(&mut plan, applied);
         episode.plan = plan;
         if let (Some(log), Some(folder)) = (&mut log, folder) {
-            log.add(&round)?;
-            folder.save(&Checkpoint { rounds: episode.rounds.len() + 1, plan: episode.plan.clone() })?;
+            let checkpoint = Checkpoint { rounds: episode.rounds.len() + 1, plan: episode.plan.clone() };
+            folder.save(log, &round, &checkpoint)?;
         }
         watch(Progress { step: step + applied, part: 0, cost: round.after });
         episode.rounds.push(round);
@@ -244,6 +261,10 @@ pub fn run<S: PlanSystem, L: PlanLoss>(
         Sample { step, steps, state: &episode.states[step][..], control }
     };
     episode.costs = (0..=steps).map(|step| Loss::<f64>::value(problem.loss, sample(step))).collect();
+    if let Some(step) = episode.costs.iter().position(|cost| !cost.is_finite()) {
+        let (entry, value) = ("the loss".to_owned(), episode.costs[step]);
+        return Err(StepError::NotFinite { entry, value, step }.into());
+    }
     Ok(episode)
 }
 

@@ -2,12 +2,14 @@
 //! exp(−cost/λ).
 
 use pullback_core::ConfigError;
+use pullback_core::settings::{Range, check_ranges};
+use pullback_optim::methods::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::candidates::{Precision, lowest};
 use crate::error::PlanError;
 use crate::noise::Noise;
-use crate::planner::{Moment, Outcome, Planner, check_positive};
+use crate::planner::{LENGTH, Moment, Outcome, PLANS, Planner, ROUNDS};
 use crate::problem::{PlanLoss, PlanSystem, Problem};
 use crate::sampling::Samples;
 use crate::spline::{Plan, Spline};
@@ -43,6 +45,18 @@ impl Default for MppiConfig {
     }
 }
 
+impl Settings for MppiConfig {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        let ranges = [
+            ("samples", self.samples as f64, PLANS),
+            ("rounds", self.rounds as f64, ROUNDS),
+            ("sigma", self.sigma, LENGTH),
+            ("temperature", self.temperature, Range::Above(0.0, 1e6)),
+        ];
+        check_ranges(name, &ranges)
+    }
+}
+
 /// The planner.
 pub struct Mppi<'a, S: PlanSystem, L> {
     config: MppiConfig,
@@ -54,17 +68,8 @@ impl<'a, S: PlanSystem, L: PlanLoss> Mppi<'a, S, L> {
     /// Memory for plans of a problem.
     pub fn new(problem: Problem<'a, S, L>, spline: Spline, config: MppiConfig) -> Result<Self, ConfigError> {
         problem.check_bounded("mppi")?;
-        let MppiConfig { samples, rounds, sigma, temperature, precision, .. } = config;
-        check_positive(
-            "mppi",
-            &[
-                ("samples", samples as f64),
-                ("rounds", rounds as f64),
-                ("sigma", sigma),
-                ("temperature", temperature),
-            ],
-        )?;
-        let samples = Samples::new(problem, &spline, samples, precision)?;
+        config.check("mppi")?;
+        let samples = Samples::new(problem, &spline, config.samples, config.precision)?;
         Ok(Mppi { config, spline, samples })
     }
 

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
+use pullback_core::settings::Range;
 use pullback_core::sources::{BOX_DDP, CEM, DIFFMJX, MPPI, PREDICTIVE_SAMPLING};
+use pullback_optim::RunName;
+use pullback_optim::methods::read;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::cem::{Cem, CemConfig};
@@ -26,8 +28,8 @@ pub struct Moment<'a> {
     pub step: usize,
     /// Seed of everything random in this plan.
     pub seed: u64,
-    /// A file for planners that log what they do.
-    pub log: Option<&'a Path>,
+    /// A file for planners that log what they do, and the run that it is part of.
+    pub log: Option<(&'a Path, &'a RunName)>,
     /// Called during long plans, with how much is done and the lowest cost.
     pub watch: &'a mut dyn FnMut(usize, f64),
 }
@@ -157,19 +159,12 @@ pub fn build(name: &str, settings: &Value) -> Result<PlannerConfig, ConfigError>
     (entry.value)(entry.name, settings)
 }
 
-fn read<C: DeserializeOwned + Default>(name: &str, settings: &Value) -> Result<C, ConfigError> {
-    match settings {
-        Value::Null => Ok(C::default()),
-        _ => serde_json::from_value(settings.clone()).map_err(|e| ConfigError::new(format!("{name}: {e}"))),
-    }
-}
+/// Samples, elites or starts at most.
+const MOST_PLANS: f64 = 1e6;
 
-/// Refuses a setting that is not above zero.
-pub(crate) fn check_positive(planner: &str, settings: &[(&str, f64)]) -> Result<(), ConfigError> {
-    match settings.iter().find(|(_, value)| !(*value > 0.0 && value.is_finite())) {
-        None => Ok(()),
-        Some((name, value)) => {
-            Err(ConfigError::new(format!("{planner}: `{name}` is {value}; it must be positive")))
-        }
-    }
-}
+/// The range of a number of plans.
+pub(crate) const PLANS: Range = Range::Within(1.0, MOST_PLANS);
+/// The range of a number of rounds or iterations.
+pub(crate) const ROUNDS: Range = Range::Within(1.0, 1e6);
+/// The range of a deviation or of a step, in the box scaled to [−1, 1].
+pub(crate) const LENGTH: Range = Range::Above(0.0, 10.0);

@@ -1,12 +1,14 @@
 //! Predictive sampling (Howell et al. 2022): the best of many noisy copies of the plan, itself included.
 
 use pullback_core::ConfigError;
+use pullback_core::settings::{check_memory, check_ranges};
+use pullback_optim::methods::Settings;
 use serde::{Deserialize, Serialize};
 
 use crate::candidates::{Candidates, Precision, lowest};
 use crate::error::PlanError;
 use crate::noise::{Noise, stream};
-use crate::planner::{Moment, Outcome, Planner, check_positive};
+use crate::planner::{LENGTH, Moment, Outcome, PLANS, Planner, ROUNDS};
 use crate::problem::{PlanLoss, PlanSystem, Problem};
 use crate::spline::{Plan, Spline};
 
@@ -32,6 +34,17 @@ impl Default for SamplingConfig {
     }
 }
 
+impl Settings for SamplingConfig {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        let ranges = [
+            ("samples", self.samples as f64, PLANS),
+            ("rounds", self.rounds as f64, ROUNDS),
+            ("sigma", self.sigma, LENGTH),
+        ];
+        check_ranges(name, &ranges)
+    }
+}
+
 /// Noisy copies of a plan and their costs; what all sampling planners share.
 pub struct Samples<'a, S: PlanSystem, L> {
     candidates: Candidates<'a, S, L>,
@@ -49,6 +62,7 @@ impl<'a, S: PlanSystem, L: PlanLoss> Samples<'a, S, L> {
         count: usize,
         precision: Precision,
     ) -> Result<Self, ConfigError> {
+        check_memory("planner", "samples", 8.0 * count as f64 * spline.len() as f64)?;
         let candidates = Candidates::new(problem, count, precision)?;
         Ok(Samples { candidates, plans: vec![vec![0.0; spline.len()]; count], costs: Vec::new() })
     }
@@ -103,12 +117,8 @@ impl<'a, S: PlanSystem, L: PlanLoss> Sampling<'a, S, L> {
         config: SamplingConfig,
     ) -> Result<Self, ConfigError> {
         problem.check_bounded("sampling")?;
-        let SamplingConfig { samples, rounds, sigma, precision, .. } = config;
-        check_positive(
-            "sampling",
-            &[("samples", samples as f64), ("rounds", rounds as f64), ("sigma", sigma)],
-        )?;
-        let samples = Samples::new(problem, &spline, samples, precision)?;
+        config.check("sampling")?;
+        let samples = Samples::new(problem, &spline, config.samples, config.precision)?;
         Ok(Sampling { config, spline, samples })
     }
 }

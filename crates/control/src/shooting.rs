@@ -3,15 +3,16 @@
 //! Every simulation is logged; a search that was interrupted goes on by its log.
 
 use pullback_core::rollout::Inputs;
+use pullback_core::settings::{Range, check_ranges};
 use pullback_core::{ConfigError, Schedule};
-use pullback_optim::search::search;
-use pullback_optim::{RolloutObjective, build_method};
-use pullback_optim::{Run, RunLog, optimize};
+use pullback_optim::methods::Settings;
+use pullback_optim::search::Search;
+use pullback_optim::{RolloutObjective, Run, RunLog, RunName, build_method, optimize};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::PlanError;
-use crate::planner::{Moment, Outcome, Planner, check_positive};
+use crate::planner::{Moment, Outcome, Planner};
 use crate::problem::{PlanLoss, PlanSystem, Problem};
 use crate::spline::{Plan, Spline, SplineMap};
 
@@ -33,6 +34,13 @@ impl Default for ShootingConfig {
     }
 }
 
+impl Settings for ShootingConfig {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        check_ranges(name, &[("budget", self.budget as f64, Range::Within(1.0, 1e9))])?;
+        build_method(&self.method, &self.settings).map(drop)
+    }
+}
+
 /// The planner.
 pub struct Shooting<'a, S, L> {
     problem: Problem<'a, S, L>,
@@ -48,8 +56,7 @@ impl<'a, S: PlanSystem, L: PlanLoss> Shooting<'a, S, L> {
         config: ShootingConfig,
     ) -> Result<Self, ConfigError> {
         problem.check_bounded("shooting")?;
-        check_positive("shooting", &[("budget", config.budget as f64)])?;
-        build_method(&config.method, &config.settings)?;
+        config.check("shooting")?;
         Ok(Shooting { problem, config, spline })
     }
 }
@@ -71,9 +78,10 @@ impl<S: PlanSystem, L: PlanLoss> Planner for Shooting<'_, S, L> {
         let method = build_method(&self.config.method, &self.config.settings)?;
         let (budget, seed) = (self.config.budget, moment.seed);
         let (losses, best) = match moment.log {
-            Some(log) => {
-                let named = ("shooting", method.as_ref());
-                let found = search(&objective, named, (budget, seed), log, &mut *moment.watch)?;
+            Some((log, RunName { task, inputs, .. })) => {
+                let method = method.as_ref();
+                let search = Search { objective: &objective, task, inputs, method, budget, seed };
+                let found = search.run(log, &mut *moment.watch)?;
                 (found.losses, found.best)
             }
             None => {

@@ -86,6 +86,11 @@ impl Spline {
         &self.bounds
     }
 
+    /// Whether a plan has the knots and the phase of this spline.
+    pub fn fits(&self, plan: &Plan) -> bool {
+        plan.knots.len() == self.len() && plan.phase < self.spacing
+    }
+
     /// A plan that holds one control.
     pub fn constant(&self, control: &[f64]) -> Plan {
         let knot: Vec<f64> = control.iter().enumerate().map(|(i, u)| self.bounds.scaled(i, *u)).collect();

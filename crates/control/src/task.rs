@@ -6,11 +6,14 @@
 use std::path::PathBuf;
 
 use pullback_core::ConfigError;
+use pullback_core::files::{Fingerprint, InputFile};
+use pullback_core::settings::check_memory;
+use pullback_optim::RunName;
 use serde::Serialize;
 
 use crate::bounds::ControlBox;
 use crate::error::PlanError;
-use crate::mpc::{self, Episode, Pace, Progress, RunFolder, RunIdentity};
+use crate::mpc::{self, Episode, Pace, Progress, RunFolder};
 use crate::planner::PlannerConfig;
 use crate::problem::{PlanLoss, PlanSystem, Problem};
 use crate::spline::{Interpolation, Spline};
@@ -126,6 +129,8 @@ pub struct RunOptions {
     pub seed: u64,
     /// A folder that exists, where the run is kept and from which it goes on.
     pub folder: Option<PathBuf>,
+    /// Files that the task was made of: a run goes on only where they have the same content.
+    pub inputs: Vec<InputFile>,
 }
 
 impl<S: PlanSystem, L: PlanLoss> Task<S, L> {
@@ -157,6 +162,10 @@ impl<S: PlanSystem, L: PlanLoss> Task<S, L> {
         if self.nominal.is_empty() {
             return Err(ConfigError::new(format!("{}: there is nothing to control", self.name)).into());
         }
+        let entries = (state + self.nominal.len()) as f64;
+        for (what, count) in [("horizon", horizon), ("steps", steps)] {
+            check_memory("planning", what, 8.0 * count as f64 * entries)?;
+        }
         let bounds = ControlBox::new(&self.bounds)?;
         let problem = Problem {
             system: &self.system,
@@ -169,17 +178,25 @@ impl<S: PlanSystem, L: PlanLoss> Task<S, L> {
         };
         let spline = Spline::new(&bounds, horizon, spacing, interpolation);
         let mut made = planner.planner(problem, spline)?;
-        let folder = options.folder.clone().map(|folder| RunFolder {
-            folder,
-            identity: RunIdentity {
-                task: self.name.clone(),
-                planner: serde_json::to_string(planner).unwrap_or_default(),
-                pace: format!("horizon {horizon}, apply {apply}, spacing {spacing}, {interpolation:?}"),
-                seed: options.seed,
-            },
+        let folder = options.folder.clone().map(|folder| {
+            let planner = serde_json::to_string(planner).unwrap_or_default();
+            let pace = format!("horizon {horizon}, apply {apply}, spacing {spacing}, {interpolation:?}");
+            let name = RunName::new(&self.name, format!("{planner}, {pace}"), options.seed)
+                .with_inputs(options.inputs.iter().cloned())
+                .with_inputs([self.numbers()]);
+            RunFolder { folder, name }
         });
         let pace = Pace { steps, apply };
         let from = (&self.start[..], &self.nominal[..]);
         mpc::run(&problem, made.as_mut(), from, pace, options.seed, folder.as_ref(), watch)
+    }
+
+    /// Parameters, start, bounds and times by their content.
+    fn numbers(&self) -> InputFile {
+        let (low, high): (Vec<f64>, Vec<f64>) = self.bounds.iter().copied().unzip();
+        let all =
+            [&self.params, &self.start, &self.nominal, &low, &high, &vec![self.dt, self.substeps as f64]];
+        let hash = all.iter().fold(Fingerprint::default(), |hash, numbers| hash.numbers(numbers));
+        InputFile::new("parameters, start and bounds", hash)
     }
 }

@@ -11,6 +11,7 @@ mod block;
 pub mod checkpoint;
 #[doc(hidden)]
 pub mod compiled;
+pub mod csv;
 pub mod directions;
 #[doc(hidden)]
 pub mod doc_example;
@@ -33,6 +34,7 @@ pub mod point;
 pub mod random;
 pub mod registry;
 pub mod rollout;
+pub mod settings;
 pub mod sources;
 pub mod step_check;
 pub mod system;

@@ -2,6 +2,7 @@
 
 use pullback_core::{ConfigError, StepError};
 use pullback_optim::LogError;
+use pullback_optim::search::SearchError;
 use pullback_plot::{Block, Figure, PlotError, Section};
 use pullback_render::RenderError;
 use pullback_tasks::part_log::PartLog;
@@ -38,6 +39,9 @@ pub enum ExperimentError {
     /// Results cannot be written down.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// A search failed.
+    #[error(transparent)]
+    Search(#[from] SearchError),
 }
 
 /// What an experiment is given.

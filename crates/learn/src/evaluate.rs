@@ -64,7 +64,13 @@ pub fn evaluate(
             break;
         }
     }
-    Ok(found)
+    match found.returns.iter().position(|value| !value.is_finite()) {
+        Some(i) => {
+            let (entry, value) = (format!("the return of environment {i}"), found.returns[i]);
+            Err(StepError::NotFinite { entry, value, step: found.lengths[i] })
+        }
+        None => Ok(found),
+    }
 }
 
 /// What acts in all environments.

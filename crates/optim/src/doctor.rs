@@ -10,6 +10,7 @@
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::{Range, check_memory, check_ranges};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -119,6 +120,11 @@ pub fn examine(
         return Err(ConfigError::new(
             "an examination needs points, scales, and lines of at least five points",
         ));
+    }
+    let numbers = config.points as f64 + config.lines as f64 * (2.0 + config.line_points as f64);
+    check_memory("doctor", "points and lines", 8.0 * numbers * cube.dim() as f64)?;
+    for scale in &config.scales {
+        check_ranges("doctor", &[("scales", *scale, Range::Inside(0.0, 1.0))])?;
     }
     let mut random = Random::new(config.seed);
     // Steps stay inside: points keep the longest step's distance from the walls.

@@ -1,5 +1,6 @@
 //! What an objective looks like over two of its variables: values, adjoint gradients, finite differences.
 
+use pullback_core::settings::{Range, check_memory, check_ranges};
 use pullback_core::{ConfigError, StepError};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -51,6 +52,12 @@ impl Landscape {
         let (names, bounds, start) = (objective.names(), objective.bounds(), objective.start());
         let (i, j) = config.dims;
         let units = objective.units();
+        if names.len() < 2 {
+            let n = names.len();
+            return Err(ConfigError::new(format!(
+                "a landscape is over two variables; the objective has {n}"
+            )));
+        }
         if i == j || i.max(j) >= names.len() {
             let last = names.len() - 1;
             let (told, more) = names.split_at(names.len().min(TOLD));
@@ -65,8 +72,12 @@ impl Landscape {
         if config.points.0 < 2 || config.points.1 < 2 {
             return Err(ConfigError::new("a landscape needs at least 2 points along each variable"));
         }
+        // Value, two gradients and memory to draw them.
+        let numbers = 16.0 * config.points.0 as f64 * config.points.1 as f64;
+        check_memory("landscape", "points", 8.0 * numbers)?;
+        check_ranges("landscape", &[("difference_step", config.difference_step, Range::Above(0.0, 1.0))])?;
         for k in [i, j] {
-            if !(bounds[k].0.is_finite() && bounds[k].1.is_finite()) {
+            if !(bounds[k].0.is_finite() && bounds[k].1.is_finite() && bounds[k].0 < bounds[k].1) {
                 return Err(ConfigError::new(format!("{} has no finite bounds to look between", names[k])));
             }
         }
@@ -98,6 +109,10 @@ impl Landscape {
             })
             .collect();
         let samples = || rows.iter().flatten();
+        if samples().all(|s| !s.value.is_finite()) {
+            let why = at(xs[0], ys[0]).map_or_else(|e| e.to_string(), |s| format!("the loss is {}", s.value));
+            return Err(ConfigError::new(format!("every simulation of the landscape failed: {why}")));
+        }
         Ok(Landscape {
             names: (names[i].clone(), names[j].clone()),
             units: (units[i].clone(), units[j].clone()),

@@ -1,6 +1,6 @@
 //! [`RunLog`]: every episode of a run, line after line, and what a run that starts again reads back.
 //!
-//! The first line of the file says what the run is; each further line is an [`Episode`] (`line_log.rs`). Searches
+//! The first line of the file says what the run is ([`RunName`]); each further line is an [`Episode`] (`line_log.rs`). Searches
 //! are deterministic, so a run resumes by searching anew and taking the logged episodes instead of simulating
 //! them (`run.rs`): no state of a method is saved.
 
@@ -9,20 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::line_log::{LineLog, LogError};
-
-/// What a log is about: a log resumes only the run it was written by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunName {
-    /// The task.
-    pub task: String,
-    /// The method with its settings.
-    pub method: String,
-    /// Number of variables.
-    pub dim: usize,
-    /// Seed of the method's random numbers.
-    pub seed: u64,
-}
+use crate::line_log::{LineLog, LogError, RunName};
 
 /// One simulation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +22,9 @@ pub struct Episode {
     /// Gradient by z, if it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gradient: Option<Vec<f64>>,
+    /// Why there is no loss or no gradient, where the simulation failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// Where episodes go, and come from when a run starts again.
@@ -67,12 +57,20 @@ impl RunLog {
     pub fn take(&mut self, z: &[f64], with_gradient: bool) -> Result<Option<Episode>, LogError> {
         let Some(episode) = self.kept.pop_front() else { return Ok(None) };
         self.taken += 1;
-        if episode.z != z || episode.gradient.is_some() != with_gradient {
-            let what = "the search would not have come here: it was written with other settings or by another version";
+        let wrong = |what: String| {
             let path = self.file.as_ref().map(|file| file.path().to_owned()).unwrap_or_default();
-            return Err(LogError::Content { path, line: self.taken + 1, what: what.into() });
+            Err(LogError::Content { path, line: self.taken + 1, what })
+        };
+        if episode.z != z || episode.gradient.is_some() != with_gradient {
+            let why = "the search would not have come here: it was written with other settings or by another version";
+            return wrong(why.into());
         }
-        Ok(Some(episode))
+        match episode.gradient.as_ref().map_or(z.len(), Vec::len) {
+            length if length != z.len() => {
+                wrong(format!("the gradient has {length} entries for {} variables", z.len()))
+            }
+            _ => Ok(Some(episode)),
+        }
     }
 
     /// Writes an episode down.

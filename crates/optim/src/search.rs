@@ -1,15 +1,16 @@
-//! [`search`]: one method on one objective with a log on disk; and how several such runs compare.
+//! [`Search`]: one method on one objective with a log on disk; and how several such runs compare.
 
 use std::path::Path;
 
 use pullback_core::ConfigError;
+use pullback_core::files::{Fingerprint, InputFile};
 use serde::Serialize;
 use thiserror::Error;
 
-use crate::line_log::LogError;
+use crate::line_log::{LogError, RunName};
 use crate::objective::Objective;
-use crate::run::{Best, Run, SearchMethod, optimize};
-use crate::run_log::{RunLog, RunName};
+use crate::run::{Best, Failures, Run, SearchMethod, finite_bounds, optimize};
+use crate::run_log::RunLog;
 
 /// A search that could not be carried out.
 #[derive(Debug, Error)]
@@ -29,30 +30,54 @@ pub struct Searched {
     pub losses: Vec<f64>,
     /// The lowest; nothing if the budget was nothing.
     pub best: Option<Best>,
+    /// Simulations that failed.
+    pub failures: Failures,
     /// Episodes read back from the log.
     pub resumed: usize,
     /// Name and settings of the method.
     pub settings: String,
 }
 
-/// Runs one search, or what an interrupted one left of it; `watch` sees the number of episodes and the lowest
-/// loss.
-pub fn search(
-    objective: &dyn Objective,
-    (task, method): (&str, &dyn SearchMethod),
-    (budget, seed): (usize, u64),
-    log: &Path,
-    watch: impl FnMut(usize, f64),
-) -> Result<Searched, SearchError> {
-    let settings = method.settings();
-    let name =
-        RunName { task: task.to_owned(), method: settings.clone(), dim: objective.names().len(), seed };
-    let log = RunLog::open(log, &name)?;
-    let resumed = log.kept().min(budget);
-    let mut run = Run::new(objective, budget, log)?.with_callback(watch);
-    optimize(method, &mut run, seed)?;
-    let (losses, best) = (run.losses().to_vec(), run.best().cloned());
-    Ok(Searched { losses, best, resumed, settings })
+/// What is searched, with what it was read from, and by which method.
+pub struct Search<'a> {
+    /// The objective.
+    pub objective: &'a dyn Objective,
+    /// Its name.
+    pub task: &'a str,
+    /// Files that the objective was made of.
+    pub inputs: &'a [InputFile],
+    /// The method.
+    pub method: &'a dyn SearchMethod,
+    /// Simulations at most.
+    pub budget: usize,
+    /// Seed of the method's random numbers.
+    pub seed: u64,
+}
+
+impl Search<'_> {
+    /// What a log of the search is about.
+    pub fn name(&self) -> RunName {
+        let Search { objective, inputs, .. } = self;
+        let (low, high): (Vec<f64>, Vec<f64>) = objective.bounds().into_iter().unzip();
+        let variables = objective.names().iter().fold(Fingerprint::default(), |hash, name| hash.text(name));
+        let variables = variables.numbers(&low).numbers(&high).numbers(&objective.start());
+        RunName::new(self.task, self.method.settings(), self.seed)
+            .with_inputs(inputs.iter().cloned())
+            .with_inputs([InputFile::new("variables, bounds and start", variables)])
+    }
+
+    /// Runs the search, or what an interrupted one left of it; `watch` sees the number of episodes and the lowest loss.
+    pub fn run(&self, log: &Path, watch: impl FnMut(usize, f64)) -> Result<Searched, SearchError> {
+        let Search { objective, method, budget, seed, .. } = *self;
+        let bounds = finite_bounds(objective)?;
+        method.check(bounds.len())?;
+        let log = RunLog::open(log, &self.name())?;
+        let resumed = log.kept().min(budget);
+        let mut run = Run::new(objective, budget, log)?.with_callback(watch);
+        optimize(method, &mut run, seed)?;
+        let (losses, best, failures) = (run.losses().to_vec(), run.best().cloned(), run.failures().clone());
+        Ok(Searched { losses, best, failures, resumed, settings: method.settings() })
+    }
 }
 
 /// Lowest loss after each episode.

@@ -1,5 +1,6 @@
 //! What every method of search must keep: its budget, its seed, its log; and what it must reach.
 
+use pullback_optim::least_squares::build_fit_method;
 use pullback_optim::methods::{METHODS, build};
 use pullback_optim::test_functions::Shape;
 use pullback_optim::{Run, RunLog, RunName, TestFunction, optimize};
@@ -70,7 +71,7 @@ fn a_search_cut_anywhere_ends_as_if_uncut() {
     for (label, name, options) in cases.chain([("bo and gradients", "bo", &with_gradients)]) {
         let method = build(name, options).unwrap();
         let path = folder.join(format!("{label}.jsonl"));
-        let log = RunName { task: "griewank".into(), method: method.settings(), dim: 3, seed: 9 };
+        let log = RunName::new("griewank", method.settings(), 9);
         let search = || {
             let mut run = Run::new(&function, 50, RunLog::open(&path, &log).unwrap()).unwrap();
             optimize(method.as_ref(), &mut run, 9).unwrap();
@@ -93,6 +94,69 @@ fn wrong_names_and_settings_are_errors_that_say_so() {
     assert!(said("cmaes", Value::Null).contains("cma-es"));
     assert!(said("adam", json!({"speed": 1.0})).contains("rate"));
     assert!(said("cma-es", json!({"sigma": -1.0})).contains("sigma"));
+}
+
+/// Each of these ran for ever, ended in a panic, or was taken for something else.
+#[test]
+fn settings_out_of_their_ranges_are_refused_by_name() {
+    let refused = [
+        ("random", json!({"batch": 0}), "`batch` is 0; it must be from 1 to 1000000"),
+        ("random", json!({"batch": 1e9 as u64}), "`batch` is 1000000000"),
+        ("random", json!({"batch": "many"}), "`batch`: invalid type"),
+        ("random", json!([]), "settings are an object such as {\"steps\": 20}, not []"),
+        ("adam", json!([0.1]), "not [0.1]"),
+        ("adam", json!({"beta1": 1.0}), "`beta1` is 1; it must be at least 0 and below 1"),
+        ("adam", json!({"rate": 0.0}), "`rate` is 0; it must be above 0"),
+        ("sgd", json!({"momentum": 1.5}), "`momentum` is 1.5"),
+        ("lbfgs", json!({"gradient_tolerance": 2.0}), "`gradient_tolerance` is 2"),
+        ("lbfgs", json!({"trials": 0}), "`trials` is 0"),
+        ("descent", json!({"descent": {"tolerance": 2.0}}), "`tolerance` is 2"),
+        ("rand-descents", json!({"descent": {"max_steps": 0}}), "`max_steps` is 0"),
+        ("rand-descents", json!({"descent": [1]}), "`descent` is a list; it must be an object"),
+        (
+            "cma-es",
+            json!({"step_tolerance": 2.0}),
+            "`step_tolerance` is 2; it must be at least 0 and below 1",
+        ),
+        ("cma-es", json!({"population": 1}), "`population` is 1; it must be from 2"),
+        ("cma-es", json!({"population": -3}), "`population` is -3"),
+        ("cma-es", json!({"restart_growth": 1e6 as u64}), "`restart_growth` is 1000000"),
+        ("sep-cma-es", json!({"sigma": 0.0}), "`sigma` is 0"),
+        ("bo", json!({"model": {"fit": {"noise_floor": 11.0}}}), "`noise_floor` is 11; it must be above 0"),
+        ("bo", json!({"model": {"exact_limit": 1e6 as u64}}), "`exact_limit` is 1000000"),
+        ("bo-descents", json!({"model": {"refit_growth": 0.5}}), "`refit_growth` is 0.5"),
+        ("bo-leap", json!({"local_steps": 0}), "`local_steps` is 0"),
+        ("bo-leap", json!({"tries": 0}), "`tries` is 0"),
+    ];
+    for (name, options, words) in refused {
+        let message = build(name, &options).err().unwrap_or_else(|| panic!("{name} {options}")).to_string();
+        assert!(message.starts_with(name) && message.contains(words), "{options}: {message}");
+    }
+    for (options, words) in [
+        (json!({"damping": 0.0}), "`damping` is 0"),
+        (json!({"cost_tolerance": 2.0}), "`cost_tolerance` is 2"),
+        (json!({"steps": 0}), "`steps` is 0"),
+        (json!([3]), "not [3]"),
+    ] {
+        let message = build_fit_method("gauss-newton", &options).err().unwrap().to_string();
+        assert!(message.starts_with("gauss-newton") && message.contains(words), "{options}: {message}");
+    }
+}
+
+#[test]
+fn sizes_that_need_too_much_memory_are_refused_with_their_bytes() {
+    let function = TestFunction::new(Shape::Griewank, 40_000);
+    for (name, options, words) in [
+        ("random", json!({"batch": 200_000}), "`batch` needs 64000000000 bytes"),
+        ("cma-es", Value::Null, "(sep-cma-es needs less): `the covariance` needs 51200000000 bytes"),
+        ("sep-cma-es", json!({"population": 1_000_000}), "`population` needs 320000000000 bytes"),
+        ("bo", json!({"model": {"candidates": 1_000_000}}), "`candidates` needs 320000000000 bytes"),
+    ] {
+        let mut run = Run::new(&function, 5, RunLog::none()).unwrap();
+        let method = build(name, &options).unwrap();
+        let message = optimize(method.as_ref(), &mut run, 0).unwrap_err().to_string();
+        assert!(message.contains(words), "{name}: {message}");
+    }
 }
 
 /// Lowest losses that each method must reach, as medians over five seeds.

@@ -31,7 +31,7 @@ pub fn write_target(path: &Path, target: &Target) -> Result<(), ConfigError> {
 /// Reads the masses of a target on a grid of `spacing` meters.
 pub fn read_target(path: &Path, spacing: f64, threshold: f64) -> Result<Target, ConfigError> {
     let at = |message: &str| ConfigError::new(format!("{}: {message}", path.display()));
-    let bytes = std::fs::read(path).map_err(|e| at(&e.to_string()))?;
+    let bytes = pullback_core::files::read(path).map_err(|e| at(&e.to_string()))?;
     let (nodes, numbers) = parse(&bytes).map_err(at)?;
     let masses = numbers.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
     Target::from_masses(Cells { nodes, spacing, flat: false }, masses, threshold)

@@ -6,11 +6,11 @@
 
 use std::path::{Path, PathBuf};
 
-use pullback_core::files::write_atomically;
+use pullback_core::files::noting_inputs;
 use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::BO_LEAP;
-use pullback_optim::methods;
-use pullback_optim::search::{SearchError, Spread, lowest_so_far, search};
+use pullback_optim::search::{Search, SearchError, Spread, lowest_so_far};
+use pullback_optim::{LineLog, RunName, methods};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -87,12 +87,14 @@ pub struct RunResult {
     pub seed: u64,
     /// Simulations run.
     pub episodes: usize,
+    /// How many of them failed.
+    pub failures: usize,
     /// Settings of the method.
     pub settings: String,
     /// The lowest loss.
     pub loss: f64,
-    /// Lowest loss after each tenth of the budget.
-    pub progress: Vec<f64>,
+    /// Lowest loss after each tenth of the budget; none where every simulation had failed.
+    pub progress: Vec<Option<f64>>,
 }
 
 /// A comparison that could not be carried out.
@@ -101,6 +103,16 @@ pub enum CompareError {
     /// A run failed.
     #[error(transparent)]
     Search(#[from] SearchError),
+    /// No simulation of a run succeeded.
+    #[error("{task} by {method}: {why}")]
+    Failed {
+        /// The task.
+        task: String,
+        /// The method.
+        method: String,
+        /// What the first failure said.
+        why: String,
+    },
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     File {
@@ -149,29 +161,40 @@ fn run_or_read(
         move |source| CompareError::File { path, source }
     };
     std::fs::create_dir_all(&folder).map_err(file(&folder))?;
-    let done = folder.join(format!("{method}-{seed}-{budget}.json"));
-    // A result that cannot be read is as good as none: the log still is.
-    let kept = std::fs::read(&done).ok().and_then(|bytes| serde_json::from_slice::<RunResult>(&bytes).ok());
-    if let Some(ended) = kept {
+    let method_by = methods::build(method, &Value::Null).map_err(SearchError::from)?;
+    let name = RunName::new(task, format!("{}, budget {budget}", method_by.settings()), seed);
+    // The result is a log of one line; without it there is the log of the search.
+    let done = folder.join(format!("{method}-{seed}-{budget}.jsonl"));
+    let (mut done, kept) = LineLog::open::<RunResult>(&done, &name).map_err(SearchError::from)?;
+    if let Some(ended) = kept.into_iter().next() {
         return Ok(ended);
     }
-    let objective = objectives::build(task).map_err(SearchError::from)?;
-    let log = folder.join(format!("{method}-{seed}-{budget}.jsonl"));
-    let search_by = methods::build(method, &Value::Null).map_err(SearchError::from)?;
-    let found = search(objective.as_ref(), (task, search_by.as_ref()), (budget, seed), &log, |_, _| ())?;
+    let (objective, inputs) = noting_inputs(|| objectives::build(task));
+    let objective = objective.map_err(SearchError::from)?;
+    let log = folder.join(format!("{method}-{seed}-{budget}-search.jsonl"));
+    let (objective, method_by) = (objective.as_ref(), method_by.as_ref());
+    let search = Search { objective, task, inputs: &inputs, method: method_by, budget, seed };
+    let found = search.run(&log, |_, _| ())?;
     let lowest = lowest_so_far(&found.losses);
     let tenth = |k: usize| lowest.get((k * budget / 10).max(1) - 1).or(lowest.last()).copied();
+    let Some(loss) = lowest.last().copied().filter(|loss| loss.is_finite()) else {
+        return Err(CompareError::Failed {
+            task: task.to_owned(),
+            method: method.to_owned(),
+            why: found.failures.words(found.losses.len()).unwrap_or_else(|| "nothing was simulated".into()),
+        });
+    };
     let ended = RunResult {
         task: task.to_owned(),
         method: method.to_owned(),
         seed,
         episodes: found.losses.len(),
+        failures: found.failures.count,
         settings: found.settings,
-        loss: lowest.last().copied().unwrap_or(f64::INFINITY),
-        progress: (1..=10).filter_map(tenth).collect(),
+        loss,
+        progress: (1..=10).filter_map(tenth).map(|loss| Some(loss).filter(|loss| loss.is_finite())).collect(),
     };
-    let text = serde_json::to_vec(&ended).map_err(|e| file(&done)(e.into()))?;
-    write_atomically(&done, &text).map_err(file(&done))?;
+    done.add(&ended).and_then(|()| done.sync()).map_err(SearchError::from)?;
     // The log has served: gradients of every episode take megabytes.
     std::fs::remove_file(&log).map_err(file(&log))?;
     Ok(ended)

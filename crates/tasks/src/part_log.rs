@@ -8,19 +8,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use pullback_optim::{LineLog, LogError};
+use pullback_optim::{LineLog, LogError, RunName};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// What a log is about: it resumes only the experiment that it was written by.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExperimentName {
-    /// The experiment.
-    pub experiment: String,
-    /// Its settings and a fingerprint of its data.
-    pub settings: String,
-}
 
 #[derive(Serialize, Deserialize)]
 struct Line<V> {
@@ -43,8 +34,8 @@ impl PartLog {
     }
 
     /// Opens the log at `path`, or begins it; that of another experiment is refused.
-    pub fn open(path: &Path, name: &ExperimentName) -> Result<Self, LogError> {
-        let (log, lines) = LineLog::open::<_, Line<Value>>(path, name)?;
+    pub fn open(path: &Path, name: &RunName) -> Result<Self, LogError> {
+        let (log, lines) = LineLog::open::<Line<Value>>(path, name)?;
         let earlier = lines.into_iter().map(|line| (line.part, line.value)).collect();
         Ok(PartLog { log: Some(Mutex::new(log)), earlier, resumed: AtomicUsize::new(0) })
     }
@@ -83,7 +74,7 @@ mod tests {
     #[test]
     fn parts_are_read_back_and_other_experiments_refused() {
         let path = std::env::temp_dir().join(format!("pullback-parts-{}.jsonl", std::process::id()));
-        let name = |settings: &str| ExperimentName { experiment: "tosses".into(), settings: settings.into() };
+        let name = |settings: &str| RunName::new("tosses", settings, 0);
         let value = |log: &PartLog, part: &str, x: f64| log.part::<_, LogError>(part, || Ok((x, vec![x])));
         let log = PartLog::open(&path, &name("small")).unwrap();
         assert_eq!(value(&log, "a", 0.1).unwrap(), (0.1, vec![0.1]));
@@ -91,7 +82,7 @@ mod tests {
         drop(log);
         // Half of a line, as a killed process leaves it.
         let whole = std::fs::read(&path).unwrap();
-        std::fs::write(&path, [&whole[..], b"{\"part\":\"c\",\"val"].concat()).unwrap();
+        std::fs::write(&path, [&whole[..], b"{\"crc32c\":\"0"].concat()).unwrap();
         let log = PartLog::open(&path, &name("small")).unwrap();
         assert_eq!(value(&log, "a", 7.0).unwrap().0, 0.1);
         assert_eq!(value(&log, "b", 8.0).unwrap().0, 8.0);

@@ -7,6 +7,8 @@ mod video;
 use std::path::{Path, PathBuf};
 
 use pullback_core::ConfigError;
+use pullback_core::files::noting_inputs;
+use pullback_optim::RunName;
 use pullback_optim::least_squares::{Estimate, FitMethod, Fitted, StartResult, Untold};
 use pullback_plot::compact;
 use pullback_tasks::Scene;
@@ -76,24 +78,26 @@ pub fn run(options: &IdentifyOptions, seed: u64, output: &Output) -> Result<bool
     if options.exact_pixels {
         return Err(ConfigError::new("--exact-pixels is for --from video").into());
     }
-    let job = if options.data.is_empty() { made_up(options, seed)? } else { recorded(options)? };
+    let (job, inputs) =
+        noting_inputs(|| if options.data.is_empty() { made_up(options, seed) } else { recorded(options) });
+    let job = job?;
     let method = method(options)?;
     let setup = Setup::new(job.scene.as_ref(), &options.what, &job.tables, &job.question)?;
     let name = Path::new(&options.what)
         .file_stem()
         .map_or(options.what.clone(), |s| s.to_string_lossy().into_owned());
-    let folder = output.folder(&format!("identify-{name}-{}-{seed}", options.method.name))?;
+    let (folder, _lock) = output.run_folder(&format!("identify-{name}-{}-{seed}", options.method.name))?;
     let asked = serde_json::to_string(&job.question.asked)?;
-    let about = format!(
-        "{}, step {}, {asked}, free {:?}, noise {:?}, {} starts, budget {}",
-        options.what, setup.dt, job.question.free, job.question.noise, options.starts, options.budget
+    let settings = format!(
+        "step {}, {asked}, free {:?}, noise {:?}, {} starts, budget {}",
+        setup.dt, job.question.free, job.question.noise, options.starts, options.budget
     );
     let settings = RunSettings {
         method: &method,
         starts: options.starts,
         seed,
         budget: options.budget,
-        log: Some((folder.clone(), about)),
+        log: Some((folder.clone(), RunName::new(&options.what, settings, seed).with_inputs(inputs))),
     };
     let bar = progress::bar(options.starts, &name);
     let watch = |round: usize, start: usize, steps: usize, cost: f64| {
@@ -277,6 +281,7 @@ fn remarks(fitted: &Fitted, channels: &[ChannelReport], unknowns: usize) -> Vec<
             }
         }
     }
+    all.extend(fitted.failures.words(fitted.searched));
     let (starts, agreeing) = (fitted.starts.len(), fitted.agreeing());
     if starts > 1 {
         all.push(format!("{agreeing} of {starts} starts ended at the lowest misfit"));

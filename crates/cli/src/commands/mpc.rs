@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use pullback_control::mpc::{Episode, Progress};
 use pullback_control::task::{Judgment, Planning};
 use pullback_control::{PlannerConfig, RunOptions};
-use pullback_core::ConfigError;
+use pullback_core::files::noting_inputs;
+use pullback_core::{ConfigError, csv};
 use pullback_plot::{Figure, LinePanel, Panel, Series, compact};
 use pullback_tasks::files::{FileOptions, is_file_name};
 use pullback_tasks::planning::file::FileTask;
@@ -64,12 +65,13 @@ pub fn run(options: &MpcOptions, seed: u64, output: &Output) -> Result<bool, Cli
     };
     let (name, build) = (options.planner.name, options.planner.value);
     let planner = build(name, &settings)?;
-    let task = task(options)?;
+    let (task, inputs) = noting_inputs(|| task(options));
+    let task = task?;
     let planning = planning(options, &task, &planner)?;
 
     let stem =
         Path::new(&options.task).file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-    let folder = output.folder(&format!("mpc-{stem}-{name}-{seed}"))?;
+    let (folder, _lock) = output.run_folder(&format!("mpc-{stem}-{name}-{seed}"))?;
     let config = Config {
         task: task.name(),
         planner: &planner,
@@ -82,8 +84,6 @@ pub fn run(options: &MpcOptions, seed: u64, output: &Output) -> Result<bool, Cli
         seed,
     };
     let config_file = folder.join("config.json");
-    output.write(&config_file, serde_json::to_string_pretty(&config)?.as_bytes())?;
-
     let bar = progress::bar(planning.steps, &stem);
     let mut watch = |Progress { step, part, cost }: Progress| {
         bar.set_position(step as u64);
@@ -93,10 +93,11 @@ pub fn run(options: &MpcOptions, seed: u64, output: &Output) -> Result<bool, Cli
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
     };
-    let run = RunOptions { planning, threads, seed, folder: Some(folder.clone()) };
+    let run = RunOptions { planning, threads, seed, folder: Some(folder.clone()), inputs };
     let episode = task.run(&planner, &run, &mut watch)?;
     bar.finish_and_clear();
 
+    output.write(&config_file, serde_json::to_string_pretty(&config)?.as_bytes())?;
     let judgment = task.judge(&episode.states);
     let mut files = vec![config_file, folder.join("run.jsonl"), folder.join("checkpoint.json")];
     files.extend(write_tables(&task, &episode, planning, &folder, output)?);
@@ -238,8 +239,8 @@ fn write_tables(
     let mut costs = "step,time,cost\n".to_owned();
     let mut trajectory = format!(
         "step,time,{},{}\n",
-        layout.state.entry_names().join(","),
-        controls.iter().map(|name| format!("control.{name}")).collect::<Vec<_>>().join(",")
+        csv::line(layout.state.entry_names()),
+        csv::line(controls.iter().map(|name| format!("control.{name}")))
     );
     for (step, (state, cost)) in episode.states.iter().zip(&episode.costs).enumerate() {
         let time = step as f64 * dt;
@@ -256,7 +257,7 @@ fn write_tables(
         plans +=
             &format!("{},{time},{before},{},{},{},{}\n", r.step, r.after, r.rollouts, r.gradients, r.seconds);
     }
-    let mut plan = format!("knot,{}\n", controls.join(","));
+    let mut plan = format!("knot,{}\n", csv::line(&controls));
     for (i, knot) in episode.plan.knots.chunks(nu.max(1)).enumerate() {
         plan += &format!("{i},{}\n", list(knot));
     }

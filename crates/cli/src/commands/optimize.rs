@@ -4,8 +4,9 @@
 use std::path::PathBuf;
 
 use pullback_core::ConfigError;
-use pullback_optim::Best;
-use pullback_optim::search::{lowest_so_far, search};
+use pullback_core::files::noting_inputs;
+use pullback_optim::search::{Search, lowest_so_far};
+use pullback_optim::{Best, Failures};
 use pullback_plot::{Figure, LinePanel, Series, compact};
 use serde::Serialize;
 use serde_json::Value;
@@ -24,6 +25,8 @@ struct Summary {
     episodes: usize,
     /// Episodes read back from an earlier, interrupted run.
     resumed: usize,
+    /// Episodes whose simulation failed.
+    failures: Failures,
     best: Best,
     names: Vec<String>,
     units: Vec<String>,
@@ -32,7 +35,8 @@ struct Summary {
 
 pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let (task, method, budget) = (&options.task, options.method.name, options.budget);
-    let objective = pullback_tasks::objectives::build(task)?;
+    let (objective, inputs) = noting_inputs(|| pullback_tasks::objectives::build(task));
+    let objective = objective?;
     let settings = match &options.settings {
         None => Value::Null,
         Some(text) => serde_json::from_str(text).map_err(|e| {
@@ -40,20 +44,28 @@ pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool
         })?,
     };
     let search_by = (options.method.value)(method, &settings)?;
-    let folder = output.folder(&format!("optimize-{task}-{method}-{seed}"))?;
+    let place = format!("optimize-{}-{method}-{seed}", task.replace([':', '/', '\\'], "-"));
+    let (folder, _lock) = output.run_folder(&place)?;
     let log = folder.join("run.jsonl");
     let bar = progress::bar(budget, task);
     let watch = |episodes: usize, best: f64| {
         bar.set_position(episodes as u64);
         bar.set_message(format!("{task}: {}", compact(best, 5)));
     };
-    let found = search(objective.as_ref(), (task, search_by.as_ref()), (budget, seed), &log, watch)?;
+    let (objective, search_by) = (objective.as_ref(), search_by.as_ref());
+    let search = Search { objective, task, inputs: &inputs, method: search_by, budget, seed };
+    let found = search.run(&log, watch)?;
     bar.finish_and_clear();
     let Some(best) = found.best else {
-        return Err(
-            pullback_core::ConfigError::new("a budget of nothing finds nothing; give --budget").into()
-        );
+        return Err(ConfigError::new("a budget of nothing finds nothing; give --budget").into());
     };
+    let failed = found.failures.words(found.losses.len());
+    if let Some(why) = failed.as_ref().filter(|_| !best.loss.is_finite()) {
+        return Err(ConfigError::new(format!("{task}: {why} (the log is {})", log.display())).into());
+    }
+    if let Some(why) = failed {
+        eprintln!("note: {why}");
+    }
 
     let (picture, result) = (folder.join("progress.png"), folder.join("result.json"));
     figure(task, method, &found.losses).save_png(&picture)?;
@@ -71,6 +83,7 @@ pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool
         seed,
         episodes: found.losses.len(),
         resumed: found.resumed,
+        failures: found.failures,
         best,
         names: objective.names(),
         units: objective.units(),

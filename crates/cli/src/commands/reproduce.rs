@@ -11,9 +11,9 @@ mod sapo;
 
 use std::path::PathBuf;
 
-use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::{ARTICULATED_ADJOINT, BO_LEAP, DIFFMJX, GRADSIM, REWARPED};
+use pullback_core::{ConfigError, csv};
 use pullback_plot::{Figure, LinePanel, Panel, Series};
 use pullback_tasks::Results;
 use pullback_tasks::diffmjx::toy::{self as diffmjx_toy, Case, Toy};
@@ -169,18 +169,19 @@ pub fn toy_figure(toy: &Toy) -> Figure {
 }
 
 fn toy_csv(toy: &Toy) -> String {
-    let mut csv = String::from("height");
+    let mut table = String::from("height");
     for case in &toy.cases {
         let name = case.name.replace(' ', "_");
-        csv += &format!(",{name}.loss,{name}.gradient,{name}.true_gradient");
+        let columns = ["loss", "gradient", "true_gradient"].map(|what| format!("{name}.{what}"));
+        table += &format!(",{}", csv::line(columns));
     }
-    csv.push('\n');
+    table.push('\n');
     for (i, height) in toy.heights.iter().enumerate() {
-        csv += &height.to_string();
+        table += &height.to_string();
         for case in &toy.cases {
-            csv += &format!(",{},{},{}", case.loss[i], case.gradient[i], case.truth[i]);
+            table += &format!(",{},{},{}", case.loss[i], case.gradient[i], case.truth[i]);
         }
-        csv.push('\n');
+        table.push('\n');
     }
-    csv
+    table
 }

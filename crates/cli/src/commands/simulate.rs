@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pullback_core::layout::Section;
 use pullback_core::rollout::Inputs;
-use pullback_core::{ConfigError, Point};
+use pullback_core::{ConfigError, Point, csv};
 use pullback_plot::{Figure, LinePanel, Panel, Series};
 use pullback_tasks::Scene;
 use pullback_tasks::files::{FileOptions, find_keyframe};
@@ -61,7 +61,7 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     let (stride, page_stride) = (stride_of(2_000_000), stride_of(20_000_000));
     let mut filming = Filming::new(scene.as_ref(), &options.filming, (steps, scene.dt()))?;
     let names = scene.layout().state.entry_names();
-    let mut csv = format!("time,{}\n", names.join(","));
+    let mut table = format!("time,{}\n", csv::line(&names));
     let mut rows: Vec<(f64, Vec<f64>)> = Vec::new();
     let mut page_rows: Vec<(f64, Vec<f64>)> = Vec::new();
     let mut controls = Vec::new();
@@ -77,7 +77,7 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
         if at.step % stride == 0 || at.last() {
             let time = at.step as f64 * scene.dt();
             let values: Vec<String> = at.state.iter().map(f64::to_string).collect();
-            csv += &format!("{time},{}\n", values.join(","));
+            table += &format!("{time},{}\n", values.join(","));
             rows.push((time, at.state.to_vec()));
             controls.extend_from_slice(control);
             bar.set_position(at.step as u64);
@@ -86,14 +86,14 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     bar.finish_and_clear();
 
     let folder = output.folder(&format!("simulate-{}", scene.name()))?;
-    let (table, picture) = (folder.join("trajectory.csv"), folder.join("trajectory.png"));
-    output.write(&table, csv.as_bytes())?;
+    let (data, picture) = (folder.join("trajectory.csv"), folder.join("trajectory.png"));
+    output.write(&data, table.as_bytes())?;
     figure(scene.as_ref(), &rows).save_png(&picture)?;
     let arrays = folder.join("trajectory.npz");
     let packed = npz(scene.as_ref(), &rows, &controls);
     let packed = packed.map_err(|source| CliError::Write { path: arrays.clone(), source })?;
     output.write(&arrays, &packed)?;
-    let mut files = vec![table, arrays, picture];
+    let mut files = vec![data, arrays, picture];
     if let Some(figure) = pictures::figure(scene.name(), 3, scene.pictures(&rows)) {
         let file = folder.join("pictures.png");
         figure.save_png(&file)?;

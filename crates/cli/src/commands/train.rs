@@ -35,7 +35,13 @@ pub struct RunConfig {
     pub shard: usize,
     /// Settings of the algorithm.
     pub settings: Value,
+    /// Version of the engine.
+    #[serde(default)]
+    pub version: String,
 }
+
+/// Version of the engine: another one goes on with no run of this one.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What the physics computes with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -259,6 +265,7 @@ fn config(options: &TrainArguments, seed: u64) -> Result<RunConfig, ConfigError>
         precision: options.precision,
         shard: options.shard.max(1),
         settings,
+        version: VERSION.into(),
     })
 }
 

@@ -13,13 +13,15 @@ pub mod box_qp;
 pub mod expansion;
 
 use pullback_core::rollout::{Loss, Sample};
+use pullback_core::settings::{Range, check_ranges};
 use pullback_core::{ConfigError, Point, Schedule, StepError, System};
 use pullback_math::{Real, f64x8};
+use pullback_optim::methods::Settings;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::PlanError;
-use crate::planner::{Moment, Outcome, Planner, check_positive};
+use crate::planner::{Moment, Outcome, Planner, ROUNDS};
 use crate::problem::{PlanLoss, PlanSystem, Problem};
 use crate::spline::{Interpolation, Plan, Spline};
 use backward::{Backward, Gains, backward};
@@ -42,6 +44,18 @@ pub struct IlqrConfig {
 impl Default for IlqrConfig {
     fn default() -> Self {
         IlqrConfig { iterations: 10, tolerance: 1e-6, least_regularization: 1e-6, most_regularization: 1e6 }
+    }
+}
+
+impl Settings for IlqrConfig {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        let ranges = [
+            ("iterations", self.iterations as f64, ROUNDS),
+            ("tolerance", self.tolerance, Range::Below(0.0, 1.0)),
+            ("least_regularization", self.least_regularization, Range::Above(0.0, self.most_regularization)),
+            ("most_regularization", self.most_regularization, Range::Positive),
+        ];
+        check_ranges(name, &ranges)
     }
 }
 
@@ -77,14 +91,7 @@ where
 {
     /// Memory for plans of a problem.
     pub fn new(problem: Problem<'a, S, L>, config: IlqrConfig) -> Result<Self, ConfigError> {
-        check_positive(
-            "ilqr",
-            &[
-                ("iterations", config.iterations as f64),
-                ("least_regularization", config.least_regularization),
-                ("most_regularization", config.most_regularization),
-            ],
-        )?;
+        config.check("ilqr")?;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(problem.threads)
             .build()

@@ -136,5 +136,11 @@ pub fn planner(name: &str, settings: serde_json::Value) -> PlannerConfig {
 
 /// The task's own planning on one thread, with `steps` of the episode.
 pub fn options(task: &Pendulum, steps: usize) -> RunOptions {
-    RunOptions { planning: Planning { steps, ..task.planning }, threads: 1, seed: 3, folder: None }
+    RunOptions {
+        planning: Planning { steps, ..task.planning },
+        threads: 1,
+        seed: 3,
+        folder: None,
+        inputs: Vec::new(),
+    }
 }

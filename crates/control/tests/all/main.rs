@@ -4,5 +4,6 @@ mod common;
 mod determinism;
 mod ilqr;
 mod pendulum;
+mod planners;
 mod resume;
 mod spline;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pullback_control::{PlanError, RunOptions};
+use pullback_core::files::{Fingerprint, InputFile};
 use serde_json::json;
 
 use crate::common::{options, pendulum, planner};
@@ -67,6 +68,18 @@ fn files_cut_anywhere_are_continued() {
         let resumed = kept(&folder.0, 12, 3).unwrap();
         assert_eq!((resumed.resumed, &resumed.states), (3, &expected.states));
     }
+    // A checkpoint that was edited, or that of another run, is refused.
+    let text = String::from_utf8(folder.read("checkpoint.json")).unwrap();
+    let other = Folder::new("other");
+    kept(&other.0, 12, 4).unwrap();
+    let edited = text.replacen("\"phase\":0", "\"phase\":1", 1);
+    assert_ne!(edited, text);
+    for wrong in [edited.into_bytes(), other.read("checkpoint.json")] {
+        std::fs::write(folder.0.join("checkpoint.json"), wrong).unwrap();
+        let message = kept(&folder.0, 12, 3).unwrap_err().to_string();
+        assert!(message.contains("checkpoint.json") && message.contains("checksum"), "{message}");
+    }
+    std::fs::write(folder.0.join("checkpoint.json"), text).unwrap();
     // Another seed must not continue this run, nor a log that the checkpoint is ahead of.
     assert!(matches!(kept(&folder.0, 12, 4), Err(PlanError::Log(_))));
     std::fs::write(folder.0.join("run.jsonl"), lines[..2].concat()).unwrap();
@@ -88,4 +101,22 @@ fn a_search_over_an_episode_goes_on_by_its_log() {
     let again = task.run(&shooting, &options, &mut |_| ()).unwrap();
     assert_eq!(again.states, whole.states);
     assert_eq!(String::from_utf8(folder.read("search-0.jsonl")).unwrap(), log);
+}
+
+#[test]
+fn inputs_that_changed_do_not_continue_a_run() {
+    let folder = Folder::new("inputs");
+    kept(&folder.0, 6, 3).unwrap();
+    let planner = planner("mppi", json!({"samples": 16}));
+    let said = |task: &crate::common::Pendulum, content: Option<&str>| {
+        let inputs = content.map(|text| InputFile::new("arm.xml", Fingerprint::default().text(text)));
+        let inputs = inputs.into_iter().collect();
+        let options = RunOptions { folder: Some(folder.0.clone()), inputs, ..options(task, 12) };
+        task.run(&planner, &options, &mut |_| ()).unwrap_err().to_string()
+    };
+    assert!(said(&pendulum(), Some("<mujoco/>")).contains("it read 1 inputs, not 2"));
+    let mut heavier = pendulum();
+    heavier.params[0] *= 2.0;
+    let message = said(&heavier, None);
+    assert!(message.contains("parameters, start and bounds` has changed"), "{message}");
 }

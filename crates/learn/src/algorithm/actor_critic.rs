@@ -7,10 +7,12 @@
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::Range;
 use serde::{Deserialize, Serialize};
 
 use super::critics::{CriticConfig, Critics};
 use super::horizon::{ActorObjective, EntropyBonus, HorizonMemory, Timing};
+use super::ranges::{DISCOUNT, RATE, check, check_counts, check_given, check_rows};
 use super::returns::Episodes;
 use super::saved::Saved;
 use super::trust::TrustConfig;
@@ -100,6 +102,34 @@ pub struct EntropyConfig {
     pub soft_value: bool,
 }
 
+impl ActorCriticConfig {
+    /// Refuses a number that is out of its range.
+    fn check(&self) -> Result<(), ConfigError> {
+        check_counts(&[("envs", self.envs), ("horizon", self.horizon), ("epochs", self.epochs)])?;
+        check(&[
+            ("gamma", self.gamma, DISCOUNT),
+            ("lambda", self.lambda, DISCOUNT),
+            ("lr_floor", self.lr_floor, RATE),
+            ("actor.lr", self.actor.lr, RATE),
+            ("actor.grad_clip", self.actor.grad_clip, Range::Positive),
+        ])?;
+        check_given(&[
+            ("normalize_observations", self.normalize_observations, Range::Positive),
+            ("env_gradient_limit", self.env_gradient_limit, Range::Positive),
+            ("trust.step", self.trust.map(|trust| trust.step), Range::Positive),
+            ("trust.tolerance", self.trust.map(|trust| trust.tolerance), Range::Positive),
+            ("restart_above", self.restart_above, Range::NotNegative),
+        ])?;
+        let Some(entropy) = &self.entropy else { return Ok(()) };
+        check(&[
+            ("entropy.alpha", entropy.alpha, Range::Positive),
+            ("entropy.target", entropy.target, Range::Within(-1e3, 1e3)),
+            ("entropy.grad_clip", entropy.grad_clip, Range::Positive),
+        ])?;
+        check_given(&[("entropy.lr", entropy.lr, RATE)])
+    }
+}
+
 /// A policy, its critics, and all that they learn with.
 pub struct ActorCritic {
     config: ActorCriticConfig,
@@ -127,9 +157,8 @@ struct Temperature {
 impl ActorCritic {
     /// An actor that knows nothing.
     pub fn new(config: ActorCriticConfig, spaces: Spaces, seed: u64) -> Result<Self, ConfigError> {
-        if config.envs == 0 || config.horizon == 0 || config.epochs == 0 {
-            return Err(ConfigError::new("envs, horizon and epochs must be at least 1"));
-        }
+        config.check()?;
+        check_rows("envs", (config.envs * config.horizon) as f64, spaces.observation() + spaces.actions)?;
         let input = InputShape { points: spaces.points, vector: spaces.vector };
         let policy = Policy::new(input, spaces.actions, &config.actor.network, config.actor.log_std)?;
         let init = policy.init(&mut Random::stream(seed, &[0]));

@@ -2,10 +2,12 @@
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::Range;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
+use super::ranges::{RATE, check, check_counts, check_given};
 use super::saved::Saved;
 use crate::nn::clip::clip_norm;
 use crate::nn::{InputShape, Network, NetworkConfig, Tape};
@@ -34,6 +36,20 @@ pub struct CriticConfig {
     pub target: Option<f64>,
 }
 
+impl CriticConfig {
+    /// Refuses a number that is out of its range.
+    fn check(&self) -> Result<(), ConfigError> {
+        let counts = [("critic.iterations", self.iterations), ("critic.batches", self.batches)];
+        check_counts(&counts)?;
+        check(&[
+            ("critic.count", self.count as f64, Range::Within(1.0, 1e3)),
+            ("critic.lr", self.lr, RATE),
+            ("critic.grad_clip", self.grad_clip, Range::Positive),
+        ])?;
+        check_given(&[("critic.target", self.target, Range::Below(0.0, 1.0))])
+    }
+}
+
 /// Rows that one thread computes: gradients are sums over such parts, in order.
 const PART: usize = 256;
 
@@ -57,9 +73,7 @@ struct PartMemory {
 impl Critics {
     /// Critics that know nothing.
     pub fn new(config: CriticConfig, input: InputShape, seed: u64) -> Result<Self, ConfigError> {
-        if config.count == 0 || config.iterations == 0 || config.batches == 0 {
-            return Err(ConfigError::new("critic: count, iterations and batches must be at least 1"));
-        }
+        config.check()?;
         let network = Network::new(input, 1, &config.network)?;
         let params: Vec<Vec<f32>> = (0..config.count)
             .map(|i| {

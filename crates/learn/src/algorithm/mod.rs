@@ -11,6 +11,7 @@ pub mod mbpo;
 pub mod parts;
 pub mod ppo;
 pub mod presets;
+mod ranges;
 pub mod returns;
 pub mod sac;
 pub mod sapo;

@@ -115,7 +115,20 @@ fn actor_critic(settings: &Value, spaces: Spaces, seed: u64) -> Result<Box<dyn A
 
 /// Settings of one kind; unknown keys are errors.
 pub fn read<C: serde::de::DeserializeOwned>(settings: &Value) -> Result<C, ConfigError> {
+    if !settings.is_object() {
+        return Err(ConfigError::new(format!("settings are an object, not {settings}")));
+    }
     serde_json::from_value(settings.clone()).map_err(|e| ConfigError::new(format!("settings: {e}")))
+}
+
+/// Refuses a list where there is an object, whose entries it would be taken for.
+fn check_kind(path: &str, old: &Value, new: &Value) -> Result<(), ConfigError> {
+    match (old, new) {
+        (Value::Object(_), Value::Array(_)) => {
+            Err(ConfigError::new(format!("settings: `{path}` is a list; it must be an object")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Changes the entry of nested settings that a dotted path names, `critic.network.hidden`. The entry must be there.
@@ -128,6 +141,7 @@ pub fn change(settings: &mut Value, path: &str, value: Value) -> Result<(), Conf
             ConfigError::new(format!("settings: `{path}` is unknown at `{key}`; there is {there}"))
         })?;
     }
+    check_kind(path, at, &value)?;
     *at = value;
     Ok(())
 }
@@ -135,14 +149,16 @@ pub fn change(settings: &mut Value, path: &str, value: Value) -> Result<(), Conf
 /// Lays the entries of `changes` over `settings`; entries that `settings` does not have are errors.
 pub fn overlay(settings: &mut Value, changes: &Value, path: &str) -> Result<(), ConfigError> {
     let (Value::Object(to), Value::Object(from)) = (&mut *settings, changes) else {
-        *settings = changes.clone();
-        return Ok(());
+        return Err(ConfigError::new(format!("settings are an object, not {changes}")));
     };
     for (key, value) in from {
         let here = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
         match to.get_mut(key) {
             Some(old) if old.is_object() && value.is_object() => overlay(old, value, &here)?,
-            Some(old) => *old = value.clone(),
+            Some(old) => {
+                check_kind(&here, old, value)?;
+                *old = value.clone();
+            }
             None => return Err(ConfigError::new(format!("settings: `{here}` is unknown"))),
         }
     }
@@ -166,6 +182,49 @@ mod tests {
                 assert!(built.is_ok(), "{} {}: {}", entry.name, preset.name, built.err().unwrap());
             }
         }
+    }
+
+    #[test]
+    fn settings_out_of_their_ranges_are_refused_by_name() {
+        let refused: &[(&str, &str, Value, &str)] = &[
+            ("sapo", "envs", 0.into(), "`envs` is 0; it must be from 1"),
+            ("sapo", "envs", 1_000_000_000.into(), "`envs` needs"),
+            ("sapo", "gamma", 2.into(), "`gamma` is 2; it must be from 0 to 1"),
+            ("sapo", "actor.lr", (-1).into(), "`actor.lr` is -1"),
+            ("sapo", "actor.grad_clip", 0.into(), "`actor.grad_clip` is 0; it must be positive"),
+            ("sapo", "actor.network.hidden", vec![200_000, 200_000].into(), "network: `hidden` needs"),
+            ("sapo", "entropy.alpha", 0.into(), "`entropy.alpha` is 0"),
+            ("sapo", "critic.target", 1.into(), "`critic.target` is 1; it must be at least 0 and below 1"),
+            ("sapo", "critic.batches", 0.into(), "`critic.batches` is 0"),
+            ("sapo", "critic", vec![1].into(), "`critic` is a list; it must be an object"),
+            ("shac", "lambda", 1.5.into(), "`lambda` is 1.5"),
+            ("ppo", "clip", 0.into(), "`clip` is 0"),
+            ("ppo", "mini_epochs", 0.into(), "`mini_epochs` is 0"),
+            ("ppo", "entropy", (-1).into(), "`entropy` is -1"),
+            ("sac", "capacity", 1_000_000_000.into(), "`capacity` needs"),
+            ("sac", "learner.alpha", 0.into(), "`learner.alpha` is 0"),
+            ("sac", "learner.target", 1.into(), "`learner.target` is 1"),
+            ("trajopt", "lr", 11.into(), "`lr` is 11"),
+            ("mbpo", "real_share", 2.into(), "`real_share` is 2"),
+            ("mbpo", "warm_up", 3.into(), "`warm_up` is 3; it must be from 10"),
+            ("mbpo", "model.holdout", 1.into(), "`model.holdout` is 1"),
+            ("mbpo", "model.elites", 50.into(), "`model.elites` is 50"),
+            ("mbpo", "model.optimizer.adamw.weight_decay", (-1).into(), "`weight_decay` is -1"),
+        ];
+        let preset = PRESETS.find("dflex-ant").unwrap().value;
+        for (name, path, value, words) in refused {
+            let entry = ALGORITHMS.find(name).unwrap().value;
+            let mut settings = (entry.settings)(&preset);
+            let changed = change(&mut settings, path, value.clone());
+            let built = changed.and_then(|()| (entry.build)(&settings, SPACES, 0).map(drop));
+            let message = built.err().unwrap_or_else(|| panic!("{name} {path}")).to_string();
+            assert!(message.contains(words), "{name} {path}: {message}");
+        }
+        let mut settings = serde_json::json!({"actor": {"lr": 1.0}});
+        for list in [serde_json::json!([1]), serde_json::json!({"actor": [1]})] {
+            assert!(overlay(&mut settings, &list, "").is_err(), "{list}");
+        }
+        assert!(read::<ActorCriticConfig>(&serde_json::json!([])).is_err());
     }
 
     #[test]

@@ -7,10 +7,12 @@
 //! optimizer.
 
 use pullback_core::random::Random;
+use pullback_core::settings::Range;
 use pullback_core::{ConfigError, StepError};
 use serde::{Deserialize, Serialize};
 
 use super::presets::Preset;
+use super::ranges::{RATE, check, check_counts, check_given, check_rows};
 use super::returns::Episodes;
 use super::saved::Saved;
 use super::{Actor, Algorithm, Report, TrainError};
@@ -91,9 +93,10 @@ struct WindowMemory {
 impl TrajOpt {
     /// A sequence of zeros.
     pub fn new(config: TrajOptConfig, spaces: Spaces, seed: u64) -> Result<Self, ConfigError> {
-        if config.envs == 0 || config.horizon == 0 || config.epochs == 0 {
-            return Err(ConfigError::new("envs, horizon and epochs must be at least 1"));
-        }
+        check_counts(&[("envs", config.envs), ("horizon", config.horizon), ("epochs", config.epochs)])?;
+        check(&[("lr", config.lr, RATE), ("grad_clip", config.grad_clip, Range::Positive)])?;
+        check_given(&[("env_gradient_limit", config.env_gradient_limit, Range::Positive)])?;
+        check_rows("envs", (config.envs * config.horizon) as f64, spaces.observation() + spaces.actions)?;
         Ok(TrajOpt {
             optimizer: Optimizer::new(config.optimizer, 0)?,
             episodes: Episodes::new(config.envs),

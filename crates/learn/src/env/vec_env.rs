@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pullback_core::settings::{Range, check_ranges};
 use pullback_core::{ConfigError, StepError, System};
 use rayon::prelude::*;
 
@@ -58,11 +59,14 @@ impl<F: Number> VecEnv<F> {
         <K::System as System<T>>::Workspace: Send,
     {
         let VecEnvOptions { envs, shard, threads, kept, seed } = options;
-        if envs == 0 || shard == 0 || threads == 0 {
-            return Err(ConfigError::new(
-                "environments, environments per shard and threads must be at least 1",
-            ));
-        }
+        check_ranges(
+            "environments",
+            &[
+                ("envs", envs as f64, Range::Within(1.0, 1e7)),
+                ("shard", shard as f64, Range::Within(1.0, 1e7)),
+                ("threads", threads as f64, Range::Within(1.0, 1024.0)),
+            ],
+        )?;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()

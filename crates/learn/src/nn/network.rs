@@ -4,6 +4,7 @@
 //! checks see a vector. What the pullback reads is in a [`Tape`], made once; neither way allocates.
 
 use pullback_core::random::Random;
+use pullback_core::settings::check_memory;
 use pullback_core::{ConfigError, Workspace};
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +131,14 @@ impl Network {
         if config.hidden.iter().chain(sizes.into_iter().flatten()).any(|width| *width == 0) {
             return Err(ConfigError::new("network: a layer of width 0; leave it out"));
         }
+
+        // Numbers of the widest matrices; a network and what it learns with keep several of each.
+        let widths = [&[input.len()], &config.hidden[..], &[outputs]].concat();
+        let encoder_widths =
+            encoder.map_or(Vec::new(), |e| [&[3], &e.point_layers[..], &[e.point_output]].concat());
+        let numbers = [widths, encoder_widths];
+        let numbers = numbers.iter().flat_map(|widths| widths.windows(2)).map(|w| w[0] as f64 * w[1] as f64);
+        check_memory("network", "hidden", 4.0 * size_of::<f32>() as f64 * numbers.sum::<f64>())?;
 
         let mut tensors = TensorList::default();
         let encoder = config

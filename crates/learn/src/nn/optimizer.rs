@@ -4,6 +4,7 @@
 //! it.
 
 use pullback_core::ConfigError;
+use pullback_core::settings::{Range, check_ranges};
 use serde::{Deserialize, Serialize};
 
 /// An algorithm and its constants.
@@ -70,10 +71,12 @@ impl OptimizerConfig {
             OptimizerConfig::Adam { betas, epsilon } | OptimizerConfig::AdamW { betas, epsilon, .. } => {
                 share("betas[0]", betas[0])?;
                 share("betas[1]", betas[1])?;
-                if epsilon > 0.0 {
-                    return Ok(());
-                }
-                Err(ConfigError::new(format!("optimizer: epsilon is {epsilon}; it must be positive")))
+                check_ranges("optimizer", &[("epsilon", epsilon, Range::Positive)])?;
+                let decay = match *self {
+                    OptimizerConfig::AdamW { weight_decay, .. } => weight_decay,
+                    _ => 0.0,
+                };
+                check_ranges("optimizer", &[("weight_decay", decay, Range::NotNegative)])
             }
         }
     }

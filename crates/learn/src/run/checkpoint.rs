@@ -7,11 +7,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use pullback_core::files::crc32c::Crc32c;
 use safetensors::{Dtype, SafeTensors, View};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::crc32c::Crc32c;
 
 /// State of a run between two epochs.
 #[derive(Clone, Debug, Default, PartialEq)]

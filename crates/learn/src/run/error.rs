@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use pullback_core::files::LockError;
 use thiserror::Error;
 
 /// A run that cannot be written, continued or read.
@@ -35,14 +36,9 @@ pub enum RunError {
         /// The first difference.
         difference: String,
     },
-    /// Another process trains in the folder.
-    #[error("{folder} is in use by {holder}: wait until it ends, or use another folder")]
-    Locked {
-        /// The folder.
-        folder: PathBuf,
-        /// The process that holds the lock.
-        holder: String,
-    },
+    /// Another process trains in the folder, or it cannot be locked.
+    #[error(transparent)]
+    Locked(#[from] LockError),
     /// No checkpoint of the folder can be read.
     #[error("no checkpoint in {folder} can be read ({reason}): remove both to train from the start")]
     NoGoodCheckpoint {

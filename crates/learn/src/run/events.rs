@@ -23,8 +23,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use pullback_core::files::crc32c::{crc32c, masked};
+
 use super::RunError;
-use super::crc32c::{crc32c, masked};
 
 const PREFIX: &str = "events.out.tfevents.";
 

@@ -5,18 +5,18 @@
 //! `checkpoint.previous.safetensors`. At any moment one of the two is whole; reading checks lengths and
 //! checksum.
 //!
-//! The lock is the system's, on `run.lock`. It ends with the process that holds it, however that ends. The number in
-//! the file is for messages alone.
+//! The lock is the system's, on `run.lock` ([`FolderLock`]).
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Write};
+use std::fs;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use pullback_core::files::{FolderLock, NewFile, remove_temporaries, rename, write_atomically};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::config::first_difference;
-use super::{Checkpoint, RunError, files};
+use super::{Checkpoint, RunError};
 
 /// Name of the settings in the folder of a run.
 pub const CONFIG_FILE: &str = "config.json";
@@ -24,15 +24,13 @@ pub const CONFIG_FILE: &str = "config.json";
 pub const CHECKPOINT_FILE: &str = "checkpoint.safetensors";
 /// Name of the checkpoint before the last.
 pub const PREVIOUS_FILE: &str = "checkpoint.previous.safetensors";
-/// Name of the file that is locked.
-pub const LOCK_FILE: &str = "run.lock";
 
 /// A folder that no other process trains in.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
     /// Locked until it is dropped.
-    _lock: File,
+    _lock: FolderLock,
 }
 
 /// A checkpoint that was read back.
@@ -48,8 +46,8 @@ impl RunFolder {
     /// Makes the folder or opens it again, and locks it. A folder whose `config.json` differs is refused.
     pub fn open(path: &Path, config: &impl Serialize) -> Result<Self, RunError> {
         fs::create_dir_all(path).map_err(RunError::file(path))?;
-        let folder = RunFolder { path: path.to_owned(), _lock: lock(path)? };
-        files::remove_temporaries(path).map_err(RunError::file(path))?;
+        let folder = RunFolder { path: path.to_owned(), _lock: FolderLock::acquire(path)? };
+        remove_temporaries(path).map_err(RunError::file(path))?;
         folder.check_config(config)?;
         Ok(folder)
     }
@@ -63,10 +61,14 @@ impl RunFolder {
     pub fn save(&self, checkpoint: &Checkpoint) -> Result<(), RunError> {
         let (last, previous) = (self.path.join(CHECKPOINT_FILE), self.path.join(PREVIOUS_FILE));
         let bytes = checkpoint.to_bytes().map_err(|what| RunError::content(&last, what))?;
-        let temporary = files::write_temporary(&last, &bytes).map_err(RunError::file(&last))?;
-        match fs::rename(&last, &previous) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(RunError::file(&last)(error)),
-            _ => files::publish(&temporary, &last).map_err(RunError::file(&last)),
+        let failed = RunError::file(&last);
+        let mut file = NewFile::create(&last).map_err(&failed)?;
+        file.write_all(&bytes).map_err(&failed)?;
+        // Whole on the disk before the last one gives its name away.
+        file.sync().map_err(&failed)?;
+        match rename(&last, &previous) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(failed(error)),
+            _ => file.publish().map_err(&failed),
         }
     }
 
@@ -112,7 +114,7 @@ impl RunFolder {
         let stored = match fs::read_to_string(&path) {
             Ok(stored) => stored,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return files::replace(&path, text.as_bytes()).map_err(RunError::file(&path));
+                return write_atomically(&path, text.as_bytes()).map_err(RunError::file(&path));
             }
             Err(error) => return Err(RunError::file(&path)(error)),
         };
@@ -126,38 +128,12 @@ impl RunFolder {
     }
 }
 
-/// Locks the folder for this process.
-fn lock(folder: &Path) -> Result<File, RunError> {
-    let path = folder.join(LOCK_FILE);
-    let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-    let mut file = open.map_err(RunError::file(&path))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let number = fs::read_to_string(&path).unwrap_or_default();
-            let holder = match number.trim() {
-                "" => "another process".to_owned(),
-                number => format!("process {number}"),
-            };
-            return Err(RunError::Locked { folder: folder.to_owned(), holder });
-        }
-        // A file system without locks.
-        Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => return Ok(file),
-        Err(TryLockError::Error(error)) => return Err(RunError::file(&path)(error)),
-    }
-    let write = |file: &mut File| -> io::Result<()> {
-        file.set_len(0)?;
-        file.write_all(format!("{}\n", std::process::id()).as_bytes())
-    };
-    write(&mut file).map_err(RunError::file(&path))?;
-    Ok(file)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::run::TensorData;
     use crate::run::test_folder::TestFolder;
+    use pullback_core::files::LOCK_FILE;
     use serde_json::json;
 
     fn checkpoint(epoch: u64) -> Checkpoint {
@@ -237,9 +213,11 @@ mod tests {
     #[test]
     fn leftovers_of_a_killed_process_are_removed() {
         let test = TestFolder::new("folder-leftovers");
-        fs::write(test.join(".checkpoint.safetensors.tmp"), b"half").unwrap();
+        let killed = NewFile::create(&test.join(CHECKPOINT_FILE)).unwrap();
+        std::mem::forget(killed);
         let folder = RunFolder::open(test.path(), &json!({})).unwrap();
         assert_eq!(folder.load().unwrap(), None);
-        assert!(!test.join(".checkpoint.safetensors.tmp").exists());
+        let left = fs::read_dir(test.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert!(left.into_iter().all(|name| name == CONFIG_FILE || name == LOCK_FILE));
     }
 }

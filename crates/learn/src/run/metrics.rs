@@ -9,8 +9,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use pullback_core::files::write_atomically;
+
 use super::table::whole_lines;
-use super::{MetricsTable, RunError, files};
+use super::{MetricsTable, RunError};
 
 /// Name of the file in the folder of a run.
 pub const METRICS_FILE: &str = "metrics.csv";
@@ -34,7 +36,7 @@ impl Metrics {
         };
         let kept = epoch.map_or_else(String::new, |epoch| rows_up_to(&text, epoch));
         if kept != text {
-            files::replace(&path, kept.as_bytes()).map_err(RunError::file(&path))?;
+            write_atomically(&path, kept.as_bytes()).map_err(RunError::file(&path))?;
         }
         let columns =
             whole_lines(&kept).next().map_or_else(Vec::new, |h| h.split(',').map(str::to_owned).collect());

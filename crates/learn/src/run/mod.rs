@@ -32,10 +32,8 @@
 pub mod checkpoint;
 pub mod compare;
 mod config;
-mod crc32c;
 mod error;
 pub mod events;
-mod files;
 pub mod folder;
 pub mod metrics;
 pub mod recorder;

@@ -14,12 +14,15 @@
 //! of length scales cannot be told apart by as many points, and distances are then computed once per fit.
 
 use faer::Mat;
+use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::{Range, check_ranges};
 use serde::{Deserialize, Serialize};
 
 use super::cholesky::{Factor, factor_in_place, invert};
 use super::kernel::{Kernel, Points, dot, weighted_squares};
 use super::lbfgs::{LbfgsConfig, MEMORY, minimize};
+use super::model::MOST_FACTORED;
 use super::posterior::Hyper;
 use crate::two_loop::Pairs;
 
@@ -51,6 +54,22 @@ impl Default for FitConfig {
             max_steps: 60,
             noise_floor: 1e-6,
         }
+    }
+}
+
+impl FitConfig {
+    /// Refuses a number that is out of its range; `name` is what the settings belong to.
+    pub fn check(&self, name: &str) -> Result<(), ConfigError> {
+        let points = Range::Within(2.0, MOST_FACTORED);
+        let ranges = [
+            ("most_points", self.most_points as f64, points),
+            ("first_points", self.first_points as f64, points),
+            ("starts", self.starts as f64, Range::Within(1.0, 1e4)),
+            ("max_steps", self.max_steps as f64, Range::Within(0.0, 1e6)),
+            // The noise is searched from here to ten times the variance of the losses.
+            ("noise_floor", self.noise_floor, Range::Above(0.0, 1.0)),
+        ];
+        check_ranges(name, &ranges)
     }
 }
 

@@ -20,7 +20,9 @@
 //! it, predictions are also conditioned on gradients (`derivative.rs`); hyperparameters are fitted to the
 //! losses alone.
 
+use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::{self, Range, check_ranges};
 use serde::{Deserialize, Serialize};
 
 use super::acquisition::{Acquisition, descend};
@@ -30,6 +32,9 @@ use super::kernel::{Kernel, Points};
 use super::local::{nearest_posterior, selection};
 use super::outcome::Outcomes;
 use super::posterior::{Hyper, Posterior, Predict};
+
+/// Points that may be factored at once: their matrix has 3.2 GB.
+pub(super) const MOST_FACTORED: f64 = 2e4;
 
 /// Settings of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,6 +78,34 @@ impl Default for ModelConfig {
             neighbors: 400,
             gradients: 0,
         }
+    }
+}
+
+impl ModelConfig {
+    /// Refuses a number that is out of its range; `name` is what the settings belong to.
+    pub fn check(&self, name: &str) -> Result<(), ConfigError> {
+        let alpha = match self.acquisition {
+            Acquisition::LowerBound { alpha } => alpha,
+            Acquisition::Improvement | Acquisition::LogImprovement => 0.0,
+        };
+        let ranges = [
+            ("alpha", alpha, Range::NotNegative),
+            ("refit_growth", self.refit_growth, Range::Within(1.0, 100.0)),
+            ("candidates", self.candidates as f64, Range::Within(1.0, 1e7)),
+            ("starts", self.starts as f64, Range::Within(1.0, 1e6)),
+            ("steps", self.steps as f64, Range::Within(0.0, 1e6)),
+            ("exact_limit", self.exact_limit as f64, Range::Within(1.0, MOST_FACTORED)),
+            ("neighbors", self.neighbors as f64, Range::Within(1.0, MOST_FACTORED)),
+            ("gradients", self.gradients as f64, Range::Within(0.0, 1e6)),
+        ];
+        check_ranges(name, &ranges)?;
+        self.fit.check(name)
+    }
+
+    /// Refuses sizes for which there is no memory in a search of `dim` variables.
+    pub(crate) fn check_memory(&self, name: &str, dim: usize) -> Result<(), ConfigError> {
+        let bytes = 8.0 * self.candidates as f64 * dim as f64;
+        settings::check_memory(name, "candidates", bytes)
     }
 }
 

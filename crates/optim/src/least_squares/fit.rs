@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use pullback_core::random::Random;
+use pullback_core::settings::{Range, check_ranges};
 use pullback_core::{ConfigError, StepError};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -17,10 +18,12 @@ use super::gauss_newton::{End, GaussNewton, GaussNewtonState};
 use super::laplace::{Laplace, laplace};
 use super::methods::FitMethod;
 use super::problem::{LeastSquares, Loss, Place, cost, residual_count};
-use crate::line_log::{LineLog, LogError};
+use crate::line_log::{LineLog, LogError, RunName};
+use crate::methods::Settings;
 use crate::objective::Objective;
-use crate::run::{Run, SearchMethod, optimize};
-use crate::run_log::{RunLog, RunName};
+use crate::run::{Failures, Run, SearchMethod, optimize};
+use crate::run_log::RunLog;
+use crate::search::SearchError;
 
 /// A fit that could not be carried out.
 #[derive(Debug, Error)]
@@ -36,6 +39,15 @@ pub enum FitError {
     Step(#[from] StepError),
 }
 
+impl From<SearchError> for FitError {
+    fn from(error: SearchError) -> Self {
+        match error {
+            SearchError::Config(error) => FitError::Config(error),
+            SearchError::Log(error) => FitError::Log(error),
+        }
+    }
+}
+
 /// Where a fit is written down.
 #[derive(Clone, Debug)]
 pub struct FitLog {
@@ -43,8 +55,24 @@ pub struct FitLog {
     pub folder: PathBuf,
     /// Files begin with this.
     pub stage: String,
-    /// What the fit is of, with a fingerprint of the data: the log of another is refused.
-    pub about: String,
+    /// What the fit is of, with the data; method and seed are those of the fit.
+    pub name: RunName,
+}
+
+impl FitLog {
+    /// Files of one stage of a fit in a folder.
+    pub fn new(folder: &Path, stage: impl Into<String>, name: RunName) -> Self {
+        FitLog { folder: folder.to_owned(), stage: stage.into(), name }
+    }
+
+    fn path(&self, part: &str) -> PathBuf {
+        self.folder.join(format!("{}{part}.jsonl", self.stage))
+    }
+
+    /// What a log of a fit by a method is about. More starts or simulations go on from fewer.
+    fn name(&self, method: &str, settings: &FitSettings<'_>) -> RunName {
+        RunName { seed: settings.seed, ..self.name.clone() }.with_settings(method)
+    }
 }
 
 /// How a fit is carried out.
@@ -91,6 +119,10 @@ pub struct Fitted {
     pub best: usize,
     /// Steps or simulations that were read back from an interrupted run.
     pub resumed: usize,
+    /// Simulations of searches that failed, over all starts.
+    pub failures: Failures,
+    /// Simulations of searches.
+    pub searched: usize,
 }
 
 impl Fitted {
@@ -109,6 +141,7 @@ struct Ended {
     steps: usize,
     end: Option<End>,
     resumed: usize,
+    failures: Failures,
 }
 
 /// Fits a problem; `watch` sees the number of a start, its steps and its cost, from any thread.
@@ -117,8 +150,9 @@ pub fn fit(
     settings: &FitSettings<'_>,
     watch: &(dyn Fn(usize, usize, f64) + Sync),
 ) -> Result<Fitted, FitError> {
-    if settings.starts == 0 {
-        return Err(ConfigError::new("a fit needs at least one start").into());
+    check_ranges("fit", &[("starts", settings.starts as f64, Range::Within(1.0, 1e6))])?;
+    if let FitMethod::GaussNewton(config) = settings.method {
+        config.check("gauss-newton")?;
     }
     if residual_count(problem) == 0 || problem.unknowns().is_empty() {
         return Err(ConfigError::new("a fit needs something measured and something unknown").into());
@@ -126,7 +160,7 @@ pub fn fit(
     let starts: Vec<Vec<f64>> = (0..settings.starts).map(|k| start(problem, settings, k)).collect();
     let ended = match settings.method {
         FitMethod::GaussNewton(config) => {
-            let log = StateLog::open(settings)?;
+            let log = StateLog::open(problem, settings)?;
             let run = |(k, start): (usize, &Vec<f64>)| {
                 let begin = settings.from.clone().filter(|_| k == 0);
                 gauss_newton(problem, config, (k, start, begin), &log, watch)
@@ -167,9 +201,15 @@ pub fn fit(
     };
     let results = starts.iter().zip(&ended).map(result).collect();
     let resumed = ended.iter().flatten().map(|e| e.resumed).sum();
+    let mut failures = Failures::default();
+    ended.iter().flatten().for_each(|e| failures.add(&e.failures));
+    let searched = match settings.method {
+        FitMethod::GaussNewton(_) => 0,
+        FitMethod::Search(_) => ended.iter().flatten().map(|e| e.steps).sum(),
+    };
     let at = ended.into_iter().nth(best).and_then(Result::ok).map(|e| e.at).unwrap_or_default();
     let laplace = laplace(problem, &at)?;
-    Ok(Fitted { at, laplace, starts: results, best, resumed })
+    Ok(Fitted { at, laplace, starts: results, best, resumed, failures, searched })
 }
 
 /// The start number `k`: the problem's own, or a random point of the box.
@@ -197,14 +237,6 @@ fn start(problem: &dyn LeastSquares, settings: &FitSettings<'_>, k: usize) -> Ve
     unknowns.iter().map(draw).collect()
 }
 
-/// What the log of Gauss-Newton is about.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Name {
-    about: String,
-    method: String,
-    seed: u64,
-}
-
 /// The state of a start after a step.
 #[derive(Serialize, Deserialize)]
 struct Line {
@@ -220,16 +252,19 @@ struct StateLog {
 }
 
 impl StateLog {
-    fn open(settings: &FitSettings<'_>) -> Result<Self, LogError> {
+    fn open(problem: &dyn LeastSquares, settings: &FitSettings<'_>) -> Result<Self, LogError> {
         let mut earlier = vec![None; settings.starts];
-        let Some(FitLog { folder, stage, about }) = &settings.log else {
-            return Ok(StateLog { log: None, earlier });
-        };
-        let name = Name { about: about.clone(), method: settings.method.settings(), seed: settings.seed };
-        let (log, lines) = LineLog::open::<_, Line>(&folder.join(format!("{stage}.jsonl")), &name)?;
-        for line in lines {
-            if line.start < earlier.len() {
-                earlier[line.start] = Some(line.state);
+        let Some(log) = &settings.log else { return Ok(StateLog { log: None, earlier }) };
+        let (path, name) = (log.path(""), log.name(&settings.method.settings(), settings));
+        let (log, lines) = LineLog::open::<Line>(&path, &name)?;
+        let unknowns = problem.unknowns().len();
+        for (number, Line { start, state }) in lines.into_iter().enumerate() {
+            if !state.fits(problem) {
+                let what = format!("this is no state of a fit of {unknowns} quantities");
+                return Err(LogError::Content { path, line: number + 2, what });
+            }
+            if start < earlier.len() {
+                earlier[start] = Some(state);
             }
         }
         Ok(StateLog { log: Some(Mutex::new(log)), earlier })
@@ -275,7 +310,7 @@ fn gauss_newton(
     }
     watch(k, state.steps, state.cost);
     let GaussNewtonState { at, cost, steps, end, .. } = state;
-    Ok(Ok(Ended { at, cost, steps, end, resumed }))
+    Ok(Ok(Ended { at, cost, steps, end, resumed, failures: Failures::default() }))
 }
 
 /// A search by gradients with a log of its own.
@@ -294,11 +329,7 @@ fn by_search(
         return Ok(Err(why));
     }
     let log = match &settings.log {
-        Some(FitLog { folder, stage, about }) => {
-            let (method, dim) = (method.settings(), loss.names().len());
-            let name = RunName { task: about.clone(), method, dim, seed: settings.seed };
-            RunLog::open(&folder.join(format!("{stage}-{k}.jsonl")), &name)?
-        }
+        Some(log) => RunLog::open(&log.path(&format!("-{k}")), &log.name(&method.settings(), settings))?,
         None => RunLog::none(),
     };
     let resumed = log.kept().min(settings.budget);
@@ -310,13 +341,6 @@ fn by_search(
         return Err(ConfigError::new("a budget of nothing finds nothing; give --budget").into());
     };
     let (at, cost, steps) = (loss.place(&best.x), best.loss * count, run.losses().len());
-    Ok(Ok(Ended { at, cost, steps, end: None, resumed }))
-}
-
-/// A folder for logs.
-impl FitLog {
-    /// Files of one stage of a fit in a folder.
-    pub fn new(folder: &Path, stage: impl Into<String>, about: impl Into<String>) -> Self {
-        FitLog { folder: folder.to_owned(), stage: stage.into(), about: about.into() }
-    }
+    let failures = run.failures().clone();
+    Ok(Ok(Ended { at, cost, steps, end: None, resumed, failures }))
 }

@@ -5,12 +5,14 @@
 //! (Nielsen 1999). Unknowns on a bound that the gradient pushes outward are held for the step.
 
 use faer::Mat;
-use pullback_core::StepError;
+use pullback_core::settings::{Range, check_ranges};
+use pullback_core::{ConfigError, StepError};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::problem::{LeastSquares, Place, cost};
 use super::triangle::{Eliminated, PartTriangle, column_norm, solve, stack, triangle};
+use crate::methods::Settings;
 
 /// Settings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,6 +31,20 @@ pub struct GaussNewton {
 impl Default for GaussNewton {
     fn default() -> Self {
         GaussNewton { steps: 100, damping: 1e-3, cost_tolerance: 1e-12, step_tolerance: 1e-10 }
+    }
+}
+
+impl Settings for GaussNewton {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        let part = Range::Below(0.0, 1.0);
+        let ranges = [
+            ("steps", self.steps as f64, Range::Within(1.0, 1e9)),
+            // Damping that is zero does not grow.
+            ("damping", self.damping, Range::Above(0.0, MOST_DAMPING)),
+            ("cost_tolerance", self.cost_tolerance, part),
+            ("step_tolerance", self.step_tolerance, part),
+        ];
+        check_ranges(name, &ranges)
     }
 }
 
@@ -60,6 +76,15 @@ pub struct GaussNewtonState {
     growth: f64,
     /// D.
     scales: Vec<f64>,
+}
+
+impl GaussNewtonState {
+    /// Whether this is a state of a problem of this size.
+    pub(super) fn fits(&self, problem: &dyn LeastSquares) -> bool {
+        let n = problem.unknowns().len();
+        let locals = (0..problem.parts()).map(|part| problem.locals(part));
+        (self.at.shared.len(), self.scales.len()) == (n, n) && locals.eq(self.at.locals.iter().map(Vec::len))
+    }
 }
 
 /// Damping beyond which no step is worth a try.

@@ -316,7 +316,7 @@ fn starts_do_not_depend_on_threads_and_a_cut_run_ends_as_if_uncut() {
     for (name, file) in [("gauss-newton", "fit.jsonl"), ("l-bfgs", "fit-1.jsonl")] {
         let method = build_fit_method(name, &Value::Null).unwrap();
         let run = |threads: usize, log: bool| {
-            let log = log.then(|| FitLog::new(&folder, "fit", "oscillator"));
+            let log = log.then(|| FitLog::new(&folder, "fit", crate::RunName::new("oscillator", "", 0)));
             let settings = FitSettings { method: &method, starts: 4, seed: 1, budget: 40, from: None, log };
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| fit(&problem, &settings, &|_, _, _| ())).unwrap()
@@ -334,10 +334,50 @@ fn starts_do_not_depend_on_threads_and_a_cut_run_ends_as_if_uncut() {
             assert!(part == 0 && name == "gauss-newton" || again.resumed > 0);
         }
         // Other data must not continue this log.
-        let log = Some(FitLog::new(&folder, "fit", "pendulum"));
+        let log = Some(FitLog::new(&folder, "fit", crate::RunName::new("pendulum", "", 0)));
         let settings = FitSettings { method: &method, starts: 4, seed: 1, budget: 40, from: None, log };
         assert!(fit(&problem, &settings, &|_, _, _| ()).is_err());
         (0..4).for_each(|k| drop(std::fs::remove_file(folder.join(format!("fit-{k}.jsonl")))));
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn searches_count_simulations_that_fail() {
+    /// Fails everywhere but at the start.
+    struct Fragile<'a>(&'a dyn LeastSquares, Vec<f64>);
+    impl LeastSquares for Fragile<'_> {
+        fn unknowns(&self) -> &[Unknown] {
+            self.0.unknowns()
+        }
+        fn parts(&self) -> usize {
+            self.0.parts()
+        }
+        fn locals(&self, part: usize) -> usize {
+            self.0.locals(part)
+        }
+        fn residual_count(&self, part: usize) -> usize {
+            self.0.residual_count(part)
+        }
+        fn residuals(&self, part: usize, x: &[f64], out: &mut [f64]) -> Result<(), StepError> {
+            if x.iter().zip(&self.1).any(|(x, start)| (x - start).abs() > 1e-9) {
+                return Err(StepError::NotFinite { entry: "x".into(), value: f64::NAN, step: 7 });
+            }
+            self.0.residuals(part, x, out)
+        }
+        fn jvp(&self, part: usize, x: &[f64], x_dot: &[f64], out: &mut [f64]) -> Result<(), StepError> {
+            self.0.jvp(part, x, x_dot, out)
+        }
+        fn vjp(&self, part: usize, x: &[f64], bar: &[f64], x_bar: &mut [f64]) -> Result<(), StepError> {
+            self.0.vjp(part, x, bar, x_bar)
+        }
+    }
+    let problem = problem::<Dual<f64>>(&[1, 2], 3, 2, false, true);
+    let start: Vec<f64> = problem.unknowns().iter().map(Unknown::start).collect();
+    let found = fitted(&Fragile(&problem, start), "adam", &json!({"steps": 20}), 1);
+    let words = found.failures.words(found.searched).unwrap();
+    assert!(
+        words.contains("of 20 simulations failed; the first, number 2: x became NaN in step 7"),
+        "{words}"
+    );
 }

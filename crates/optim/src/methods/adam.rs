@@ -4,10 +4,12 @@
 //! box; the rate falls along half a cosine over the steps allowed, so that the end is not a dance around the
 //! minimum.
 
+use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::{Range, check_ranges};
 use serde::{Deserialize, Serialize};
 
-use super::{Start, settings};
+use super::{Settings, Start, settings};
 use crate::run::{Run, SearchMethod, Stop};
 
 /// Settings of [`Adam`].
@@ -29,6 +31,16 @@ pub struct AdamConfig {
 impl Default for AdamConfig {
     fn default() -> Self {
         AdamConfig { rate: 0.05, beta1: 0.9, beta2: 0.999, steps: 0, start: Start::Own }
+    }
+}
+
+impl Settings for AdamConfig {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        let AdamConfig { rate, beta1, beta2, .. } = *self;
+        let decay = Range::Below(0.0, 1.0);
+        let ranges =
+            [("rate", rate, Range::Above(0.0, 2.0)), ("beta1", beta1, decay), ("beta2", beta2, decay)];
+        check_ranges(name, &ranges)
     }
 }
 
@@ -76,6 +88,9 @@ impl SearchMethod for Adam {
     }
     fn settings(&self) -> String {
         settings(self.name(), &self.config)
+    }
+    fn check(&self, _dim: usize) -> Result<(), ConfigError> {
+        self.config.check(self.name())
     }
     fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
         let config = &self.config;

@@ -1,9 +1,12 @@
 //! Bayesian optimization: each trial is one episode, where the model of all losses so far proposes it; of
 //! their gradients too if the model is to be conditioned on them.
 
+use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::{Range, check_memory, check_ranges};
 use serde::{Deserialize, Serialize};
 
+use super::{MOST_POINTS, Settings, bytes};
 use crate::gp::{LossModel, ModelConfig};
 use crate::run::{Run, SearchMethod, Stop};
 
@@ -23,12 +26,24 @@ impl Default for BayesOpt {
     }
 }
 
+impl Settings for BayesOpt {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        check_ranges(name, &[("first", self.first as f64, Range::Within(0.0, MOST_POINTS))])?;
+        self.model.check(name)
+    }
+}
+
 impl SearchMethod for BayesOpt {
     fn name(&self) -> &'static str {
         "bo"
     }
     fn settings(&self) -> String {
         format!("bo {}", serde_json::to_string(self).unwrap_or_default())
+    }
+    fn check(&self, dim: usize) -> Result<(), ConfigError> {
+        Settings::check(self, self.name())?;
+        check_memory(self.name(), "first", bytes(self.first as f64 * dim as f64))?;
+        self.model.check_memory(self.name(), dim)
     }
     fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
         let mut model = first_episodes(run, self.first, self.model, random)?;

@@ -16,12 +16,14 @@
 //! of σ, its length limited as in `CmaState::tell_with_mean`. A step of a semi-local search is one episode,
 //! and a generation that has begun is finished.
 
+use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::{Range, check_memory, check_ranges};
 use serde::{Deserialize, Serialize};
 
 use super::cma_state::{CmaState, Weights};
 use super::descent::{DescentConfig, Iterate, descend};
-use super::settings;
+use super::{MOST_POINTS, MOST_STEPS, Settings, bytes, settings};
 use crate::gp::{LossModel, ModelConfig};
 use crate::run::{Run, SearchMethod, Stop, clamp_to_box};
 
@@ -54,6 +56,20 @@ impl Default for BoLeapConfig {
             descent: DescentConfig::default(),
             model: ModelConfig::default(),
         }
+    }
+}
+
+impl Settings for BoLeapConfig {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        let ranges = [
+            ("local_steps", self.local_steps as f64, Range::Within(1.0, MOST_STEPS)),
+            ("population", self.population as f64, Range::Within(2.0, MOST_POINTS)),
+            ("sigma", self.sigma, Range::Above(0.0, 10.0)),
+            ("tries", self.tries as f64, Range::Within(1.0, 1e4)),
+        ];
+        check_ranges(name, &ranges)?;
+        self.descent.check(name)?;
+        self.model.check(name)
     }
 }
 
@@ -95,6 +111,13 @@ impl SearchMethod for BoLeap {
     }
     fn settings(&self) -> String {
         settings(self.name(), &self.config)
+    }
+    fn check(&self, dim: usize) -> Result<(), ConfigError> {
+        self.config.check(self.name())?;
+        let n = dim as f64;
+        check_memory(self.name(), "population", bytes(self.config.population as f64 * n))?;
+        check_memory(self.name(), "the covariance", bytes(4.0 * n * n))?;
+        self.config.model.check_memory(self.name(), dim)
     }
     fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
         // 1 to 3: no points, a Gaussian process, its lower confidence bound

@@ -8,11 +8,13 @@
 
 use std::collections::VecDeque;
 
+use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::{Range, check_memory, check_ranges};
 use serde::{Deserialize, Serialize};
 
 use super::cma_state::{CmaState, Weights};
-use super::{Start, settings};
+use super::{MOST_POINTS, Settings, Start, bytes, check_population, settings};
 use crate::run::{Run, SearchMethod, Stop};
 
 /// Settings of [`CmaEs`].
@@ -50,6 +52,20 @@ impl Default for CmaEsConfig {
     }
 }
 
+impl Settings for CmaEsConfig {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        check_population(name, self.population)?;
+        let ranges = [
+            ("sigma", self.sigma, Range::Above(0.0, 10.0)),
+            ("tries", self.tries as f64, Range::Within(1.0, 1e4)),
+            ("restart_growth", self.restart_growth as f64, Range::Within(0.0, 100.0)),
+            ("loss_tolerance", self.loss_tolerance, Range::NotNegative),
+            ("step_tolerance", self.step_tolerance, Range::Below(0.0, 1.0)),
+        ];
+        check_ranges(name, &ranges)
+    }
+}
+
 /// The method.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CmaEs {
@@ -63,6 +79,13 @@ impl SearchMethod for CmaEs {
     }
     fn settings(&self) -> String {
         settings(self.name(), &self.config)
+    }
+    fn check(&self, dim: usize) -> Result<(), ConfigError> {
+        self.config.check(self.name())?;
+        let (population, n) = (self.config.population as f64, dim as f64);
+        check_memory(self.name(), "population", bytes(population * n))?;
+        // Covariance, basis and their products.
+        check_memory("cma-es (sep-cma-es needs less)", "the covariance", bytes(4.0 * n * n))
     }
     fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
         let config = &self.config;
@@ -83,7 +106,7 @@ impl SearchMethod for CmaEs {
             if config.restart_growth == 0 {
                 return Ok(());
             }
-            population *= config.restart_growth;
+            population = (population * config.restart_growth).min(MOST_POINTS as usize);
             mean = run.sample_uniform(random);
         }
     }

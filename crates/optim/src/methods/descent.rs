@@ -18,10 +18,12 @@
 
 use std::collections::VecDeque;
 
+use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::{Range, check_ranges};
 use serde::{Deserialize, Serialize};
 
-use super::{Start, settings};
+use super::{MOST_STEPS, Settings, Start, settings};
 use crate::run::{Run, SearchMethod, Stop};
 use crate::two_loop::Pairs;
 
@@ -58,6 +60,26 @@ pub struct DescentConfig {
 impl Default for DescentConfig {
     fn default() -> Self {
         DescentConfig { max_steps: 100, rule: StepRule::Adaptive, step: 0.1, patience: 3, tolerance: 1e-4 }
+    }
+}
+
+impl DescentConfig {
+    /// Refuses a number that is out of its range.
+    pub(crate) fn check(&self, name: &str) -> Result<(), ConfigError> {
+        // A constant step has the unit of the gradient's inverse.
+        let step = if self.rule == StepRule::Constant { Range::Positive } else { Range::Above(0.0, 2.0) };
+        let ranges = [
+            ("max_steps", self.max_steps as f64, Range::Within(1.0, MOST_STEPS)),
+            ("step", self.step, step),
+            ("tolerance", self.tolerance, Range::Below(0.0, 1.0)),
+        ];
+        check_ranges(name, &ranges)
+    }
+}
+
+impl Settings for Descent {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        self.descent.check(name)
     }
 }
 
@@ -105,6 +127,9 @@ impl SearchMethod for Descent {
     }
     fn settings(&self) -> String {
         settings(self.name(), self)
+    }
+    fn check(&self, _dim: usize) -> Result<(), ConfigError> {
+        Settings::check(self, self.name())
     }
     fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
         let start = self.start.point(run, random);

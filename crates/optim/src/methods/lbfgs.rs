@@ -5,11 +5,13 @@
 //! clamped step and shortens by the slopes at both ends; each trial is an episode. The search ends where no
 //! decrease is found along the steepest descent either.
 
+use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::{Range, check_memory, check_ranges};
 use serde::{Deserialize, Serialize};
 
 use super::descent::{clipped_gradient, dot, largest, minus};
-use super::{Start, settings};
+use super::{Settings, Start, bytes, settings};
 use crate::run::{Run, SearchMethod, Stop};
 use crate::two_loop::Pairs;
 
@@ -32,6 +34,18 @@ pub struct LbfgsConfig {
 impl Default for LbfgsConfig {
     fn default() -> Self {
         LbfgsConfig { memory: 10, first_step: 0.1, trials: 20, gradient_tolerance: 1e-14, start: Start::Own }
+    }
+}
+
+impl Settings for LbfgsConfig {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        let ranges = [
+            ("memory", self.memory as f64, Range::Within(1.0, 1e4)),
+            ("first_step", self.first_step, Range::Above(0.0, 2.0)),
+            ("trials", self.trials as f64, Range::Within(1.0, 1e4)),
+            ("gradient_tolerance", self.gradient_tolerance, Range::Below(0.0, 1.0)),
+        ];
+        check_ranges(name, &ranges)
     }
 }
 
@@ -58,6 +72,10 @@ impl SearchMethod for Lbfgs {
     }
     fn settings(&self) -> String {
         settings(self.name(), &self.config)
+    }
+    fn check(&self, dim: usize) -> Result<(), ConfigError> {
+        self.config.check(self.name())?;
+        check_memory(self.name(), "memory", bytes(2.0 * self.config.memory as f64 * dim as f64))
     }
     fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
         let config = &self.config;

@@ -30,6 +30,7 @@ pub use sgd::{Sgd, SgdConfig};
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
 use pullback_core::registry::{Entry, Registry};
+use pullback_core::settings::{Range, check_ranges};
 use pullback_core::sources::{ADAM, BO_LEAP, IPOP_CMA_ES, NOCEDAL_WRIGHT, SEP_CMA_ES};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -133,20 +134,45 @@ pub fn build(name: &str, options: &Value) -> Result<Box<dyn SearchMethod>, Confi
 /// A method that is its own settings.
 fn boxed<M>(name: &str, options: &Value) -> Result<Box<dyn SearchMethod>, ConfigError>
 where
-    M: SearchMethod + DeserializeOwned + Default + 'static,
+    M: SearchMethod + Settings + 'static,
 {
     Ok(Box::new(read::<M>(name, options)?))
 }
 
-/// Settings with the options given; no number may be negative.
-pub(crate) fn read<C: DeserializeOwned + Default>(name: &str, options: &Value) -> Result<C, ConfigError> {
-    if options.is_null() {
-        return Ok(C::default());
-    }
+/// Settings whose numbers have ranges.
+pub trait Settings: Serialize + DeserializeOwned + Default {
+    /// Refuses a number that is out of its range; `name` is what the settings belong to.
+    fn check(&self, name: &str) -> Result<(), ConfigError>;
+}
+
+/// Settings with the options given, each in its range.
+pub fn read<C: Settings>(name: &str, options: &Value) -> Result<C, ConfigError> {
+    let object = match options {
+        Value::Null => return Ok(C::default()),
+        Value::Object(object) => object,
+        other => {
+            let why = format!("settings are an object such as {{\"steps\": 20}}, not {other}");
+            return Err(ConfigError::new(format!("{name}: {why}")));
+        }
+    };
     if let Some((key, value)) = negative(options) {
         return Err(ConfigError::new(format!("{name}: `{key}` is {value}; it must not be negative")));
     }
-    serde_json::from_value(options.clone()).map_err(|e| ConfigError::new(format!("{name}: {e}")))
+    let defaults = serde_json::to_value(C::default()).unwrap_or_default();
+    if let Some(key) = list_for_object(options, &defaults) {
+        return Err(ConfigError::new(format!("{name}: `{key}` is a list; it must be an object")));
+    }
+    // One by one, so that an error names its setting.
+    for (key, value) in object {
+        let alone = Value::Object([(key.clone(), value.clone())].into_iter().collect());
+        if let Err(why) = serde_json::from_value::<C>(alone) {
+            return Err(ConfigError::new(format!("{name}: `{key}`: {why}")));
+        }
+    }
+    let settings: C =
+        serde_json::from_value(options.clone()).map_err(|e| ConfigError::new(format!("{name}: {e}")))?;
+    settings.check(name)?;
+    Ok(settings)
 }
 
 /// The first entry of an object, or of objects inside it, that is a negative number.
@@ -155,6 +181,30 @@ fn negative(options: &Value) -> Option<(&String, f64)> {
         Some(number) if number < 0.0 => Some((key, number)),
         _ => negative(value),
     })
+}
+
+/// The first entry that is a list where the settings have an object.
+fn list_for_object<'a>(options: &'a Value, defaults: &Value) -> Option<&'a String> {
+    options.as_object()?.iter().find_map(|(key, value)| match (value, defaults.get(key)?) {
+        (Value::Array(_), Value::Object(_)) => Some(key),
+        (_, inside) => list_for_object(value, inside),
+    })
+}
+
+/// Points of a generation at most.
+pub(crate) const MOST_POINTS: f64 = 1e6;
+/// Steps, draws or trials at most.
+pub(crate) const MOST_STEPS: f64 = 1e9;
+
+/// Refuses a population of one point, of which no half is the best; 0 stands for a default.
+pub(crate) fn check_population(name: &str, population: usize) -> Result<(), ConfigError> {
+    let points = if population == 0 { 2.0 } else { population as f64 };
+    check_ranges(name, &[("population", points, Range::Within(2.0, MOST_POINTS))])
+}
+
+/// Bytes of so many numbers.
+pub(crate) fn bytes(numbers: f64) -> f64 {
+    numbers * size_of::<f64>() as f64
 }
 
 /// Name and settings in one line, as [`SearchMethod::settings`] wants it.

@@ -1,9 +1,11 @@
 //! Random search: points drawn uniformly in the box until the budget is spent.
 
+use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::{Range, check_memory, check_ranges};
 use serde::{Deserialize, Serialize};
 
-use super::settings;
+use super::{MOST_POINTS, Settings, bytes, settings};
 use crate::run::{Run, SearchMethod, Stop};
 
 /// Settings of [`RandomSearch`].
@@ -17,6 +19,12 @@ pub struct RandomSearchConfig {
 impl Default for RandomSearchConfig {
     fn default() -> Self {
         RandomSearchConfig { batch: 16 }
+    }
+}
+
+impl Settings for RandomSearchConfig {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        check_ranges(name, &[("batch", self.batch as f64, Range::Within(1.0, MOST_POINTS))])
     }
 }
 
@@ -34,10 +42,13 @@ impl SearchMethod for RandomSearch {
     fn settings(&self) -> String {
         settings(self.name(), &self.config)
     }
+    fn check(&self, dim: usize) -> Result<(), ConfigError> {
+        self.config.check(self.name())?;
+        check_memory(self.name(), "batch", bytes(self.config.batch as f64 * dim as f64))
+    }
     fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
         loop {
-            let points: Vec<Vec<f64>> =
-                (0..self.config.batch.max(1)).map(|_| run.sample_uniform(random)).collect();
+            let points: Vec<Vec<f64>> = (0..self.config.batch).map(|_| run.sample_uniform(random)).collect();
             run.values(&points)?;
         }
     }

@@ -6,11 +6,13 @@
 //!
 //! Limits: valleys that are narrow along no axis are followed slowly. There are no restarts.
 
+use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::{Range, check_memory, check_ranges};
 use serde::{Deserialize, Serialize};
 
 use super::cma_state::{CmaState, ranking};
-use super::{Start, settings};
+use super::{Settings, Start, bytes, check_population, settings};
 use crate::run::{Run, SearchMethod, Stop, clamp_to_box};
 
 /// Settings of [`SepCmaEs`].
@@ -31,6 +33,13 @@ impl Default for SepCmaEsConfig {
     }
 }
 
+impl Settings for SepCmaEsConfig {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        check_population(name, self.population)?;
+        check_ranges(name, &[("sigma", self.sigma, Range::Above(0.0, 10.0))])
+    }
+}
+
 /// The method.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SepCmaEs {
@@ -45,10 +54,14 @@ impl SearchMethod for SepCmaEs {
     fn settings(&self) -> String {
         settings(self.name(), &self.config)
     }
+    fn check(&self, dim: usize) -> Result<(), ConfigError> {
+        self.config.check(self.name())?;
+        check_memory(self.name(), "population", bytes(self.config.population as f64 * dim as f64))
+    }
     fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
         let population = match self.config.population {
             0 => CmaState::default_population(run.dim()),
-            given => given.max(2),
+            given => given,
         };
         let mut state = SepCmaState::new(self.config.start.point(run, random), self.config.sigma, population);
         loop {

@@ -4,11 +4,13 @@
 //! as the gradient is steep. A step that leaves the finite losses, or lands four times higher than the first loss, is taken
 //! back and the rate is halved.
 
+use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::{Range, check_ranges};
 use serde::{Deserialize, Serialize};
 
 use super::descent::largest;
-use super::{Start, settings};
+use super::{Settings, Start, settings};
 use crate::run::{Run, SearchMethod, Stop};
 
 /// Settings of [`Sgd`].
@@ -29,6 +31,14 @@ impl Default for SgdConfig {
     }
 }
 
+impl Settings for SgdConfig {
+    fn check(&self, name: &str) -> Result<(), ConfigError> {
+        let SgdConfig { rate, momentum, .. } = *self;
+        let ranges = [("rate", rate, Range::Above(0.0, 2.0)), ("momentum", momentum, Range::Below(0.0, 1.0))];
+        check_ranges(name, &ranges)
+    }
+}
+
 /// The method.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sgd {
@@ -45,6 +55,9 @@ impl SearchMethod for Sgd {
     }
     fn settings(&self) -> String {
         settings(self.name(), &self.config)
+    }
+    fn check(&self, _dim: usize) -> Result<(), ConfigError> {
+        self.config.check(self.name())
     }
     fn search(&self, run: &mut Run<'_>, random: &mut Random) -> Result<(), Stop> {
         let mut z = self.config.start.point(run, random);

@@ -126,7 +126,7 @@ fn read_bytes(path: &Path, file: &str) -> Result<Vec<u8>, MeshError> {
             meta.len()
         )));
     }
-    std::fs::read(path).map_err(|e| refuse(e.to_string()))
+    pullback_core::files::read(path).map_err(|e| refuse(e.to_string()))
 }
 
 impl TriangleMesh {

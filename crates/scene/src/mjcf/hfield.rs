@@ -156,7 +156,7 @@ fn read_file(path: &PathBuf, picture: bool) -> Result<(usize, usize, Vec<f64>), 
     if !meta.is_file() || meta.len() > (8 + 4 * MOST_VALUES) as u64 {
         return Err(format!("is not a file of at most {MOST_VALUES} values"));
     }
-    let bytes = std::fs::read(path).map_err(|e| format!("cannot be read: {e}"))?;
+    let bytes = pullback_core::files::read(path).map_err(|e| format!("cannot be read: {e}"))?;
     if picture { parse_picture(&bytes) } else { parse(&bytes) }
 }
 

@@ -34,7 +34,8 @@ pub fn read_text(path: &Path) -> Result<String, ImportError> {
     if size.len() > MAX_BYTES as u64 {
         return Err(refuse(format!("is larger than {MAX_BYTES} bytes; split off meshes and unused parts")));
     }
-    std::fs::read_to_string(path).map_err(|e| refuse(format!("cannot be read as UTF-8 text: {e}")))
+    pullback_core::files::read_to_string(path)
+        .map_err(|e| refuse(format!("cannot be read as UTF-8 text: {e}")))
 }
 
 /// Refuses a text that would drive a parser of XML into quadratic time or a stack overflow.

@@ -20,6 +20,7 @@ use pullback_control::sampling::SamplingConfig;
 use pullback_control::task::{Judgment, Planning};
 use pullback_control::{PlanError, PlannerConfig, RunOptions};
 use pullback_core::ConfigError;
+use pullback_core::files::noting_inputs;
 use pullback_replay::Replay;
 use serde::Serialize;
 
@@ -243,10 +244,11 @@ impl Comparison<'_> {
         seed: u64,
         watch: &(impl Fn(RunProgress<'_>) + Sync),
     ) -> Result<MuscleRun, PlanError> {
-        let built = (task.build)(&self.options(task, contender.from_distance))?;
+        let (built, inputs) = noting_inputs(|| (task.build)(&self.options(task, contender.from_distance)));
+        let built = built?;
         let folder = self.run_folder(task, contender, seed)?;
         let planning = self.planning(built.planning());
-        let options = RunOptions { planning, threads: 1, seed, folder: Some(folder) };
+        let options = RunOptions { planning, threads: 1, seed, folder: Some(folder), inputs };
         let mut seen = 0;
         let name = &contender.name;
         let mut report = |step: usize| {

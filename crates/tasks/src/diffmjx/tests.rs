@@ -5,7 +5,8 @@ use super::cube::{Cube, Quantity, Simulator, Way, descend, fit, made_tosses, rea
 use super::toss::{SHAPES, Toss};
 use super::{tsit5, tsit5_continuous};
 use crate::contact_doctor::{Case, judge, settings};
-use crate::part_log::{ExperimentName, PartLog};
+use crate::part_log::PartLog;
+use pullback_optim::RunName;
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 
 #[test]
@@ -31,7 +32,7 @@ fn balls_that_miss_have_gradients_from_distance_alone() {
 #[test]
 fn an_experiment_cut_off_half_way_ends_as_if_uncut() {
     let path = std::env::temp_dir().join(format!("pullback-billiard-{}.jsonl", std::process::id()));
-    let name = ExperimentName { experiment: "billiard".into(), settings: "3 pushes".into() };
+    let name = RunName::new("billiard", "3 pushes", 0);
     let play = || {
         let log = PartLog::open(&path, &name).unwrap();
         let game = billiard::run(Table::None, 3, &log, || {}).unwrap();

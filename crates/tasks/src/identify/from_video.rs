@@ -45,8 +45,12 @@ pub fn identify_from_video(
     let (mut count, mut stage, mut from) = (FIRST.min(frames), 0, None::<Place>);
     let fitted = loop {
         let problem = film.residuals(count)?;
-        let log = settings.log.as_ref().map(|(folder, about)| {
-            FitLog::new(folder, format!("video-{stage}"), format!("{about}, {count} frames"))
+        let log = settings.log.as_ref().map(|(folder, name)| {
+            FitLog::new(
+                folder,
+                format!("video-{stage}"),
+                name.clone().with_settings(&format!("{count} frames")),
+            )
         });
         let fit_settings = FitSettings {
             method: settings.method as &FitMethod,

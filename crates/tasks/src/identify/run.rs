@@ -11,6 +11,7 @@ use pullback_optim::least_squares::{
     Channel, FitError, FitLog, FitMethod, FitSettings, Fitted, LeastSquares, Place, StartResult, fit,
     residuals,
 };
+use pullback_optim::{Failures, RunName};
 use serde::Serialize;
 use thiserror::Error;
 
@@ -41,8 +42,8 @@ pub struct RunSettings<'a> {
     pub seed: u64,
     /// Simulations of a search per start.
     pub budget: usize,
-    /// Folder for logs, and what they are about.
-    pub log: Option<(PathBuf, String)>,
+    /// Folder for logs, and what they are about but for the data.
+    pub log: Option<(PathBuf, RunName)>,
 }
 
 /// How well a channel is met.
@@ -103,13 +104,13 @@ pub fn identify(
 ) -> Result<Identified, IdentifyError> {
     let mut noise: Vec<f64> = setup.channels.iter().map(|c| c.noise.unwrap_or(c.spread)).collect();
     // All starts belong to the first fit.
-    let mut resumed = 0;
+    let (mut resumed, mut searched, mut failures) = (0, 0, Failures::default());
     let (mut rounds, mut from, mut first) = (0, None, None::<(Vec<StartResult>, usize)>);
     let (fitted, problem) = loop {
         let problem = scene.residuals(setup.motion(noise.clone()))?;
-        let log = settings.log.as_ref().map(|(folder, about)| {
+        let log = settings.log.as_ref().map(|(folder, name)| {
             let stage = if rounds == 0 { "fit".to_owned() } else { format!("fit-noise-{rounds}") };
-            FitLog::new(folder, stage, format!("{about}, data {:016x}", setup.fingerprint()))
+            FitLog::new(folder, stage, name.clone().with_inputs([setup.data()]))
         });
         let fit_settings = FitSettings {
             method: settings.method,
@@ -123,7 +124,9 @@ pub fn identify(
             fit(problem.as_ref(), &fit_settings, &|start, steps, cost| watch(rounds, start, steps, cost))?;
         let (starts, best) = first.get_or_insert_with(|| (found.starts.clone(), found.best)).clone();
         resumed += found.resumed;
-        let found = Fitted { starts, best, resumed, ..found };
+        failures.add(&found.failures);
+        searched += found.searched;
+        let found = Fitted { starts, best, resumed, failures: failures.clone(), searched, ..found };
         let misfits = misfits(problem.as_ref(), setup, &noise, &found)?;
         let next: Vec<f64> = setup
             .channels

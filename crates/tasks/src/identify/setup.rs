@@ -4,6 +4,7 @@
 //! gives them until the next (zero-order hold); measured values are compared at their times (`least_squares::Recorded`).
 
 use pullback_core::ConfigError;
+use pullback_core::files::{Fingerprint, InputFile};
 use pullback_core::input_map::LinearMap;
 use pullback_core::input_map::Transform;
 use pullback_core::layout::Layout;
@@ -338,23 +339,17 @@ impl Setup {
         self.begins[part] + at * self.dt
     }
 
-    /// A fingerprint of the data: logs of other data are not continued.
-    pub fn fingerprint(&self) -> u64 {
-        let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
-        let mut mix = |x: f64| {
-            hash = (hash ^ x.to_bits()).wrapping_mul(0x0100_0000_01b3).rotate_left(17);
-        };
+    /// The data by their content: logs of other data are not continued.
+    pub fn data(&self) -> InputFile {
+        let mut hash = Fingerprint::default().numbers(&self.params);
         for (part, (steps, samples)) in self.parts.iter().zip(&self.samples) {
-            mix(*steps as f64);
-            part.state.iter().chain(&part.controls).for_each(|x| mix(*x));
+            hash = hash.numbers(&[*steps as f64]).numbers(&part.state).numbers(&part.controls);
             for sample in samples {
-                mix(sample.channel as f64);
-                mix(sample.moment.first as f64);
-                sample.moment.weights.iter().chain(&sample.value).for_each(|x| mix(*x));
+                hash = hash.numbers(&[sample.channel as f64, sample.moment.first as f64]);
+                hash = hash.numbers(&sample.moment.weights).numbers(&sample.value);
             }
         }
-        self.params.iter().for_each(|x| mix(*x));
-        hash
+        InputFile::new("the recordings", hash)
     }
 }
 

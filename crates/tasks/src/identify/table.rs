@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pullback_core::ConfigError;
+use pullback_core::{ConfigError, csv};
 
 /// Named columns over time; the time itself is apart.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +22,7 @@ impl Table {
     /// skipped.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|e| {
+        let text = pullback_core::files::read_to_string(path).map_err(|e| {
             ConfigError::new(format!("{name}: {e}; give the path of a CSV file with a header"))
         })?;
         Table::parse(&name, &text)
@@ -32,7 +32,7 @@ impl Table {
     pub fn parse(name: &str, text: &str) -> Result<Self, ConfigError> {
         let wrong = |line: usize, what: String| ConfigError::new(format!("{name}:{line}: {what}"));
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim()));
+        let mut lines = csv::lines(text).map(|(number, line)| (number, line.trim()));
         let mut lines = lines.by_ref().filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let Some((first, header)) = lines.next() else {
             return Err(wrong(
@@ -40,7 +40,7 @@ impl Table {
                 "the file is empty; the first line names the columns, one of them `time`".into(),
             ));
         };
-        let mut header: Vec<String> = header.split(',').map(|cell| unquoted(cell).to_owned()).collect();
+        let mut header = csv::split(header).map_err(|what| wrong(first, what))?;
         for (i, column) in header.iter().enumerate() {
             if header[..i].contains(column) {
                 return Err(wrong(first, format!("two columns are called `{column}`")));
@@ -53,7 +53,7 @@ impl Table {
         header.remove(time);
         let (mut times, mut rows) = (Vec::<f64>::new(), Vec::new());
         for (number, line) in lines {
-            let cells: Vec<&str> = line.split(',').map(unquoted).collect();
+            let cells = csv::split(line).map_err(|what| wrong(number, what))?;
             if cells.len() != columns {
                 let found = cells.len();
                 return Err(wrong(number, format!("{found} cells for {columns} columns")));
@@ -66,7 +66,7 @@ impl Table {
                     _ => Err(wrong(number, format!("`{cell}` in column `{column}` is not a finite number"))),
                 },
             };
-            let Some(now) = parse(cells[time], "time")? else {
+            let Some(now) = parse(&cells[time], "time")? else {
                 return Err(wrong(number, "the time is missing".into()));
             };
             if let Some(before) = times.last().filter(|before| **before >= now) {
@@ -82,10 +82,4 @@ impl Table {
         }
         Ok(Table { name: name.to_owned(), header, times, rows })
     }
-}
-
-/// A cell without spaces and quotes around it.
-fn unquoted(cell: &str) -> &str {
-    let cell = cell.trim();
-    cell.strip_prefix('"').and_then(|c| c.strip_suffix('"')).unwrap_or(cell).trim()
 }

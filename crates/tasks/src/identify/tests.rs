@@ -229,6 +229,7 @@ fn recordings_that_make_no_sense_are_refused_by_file_and_line() {
         ("t,angle\n0,1\n", "a.csv:1: no column is called `time`; there is t, angle"),
         ("time,angle,angle\n", "a.csv:1: two columns are called `angle`"),
         ("time,angle\n0,1\n0.1\n", "a.csv:3: 1 cells for 2 columns"),
+        ("time,\"angle\n0,1\n0.1,2\n", "a.csv:1: a quoted cell has no end"),
         ("time,angle\n0,1\n0.1,one\n", "a.csv:3: `one` in column `angle` is not a finite number"),
         ("time,angle\n0,1\n\n# a remark\n0,2\n", "a.csv:5: time 0 does not come after 0"),
         ("time,angle\n0,1\n,2\n", "a.csv:3: the time is missing"),
@@ -258,4 +259,25 @@ fn recordings_that_make_no_sense_are_refused_by_file_and_line() {
     assert!(bounds((2.0, 3.0)).unwrap_err().contains("outside its bounds 2 and 3"));
     assert!(bounds((3.0, 2.0)).unwrap_err().contains("leave nothing between"));
     assert!(bounds((0.5, 3.0)).is_ok());
+}
+
+#[test]
+fn names_with_commas_and_quotes_are_columns() {
+    let names = ["time", "say \"a,b\".angle", "# speed"];
+    let text = format!("{}\n0,1,2\n1,\"3\",\n", pullback_core::csv::line(names));
+    let table = Table::parse("a.csv", &text).unwrap();
+    assert_eq!(table.header, names[1..]);
+    assert_eq!(table.rows, [[Some(1.0), Some(2.0)], [Some(3.0), None]]);
+}
+
+#[test]
+fn data_that_differ_in_one_number_are_other_data() {
+    let scene = scenes::build("pendulum", SceneOptions::default()).unwrap();
+    let data = |text: &str| {
+        let table = Table::parse("a.csv", text).unwrap();
+        Setup::new(scene.as_ref(), "pendulum", &[table], &asked(&["length"])).unwrap().data()
+    };
+    let first = data("time,angle\n0,1\n1,0.2\n");
+    assert_eq!(data("time,angle\n0,1\n1,0.2\n"), first);
+    assert_ne!(data("time,angle\n0,1\n1,0.20000000000000004\n"), first);
 }

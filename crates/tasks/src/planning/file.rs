@@ -64,9 +64,16 @@ impl FileTask {
             let why = "say what the motion is for, as --target hinge.q=0 or --target SITE=0.1,0,0.5; `pullback list FILE` has the names of states";
             return Err(wrong(why.into()));
         }
-        for (name, value) in
-            [("the control step", self.control_step), ("the horizon", self.horizon), ("the time", self.time)]
-        {
+        let within = self.within;
+        if !(self.effort >= 0.0 && self.effort.is_finite()) {
+            return Err(wrong(format!("the effort must be finite and not negative, got {}", self.effort)));
+        }
+        for (name, value) in [
+            ("the control step", self.control_step),
+            ("the horizon", self.horizon),
+            ("the time", self.time),
+            ("the limit of success", within),
+        ] {
             if !(value > 0.0 && value.is_finite()) {
                 return Err(wrong(format!("{name} must be positive, got {value}")));
             }
@@ -99,7 +106,7 @@ impl FileTask {
             what: "the target missed most".into(),
             unit: "m or rad",
             measure: Box::new(move |state| misses.iter().map(|miss| miss(state)).fold(0.0, f64::max)),
-            limit: self.within,
+            limit: within,
             hold: 5,
         };
 

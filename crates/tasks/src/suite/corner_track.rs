@@ -24,7 +24,7 @@ pub struct CornerTrack {
 impl CornerTrack {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path)
+        let text = pullback_core::files::read_to_string(path)
             .map_err(|e| ConfigError::new(format!("{}: {e}; give the path of a CSV file", path.display())))?;
         Self::parse(&text, &path.display().to_string())
     }

@@ -101,7 +101,7 @@ fn jacobians_on_manifolds_are_exact() {
 fn plans_of_a_quadruped_come_out_lower() {
     let task = task("quadruped-rise");
     let planning = Planning { horizon: 6, apply: 2, spacing: 2, steps: 2, ..task.planning() };
-    let options = RunOptions { planning, threads: 2, seed: 0, folder: None };
+    let options = RunOptions { planning, threads: 2, seed: 0, folder: None, inputs: Vec::new() };
     let planners = [("ilqr", json!({"iterations": 3})), ("gradient", json!({"iterations": 6}))];
     for (name, settings) in planners {
         let planner = build_planner(name, &settings).unwrap();

@@ -5,7 +5,7 @@
 //! and nothing flickers.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 
 use gif::{Encoder, Frame, Repeat};
 
@@ -94,7 +94,12 @@ impl GifWriter {
     }
 
     pub fn finish(mut self) -> io::Result<()> {
-        self.begin()
+        self.begin()?;
+        match self.begun {
+            // The end of the file is written here, where an error is seen.
+            Some(begun) => begun.encoder.into_inner().map_err(io::Error::other)?.flush(),
+            None => Ok(()),
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
+use pullback_core::files::NewFile;
 use thiserror::Error;
 
 use crate::look::{Bitmap, PictureSize};
@@ -90,7 +91,8 @@ impl Format {
 /// A video on its way into a file.
 pub struct VideoWriter {
     path: PathBuf,
-    temporary: PathBuf,
+    /// None of a folder.
+    file: Option<NewFile>,
     encoder: Encoder,
     frames: usize,
 }
@@ -112,21 +114,26 @@ impl VideoWriter {
         if let Some(folder) = folder.filter(|f| !f.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
-        let temporary = temporary(path);
-        let file = || Ok(BufWriter::new(File::create(&temporary).map_err(failed)?));
-        let encoder = match format {
-            Format::Gif => Encoder::Gif(Box::new(gif::GifWriter::new(file()?, size, fps))),
-            Format::Apng => {
-                let writer = apng::ApngWriter::new(file()?, size, fps, frames);
-                Encoder::Apng(Box::new(writer.map_err(|e| failed(e.into()))?))
+        let (file, encoder) = match format {
+            Format::Gif => {
+                let (file, buffer) = begin(path)?;
+                (Some(file), Encoder::Gif(Box::new(gif::GifWriter::new(buffer, size, fps))))
             }
-            Format::Frames => Encoder::Frames,
+            Format::Apng => {
+                let (file, buffer) = begin(path)?;
+                let writer = apng::ApngWriter::new(buffer, size, fps, frames);
+                (Some(file), Encoder::Apng(Box::new(writer.map_err(|e| failed(e.into()))?)))
+            }
+            Format::Frames => (None, Encoder::Frames),
             #[cfg(feature = "mp4")]
-            Format::Mp4 => Encoder::Mp4(Box::new(mp4::Mp4Writer::new(path, file()?, size, fps)?)),
+            Format::Mp4 => {
+                let (file, buffer) = begin(path)?;
+                (Some(file), Encoder::Mp4(Box::new(mp4::Mp4Writer::new(path, buffer, size, fps)?)))
+            }
             #[cfg(not(feature = "mp4"))]
             Format::Mp4 => return Err(EncodeError::NotBuiltIn(path.to_owned())),
         };
-        Ok(VideoWriter { path: path.to_owned(), temporary, encoder, frames: 0 })
+        Ok(VideoWriter { path: path.to_owned(), file, encoder, frames: 0 })
     }
 
     /// Adds a frame.
@@ -145,16 +152,16 @@ impl VideoWriter {
 
     /// Ends the file and gives it its name.
     pub fn finish(self) -> Result<(), EncodeError> {
-        let VideoWriter { path, temporary, encoder, .. } = self;
+        let VideoWriter { path, file, encoder, .. } = self;
         let failed = |source| EncodeError::Write { path: path.clone(), source };
         match encoder {
-            Encoder::Frames => return Ok(()),
+            Encoder::Frames => {}
             Encoder::Gif(writer) => writer.finish().map_err(failed)?,
             Encoder::Apng(writer) => writer.finish().map_err(|e| failed(e.into()))?,
             #[cfg(feature = "mp4")]
             Encoder::Mp4(writer) => writer.finish(&path)?,
         }
-        std::fs::rename(&temporary, &path).map_err(failed)
+        file.map_or(Ok(()), |file| file.publish().map_err(failed))
     }
 }
 
@@ -164,17 +171,18 @@ pub fn save_png(path: &Path, picture: &Bitmap) -> Result<(), EncodeError> {
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
-    let temporary = temporary(path);
-    let file = BufWriter::new(File::create(&temporary).map_err(failed)?);
+    let (file, buffer) = begin(path)?;
     let size = PictureSize { width: picture.width, height: picture.height };
-    let mut writer = apng::encoder(file, size).write_header().map_err(|e| failed(e.into()))?;
+    let mut writer = apng::encoder(buffer, size).write_header().map_err(|e| failed(e.into()))?;
     writer.write_image_data(&picture.rgb).map_err(|e| failed(e.into()))?;
     writer.finish().map_err(|e| failed(e.into()))?;
-    std::fs::rename(&temporary, path).map_err(failed)
+    file.publish().map_err(failed)
 }
 
-/// The name of a file while it is written.
-fn temporary(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.part"))
+/// A file that is not yet whole, and what writes to it.
+fn begin(path: &Path) -> Result<(NewFile, BufWriter<File>), EncodeError> {
+    let failed = |source| EncodeError::Write { path: path.to_owned(), source };
+    let file = NewFile::create(path).map_err(failed)?;
+    let buffer = BufWriter::new(file.handle().map_err(failed)?);
+    Ok((file, buffer))
 }

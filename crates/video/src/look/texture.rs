@@ -1,7 +1,5 @@
 //! Pixels of textures: MuJoCo's patterns, and PNG files.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use pullback_core::random::Random;
@@ -192,8 +190,8 @@ fn small(from: Texture<f64>) -> Texture<f64> {
 /// A PNG file; opacity is not looked at.
 fn read_png(path: &Path) -> Result<Texture<f64>, String> {
     let fail = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
-    let file = File::open(path).map_err(|e| fail(&e))?;
-    let mut decoder = png::Decoder::new(BufReader::new(file));
+    let file = pullback_core::files::read(path).map_err(|e| fail(&e))?;
+    let mut decoder = png::Decoder::new(&file[..]);
     decoder.set_transformations(png::Transformations::EXPAND | png::Transformations::STRIP_16);
     let mut reader = decoder.read_info().map_err(|e| fail(&e))?;
     let mut bytes = vec![0; reader.output_buffer_size()];

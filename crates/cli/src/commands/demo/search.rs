@@ -130,7 +130,7 @@ fn searches(objective: &dyn Objective, method: &str, seed: u64) -> Result<Vec<Se
     let one = |seed: u64| -> Result<Searched, CliError> {
         let recorder = Recorder { objective, points: Mutex::default() };
         let mut run = Run::new(&recorder, BUDGET, RunLog::none())?;
-        optimize(search_by.as_ref(), &mut run, seed).map_err(pullback_optim::search::SearchError::from)?;
+        optimize(search_by.as_ref(), &mut run, seed)?;
         let mut lowest = lowest_so_far(run.losses());
         // A search that has nothing left to do stays where it is.
         lowest.resize(BUDGET, lowest.last().copied().unwrap_or(f64::NAN));

@@ -3,6 +3,7 @@
 
 use pullback_core::ConfigError;
 use pullback_gradsim::Sheet;
+use pullback_optim::RunName;
 use pullback_plot::{Block, Report, Section, compact};
 use pullback_tasks::files::is_file_name;
 use pullback_tasks::identify::{FromVideo, IDENTIFICATIONS, MadeFilm, RunSettings, identify_from_video};
@@ -42,9 +43,10 @@ pub fn run(options: &IdentifyOptions, seed: u64, output: &Output) -> Result<bool
     let entry = IDENTIFICATIONS.find(what).map_err(ConfigError::from)?;
     let film = entry.value.film(entry.name, seed, !options.exact_pixels)?;
     let method = method(options)?;
-    let folder = output.folder(&format!("identify-{what}-video-{}-{seed}", options.method.name))?;
-    let about = format!(
-        "{what} from video, {} starts, budget {}, exact pixels {}",
+    let (folder, _lock) =
+        output.run_folder(&format!("identify-{what}-video-{}-{seed}", options.method.name))?;
+    let settings = format!(
+        "from video, {} starts, budget {}, exact pixels {}",
         options.starts, options.budget, options.exact_pixels
     );
     let settings = RunSettings {
@@ -52,7 +54,7 @@ pub fn run(options: &IdentifyOptions, seed: u64, output: &Output) -> Result<bool
         starts: options.starts,
         seed,
         budget: options.budget,
-        log: Some((folder.clone(), about)),
+        log: Some((folder.clone(), RunName::new(what, settings, seed))),
     };
     let bar = progress::bar(options.starts, what);
     let watch = |stage: usize, start: usize, steps: usize, cost: f64| {

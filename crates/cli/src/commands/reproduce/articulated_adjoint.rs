@@ -81,7 +81,7 @@ struct Measured {
 
 pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
     let plan = if options.quick { QUICK } else { FULL };
-    let folder = output.folder("reproduce-articulated-adjoint")?;
+    let (folder, _lock) = output.run_folder("reproduce-articulated-adjoint")?;
     let (one, ten) = (Standing::new(1)?, Standing::new(10)?);
     let measured = Measured {
         one: costs(&one, plan.one.iter().map(|steps| (*steps, 1)), plan.work)?,

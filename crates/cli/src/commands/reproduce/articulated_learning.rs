@@ -147,7 +147,7 @@ impl Found {
 }
 
 pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
-    let folder = output.folder("reproduce-articulated-learning")?;
+    let (folder, _lock) = output.run_folder("reproduce-articulated-learning")?;
     let quick = options.quick;
     let contenders = if quick { contenders(QUICK_LINKS) } else { contenders(1..=LINKS) };
     let usual = if quick { EPOCHS_PER_LINK.1 } else { EPOCHS_PER_LINK.0 };

@@ -26,7 +26,7 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
         return Err(ConfigError::new("a comparison needs at least one seed and one simulation").into());
     }
     let plan = Plan { tasks: chosen(options)?, seeds, budget };
-    let folder = output.folder("reproduce-bo-leap")?;
+    let (folder, _lock) = output.run_folder("reproduce-bo-leap")?;
     let bar = progress::bar(plan.tasks.len() * METHODS.len() * seeds as usize, "bo-leap");
     let ended = bo_leap::compare(&plan, &folder, |ended| {
         bar.set_message(format!("{}, {}", ended.task, ended.method));
@@ -104,7 +104,7 @@ fn progress_charts(plan: &Plan, ended: &[RunResult]) -> Figure {
             let runs: Vec<&RunResult> =
                 ended.iter().filter(|e| e.task == *task && e.method == **method).collect();
             let at = |k: usize| {
-                let seen = runs.iter().filter_map(|e| e.progress.get(k));
+                let seen = runs.iter().filter_map(|e| e.progress.get(k).copied().flatten());
                 let mean = seen.clone().sum::<f64>() / seen.count() as f64;
                 ((k + 1) as f64 * plan.budget as f64 / 10.0, mean)
             };

@@ -13,7 +13,7 @@ use pullback_tasks::Results;
 use pullback_tasks::results::Row;
 use serde_json::Value;
 
-use crate::commands::train::{PrecisionName, RunConfig, Summary as Trained, preset, run_in};
+use crate::commands::train::{PrecisionName, RunConfig, Summary as Trained, VERSION, preset, run_in};
 use crate::output::{CliError, Output};
 
 /// Runs of one algorithm on one task.
@@ -50,6 +50,7 @@ impl Contender {
             precision: PrecisionName::F32,
             shard: 16,
             settings,
+            version: VERSION.into(),
         })
     }
 

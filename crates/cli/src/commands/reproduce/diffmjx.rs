@@ -5,18 +5,19 @@
 mod figures;
 mod identify;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use pullback_core::ConfigError;
+use pullback_core::files::{Fingerprint, InputFile};
 use pullback_core::integrator::{Integrator, Method};
 use pullback_core::rollout::Inputs;
+use pullback_optim::RunName;
 use pullback_physics::articulated::Articulated;
 use pullback_plot::{Figure, Report, Section, Stat, Tone};
 use pullback_tasks::diffmjx::billiard::{self, Game, Gradients};
 use pullback_tasks::diffmjx::toss::{self, SHAPES, Toss, Tosses};
 use pullback_tasks::diffmjx::{cube, hover};
-use pullback_tasks::part_log::{ExperimentName, PartLog};
+use pullback_tasks::part_log::PartLog;
 use pullback_tasks::{Results, recording};
 
 use super::Summary;
@@ -109,7 +110,7 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
         let least = 2 * size.parts;
         return Err(ConfigError::new(format!("too few tosses: give at least {least}")).into());
     }
-    let folder = output.folder("reproduce-diffmjx")?;
+    let (folder, _lock) = output.run_folder("reproduce-diffmjx")?;
     let log_file = folder.join(if size.quick { "run-quick.jsonl" } else { "run.jsonl" });
     let log = open_log(&log_file, &size, &recorded)?;
     let mut page = Page {
@@ -152,18 +153,12 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
 
 /// The log of a run of this size on these tosses.
 fn open_log(path: &Path, size: &Size, tosses: &[cube::Toss]) -> Result<PartLog, CliError> {
-    let mut hasher = DefaultHasher::new();
+    let mut hash = Fingerprint::default();
     for toss in tosses {
-        toss.len().hash(&mut hasher);
-        toss.iter().flatten().for_each(|x| x.to_bits().hash(&mut hasher));
+        hash = hash.numbers(&[toss.len() as f64]).numbers(toss.as_flattened());
     }
-    let settings = format!(
-        "{size:?}, {SHAPES:?}, {} tosses of fingerprint {:x}, version {}",
-        tosses.len(),
-        hasher.finish(),
-        env!("CARGO_PKG_VERSION")
-    );
-    let name = ExperimentName { experiment: "diffmjx".into(), settings };
+    let recorded = InputFile::new(format!("{} tosses", tosses.len()), hash);
+    let name = RunName::new("diffmjx", format!("{size:?}, {SHAPES:?}"), 0).with_inputs([recorded]);
     Ok(PartLog::open(path, &name).map_err(pullback_tasks::diffmjx::ExperimentError::from)?)
 }
 

@@ -26,7 +26,7 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
         return Err(ConfigError::new("a comparison needs at least one seed").into());
     }
     let models = models(options)?;
-    let folder = output.folder("reproduce-diffmjx-mpc")?;
+    let (folder, _lock) = output.run_folder("reproduce-diffmjx-mpc")?;
     let comparison = Comparison {
         size: &size,
         models: models.as_deref(),

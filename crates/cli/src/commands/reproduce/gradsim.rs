@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use pullback_core::ConfigError;
 use pullback_core::registry::Entry;
 use pullback_gradsim::{EXPERIMENTS, Exhibit, Experiment, Setting};
+use pullback_optim::RunName;
 use pullback_plot::{Report, Section, Stat, Table, Tone, compact};
 use pullback_tasks::Results;
-use pullback_tasks::part_log::{ExperimentName, PartLog};
+use pullback_tasks::part_log::PartLog;
 
 use super::Summary;
 use crate::args::ReproduceOptions;
@@ -21,12 +22,9 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
     if options.seeds == Some(0) {
         return Err(ConfigError::new("--seeds 0 would run nothing; give at least 1").into());
     }
-    let folder = output.folder("reproduce-gradsim")?;
+    let (folder, _lock) = output.run_folder("reproduce-gradsim")?;
     let log_file = folder.join(if options.quick { "run-quick.jsonl" } else { "run.jsonl" });
-    let name = ExperimentName {
-        experiment: "gradsim".into(),
-        settings: format!("quick {}, version {}", options.quick, env!("CARGO_PKG_VERSION")),
-    };
+    let name = RunName::new("gradsim", format!("quick {}", options.quick), 0);
     let log = PartLog::open(&log_file, &name).map_err(pullback_gradsim::ExperimentError::from)?;
 
     let bar = progress::bar(chosen.len(), "gradsim");

@@ -84,7 +84,7 @@ const fn part_of(task: &'static str, epochs: usize, paper: (f64, f64)) -> Conten
 }
 
 pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError> {
-    let folder = output.folder("reproduce-sapo")?;
+    let (folder, _lock) = output.run_folder("reproduce-sapo")?;
     let mut found: Vec<(&Contender, Vec<Trained>, Vec<PathBuf>)> = Vec::new();
     for contender in CONTENDERS {
         let usual = if options.quick { contender.seeds.1 } else { contender.seeds.0 };

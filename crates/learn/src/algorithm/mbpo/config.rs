@@ -1,11 +1,14 @@
 //! Settings of MBPO.
 
+use pullback_core::ConfigError;
+use pullback_core::settings::Range;
 use serde::{Deserialize, Serialize};
 
 use super::enhance::Enhancement;
 use super::ensemble::ModelConfig;
 use super::rollout::Lengths;
 use crate::algorithm::presets::Preset;
+use crate::algorithm::ranges::{DISCOUNT, check, check_counts, check_given};
 use crate::algorithm::sac::learner::SoftConfig;
 use crate::algorithm::sac::learner_config;
 use crate::nn::{Activation, Init, LayerNorm, NetworkConfig, OptimizerConfig};
@@ -46,6 +49,33 @@ pub struct MbpoConfig {
     pub model: ModelConfig,
     /// Policy and critics.
     pub learner: SoftConfig,
+}
+
+impl MbpoConfig {
+    /// Refuses a number that is out of its range.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        check_counts(&[
+            ("epochs", self.epochs),
+            ("steps", self.steps),
+            ("capacity", self.capacity),
+            ("model_capacity", self.model_capacity),
+            ("model_every", self.model_every),
+            ("batch", self.batch),
+        ])?;
+        check(&[
+            ("gamma", self.gamma, DISCOUNT),
+            ("real_share", self.real_share, Range::Within(0.0, 1.0)),
+            // Models are fitted to these steps first.
+            ("warm_up", self.warm_up as f64, Range::Within(10.0, 1e9)),
+        ])?;
+        if let Enhancement::Sample { count, delta } = self.enhancement {
+            check(&[
+                ("enhancement.sample.count", count as f64, Range::Within(1.0, 1e4)),
+                ("enhancement.sample.delta", delta, Range::Above(0.0, 2.0)),
+            ])?;
+        }
+        check_given(&[("normalize_observations", self.normalize_observations, Range::Positive)])
+    }
 }
 
 /// A network as PyTorch begins it.

@@ -7,12 +7,14 @@ use std::ops::Range;
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::super::TrainError;
 use super::super::learned::Learned;
 use super::super::parts::{below, permutation};
+use super::super::ranges::{RATE, check, check_counts};
 use super::super::saved::Saved;
 use super::likelihood::{Likelihood, ModelRows};
 use super::transitions::Transitions;
@@ -125,12 +127,18 @@ pub struct Ensemble {
 impl Ensemble {
     /// Models that know nothing.
     pub fn new(config: ModelConfig, spaces: Spaces, seed: u64) -> Result<Self, ConfigError> {
-        if config.elites == 0 || config.elites > config.members || config.batch == 0 {
-            return Err(ConfigError::new(format!(
-                "model: {} elites of {} members; give at least 1 and at most all, and batches of 1 row or more",
-                config.elites, config.members
-            )));
-        }
+        check(&[
+            ("model.members", config.members as f64, settings::Range::Within(1.0, 1e3)),
+            ("model.elites", config.elites as f64, settings::Range::Within(1.0, config.members as f64)),
+            ("model.lr", config.lr, RATE),
+            ("model.grad_clip", config.grad_clip, settings::Range::Positive),
+            ("model.holdout", config.holdout, settings::Range::Below(0.0, 1.0)),
+        ])?;
+        check_counts(&[
+            ("model.batch", config.batch),
+            ("model.pass_rows", config.pass_rows),
+            ("model.max_passes", config.max_passes),
+        ])?;
         let (seen, numbers) = (spaces.observation(), spaces.observation() + 1);
         let input = InputShape { points: spaces.points, vector: spaces.vector + spaces.actions };
         let network = Network::new(input, Likelihood::outputs(numbers), &config.network)?;

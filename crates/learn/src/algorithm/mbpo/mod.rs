@@ -18,6 +18,7 @@ use pullback_core::random::Random;
 use pullback_core::{ConfigError, StepError};
 
 use super::parts::below;
+use super::ranges::check_rows;
 use super::returns::Episodes;
 use super::sac::batch::Batch;
 use super::sac::learner::{GuidedRows, SoftLearner, Updated};
@@ -67,21 +68,14 @@ struct Taken {
 impl Mbpo {
     /// A policy that knows nothing.
     pub fn new(config: MbpoConfig, spaces: Spaces, seed: u64) -> Result<Self, ConfigError> {
-        let MbpoConfig { epochs, steps, capacity, model_capacity, model_every, batch, .. } = config;
-        if [epochs, steps, capacity, model_capacity, model_every, batch].contains(&0) {
-            return Err(ConfigError::new(
-                "epochs, steps, capacity, model_capacity, model_every and batch must be at least 1",
-            ));
-        }
-        if !(0.0..=1.0).contains(&config.real_share) {
-            return Err(ConfigError::new(format!("real_share is {}; it is a share", config.real_share)));
-        }
-        if config.warm_up < 10 {
-            return Err(ConfigError::new(format!(
-                "warm_up is {}; models need 10 steps or more",
-                config.warm_up
-            )));
-        }
+        config.check()?;
+        let MbpoConfig { capacity, model_capacity, .. } = config;
+        let (width, rows) = (2 * spaces.observation() + spaces.actions + 2, spaces.observation() + 1);
+        let jacobian = if config.enhancement == Enhancement::Policy { rows * spaces.actions } else { 0 };
+        check_rows("capacity", capacity as f64, width + jacobian)?;
+        check_rows("model_capacity", model_capacity as f64, width)?;
+        check_rows("batch", config.batch as f64, width)?;
+        check_rows("rollouts", config.rollouts as f64, width)?;
         let input = InputShape { points: spaces.points, vector: spaces.vector };
         let count = config.normalize_observations;
         let normalizer = count.map(|count| Normalizer::new(input, count, Statistics::PerEntry));

@@ -1,8 +1,11 @@
 //! Settings of PPO.
 
+use pullback_core::ConfigError;
+use pullback_core::settings::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::algorithm::presets::Preset;
+use crate::algorithm::ranges::{DISCOUNT, check, check_counts, check_given};
 use crate::algorithm::sapo;
 use crate::nn::{LogStd, NetworkConfig, OptimizerConfig, ScheduleConfig};
 
@@ -48,6 +51,32 @@ pub struct PpoConfig {
     pub schedule: ScheduleConfig,
     /// Bound of the norm of a gradient, for each.
     pub grad_clip: f64,
+}
+
+impl PpoConfig {
+    /// Refuses a number that is out of its range.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let PpoConfig { envs, horizon, epochs, mini_epochs, batches, .. } = *self;
+        check_counts(&[
+            ("envs", envs),
+            ("horizon", horizon),
+            ("epochs", epochs),
+            ("mini_epochs", mini_epochs),
+            ("batches", batches),
+        ])?;
+        check(&[
+            ("gamma", self.gamma, DISCOUNT),
+            ("lambda", self.lambda, DISCOUNT),
+            ("clip", self.clip, Range::Positive),
+            ("entropy", self.entropy, Range::NotNegative),
+            ("grad_clip", self.grad_clip, Range::Positive),
+        ])?;
+        check_given(&[
+            ("value_clip", self.value_clip, Range::Positive),
+            ("normalize_observations", self.normalize_observations, Range::Positive),
+            ("normalize_values", self.normalize_values, Range::Positive),
+        ])
+    }
 }
 
 /// The settings of Xing et al. (Table 4) for networks of these widths.

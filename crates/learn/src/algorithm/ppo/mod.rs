@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use super::collect::{Behavior, Collector, Draw};
 use super::learned::Learned;
 use super::parts::{self, PART, gather, permutation};
+use super::ranges::check_rows;
 use super::returns::{Episodes, Outcome, lambda_returns};
 use super::saved::Saved;
 use super::{Actor, Algorithm, PolicyActor, Report, TrainError};
@@ -69,15 +70,8 @@ struct Moved {
 impl Ppo {
     /// A policy that knows nothing.
     pub fn new(config: PpoConfig, spaces: Spaces, seed: u64) -> Result<Self, ConfigError> {
-        let PpoConfig { envs, horizon, epochs, mini_epochs, batches, .. } = config;
-        if [envs, horizon, epochs, mini_epochs, batches].contains(&0) {
-            return Err(ConfigError::new(
-                "envs, horizon, epochs, mini_epochs and batches must be at least 1",
-            ));
-        }
-        if config.clip.is_nan() || config.clip <= 0.0 {
-            return Err(ConfigError::new(format!("clip is {}; it must be positive", config.clip)));
-        }
+        config.check()?;
+        check_rows("envs", (config.envs * config.horizon) as f64, spaces.observation() + spaces.actions)?;
         let input = InputShape { points: spaces.points, vector: spaces.vector };
         let policy = Policy::new(input, spaces.actions, &config.actor, config.log_std)?;
         let critic_network = Network::new(input, 1, &config.critic)?;

@@ -2,9 +2,11 @@
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::Range;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::super::ranges::{RATE, check, check_given};
 use super::batch::Batch;
 use super::losses::{CRITICS, Guides, Soft, SoftMemory, add_critic_gradient};
 use crate::algorithm::TrainError;
@@ -110,12 +112,15 @@ pub struct SoftLearner {
 impl SoftLearner {
     /// A learner that knows nothing.
     pub fn new(config: SoftConfig, spaces: Spaces, seed: u64) -> Result<Self, ConfigError> {
-        if !(0.0..1.0).contains(&config.target) {
-            return Err(ConfigError::new(format!("target is {}; it must be in [0, 1)", config.target)));
-        }
-        if config.alpha.is_nan() || config.alpha <= 0.0 {
-            return Err(ConfigError::new(format!("alpha is {}; it must be positive", config.alpha)));
-        }
+        check(&[
+            ("learner.target", config.target, Range::Below(0.0, 1.0)),
+            ("learner.alpha", config.alpha, Range::Positive),
+            ("learner.actor_lr", config.actor_lr, RATE),
+            ("learner.critic_lr", config.critic_lr, RATE),
+            ("learner.grad_clip", config.grad_clip, Range::Positive),
+            ("learner.target_entropy", config.target_entropy, Range::Within(-1e3, 1e3)),
+        ])?;
+        check_given(&[("learner.alpha_lr", config.alpha_lr, RATE)])?;
         let Spaces { points, vector, actions } = spaces;
         let policy = Policy::new(InputShape { points, vector }, actions, &config.actor, config.log_std)?;
         let critic = Network::new(InputShape { points, vector: vector + actions }, 1, &config.critic)?;

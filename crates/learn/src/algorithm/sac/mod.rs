@@ -13,10 +13,12 @@ pub mod replay;
 
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
+use pullback_core::settings::Range;
 use serde::{Deserialize, Serialize};
 
 use super::collect::{Behavior, Collector, Draw};
 use super::presets::Preset;
+use super::ranges::{DISCOUNT, check, check_counts, check_given, check_rows};
 use super::returns::Episodes;
 use super::saved::Saved;
 use super::{Actor, Algorithm, PolicyActor, Report, TrainError, sapo};
@@ -100,6 +102,23 @@ pub fn preset(preset: &Preset) -> SacConfig {
     config
 }
 
+impl SacConfig {
+    /// Refuses a number that is out of its range.
+    fn check(&self) -> Result<(), ConfigError> {
+        let SacConfig { envs, horizon, epochs, n_step, capacity, batch, .. } = *self;
+        check_counts(&[
+            ("envs", envs),
+            ("horizon", horizon),
+            ("epochs", epochs),
+            ("n_step", n_step),
+            ("capacity", capacity),
+            ("batch", batch),
+        ])?;
+        check(&[("gamma", self.gamma, DISCOUNT)])?;
+        check_given(&[("normalize_observations", self.normalize_observations, Range::Positive)])
+    }
+}
+
 /// Uses of random numbers under a seed.
 const SAMPLE: u64 = 0x80;
 
@@ -119,10 +138,12 @@ pub struct Sac {
 impl Sac {
     /// A policy that knows nothing.
     pub fn new(config: SacConfig, spaces: Spaces, seed: u64) -> Result<Self, ConfigError> {
-        let SacConfig { envs, horizon, epochs, n_step, batch, .. } = config;
-        if [envs, horizon, epochs, n_step, batch].contains(&0) {
-            return Err(ConfigError::new("envs, horizon, epochs, n_step and batch must be at least 1"));
-        }
+        config.check()?;
+        let SacConfig { envs, n_step, .. } = config;
+        let width = 2 * spaces.observation() + spaces.actions + 3;
+        check_rows("capacity", config.capacity as f64, width)?;
+        check_rows("batch", config.batch as f64, width)?;
+        check_rows("envs", envs as f64 * config.horizon as f64, width)?;
         if config.capacity / envs <= n_step {
             let message =
                 format!("capacity {} holds no {n_step} steps of {envs} environments", config.capacity);

@@ -16,7 +16,7 @@ pub type Toss = Vec<[f64; STATE]>;
 /// Reads tosses from a file with the columns toss, t, px, py, pz, qw, qx, qy, qz, vx, vy, vz, wx, wy, wz; lengths in
 /// half widths of the block.
 pub fn read_tosses(path: &Path) -> Result<Vec<Toss>, ConfigError> {
-    let text = std::fs::read_to_string(path).map_err(|e| {
+    let text = pullback_core::files::read_to_string(path).map_err(|e| {
         ConfigError::new(format!("{}: {e}; give the path of a CSV file of tosses", path.display()))
     })?;
     let mut lines = text.lines();

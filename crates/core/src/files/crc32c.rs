@@ -1,6 +1,6 @@
 //! CRC-32C (Castagnoli), eight bytes at a time.
 //!
-//! Checksum of TFRecord files (masked) and of checkpoints. Method: slicing by eight (Kounavis and Berry 2008).
+//! Checksum of TFRecord files (masked), of checkpoints and of lines of logs. Method: slicing by eight (Kounavis and Berry 2008).
 //! Table k holds the remainder of a byte that k zero bytes follow, so that eight lookups advance the register
 //! by 64 bits.
 
@@ -37,14 +37,22 @@ const fn tables() -> [[u32; 256]; 8] {
 
 /// A checksum in the making.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Crc32c(u32);
+pub struct Crc32c(u32);
 
-impl Crc32c {
-    pub(crate) fn new() -> Self {
+impl Default for Crc32c {
+    fn default() -> Self {
         Crc32c(!0)
     }
+}
 
-    pub(crate) fn add(&mut self, bytes: &[u8]) {
+impl Crc32c {
+    /// Of no bytes.
+    pub fn new() -> Self {
+        Crc32c::default()
+    }
+
+    /// Takes bytes that follow those before.
+    pub fn add(&mut self, bytes: &[u8]) {
         let mut register = self.0;
         let (words, rest) = bytes.as_chunks::<8>();
         for word in words {
@@ -60,20 +68,21 @@ impl Crc32c {
         self.0 = register;
     }
 
-    pub(crate) fn value(self) -> u32 {
+    /// The checksum of all bytes taken.
+    pub fn value(self) -> u32 {
         !self.0
     }
 }
 
 /// Checksum of `bytes`.
-pub(crate) fn crc32c(bytes: &[u8]) -> u32 {
+pub fn crc32c(bytes: &[u8]) -> u32 {
     let mut crc = Crc32c::new();
     crc.add(bytes);
     crc.value()
 }
 
 /// The mask of TFRecord: data that contain checksums would have weak checksums otherwise.
-pub(crate) fn masked(crc: u32) -> u32 {
+pub fn masked(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(0xa282_ead8)
 }
 
