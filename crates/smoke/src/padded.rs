@@ -40,6 +40,8 @@ pub(crate) struct RowAt<const D: usize> {
     pub start: usize,
     /// Its number.
     pub index: usize,
+    /// Cells.
+    pub len: usize,
     /// Place of its first cell along each axis.
     pub place: [usize; D],
 }
@@ -69,7 +71,13 @@ impl<const D: usize> Padded<D> {
             rest /= self.cells[a];
             start += (place[a] + 1) * self.strides[a];
         }
-        RowAt { start, index, place }
+        RowAt { start, index, len: self.cells[0], place }
+    }
+
+    /// From the first cell to the last, with the halo that lies between.
+    pub fn inner(&self) -> Range<usize> {
+        let first: usize = self.strides.iter().sum();
+        first..self.len - first
     }
 
     /// Index of cell `i`, counted without halo, in a padded array.

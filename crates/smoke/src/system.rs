@@ -292,7 +292,7 @@ impl<const D: usize> Smoke<D> {
 
     fn project<T: Scalar>(
         &self,
-        solver: &mut Solver<f64, D>,
+        solver: &mut Solver<D>,
         velocity: &mut [Vec<T>; D],
     ) -> Result<Solved, StepError> {
         let tolerance = self.settings.pressure;
