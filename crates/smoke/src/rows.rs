@@ -1,6 +1,8 @@
 //! Rows, blocks and planes of a grid on threads: each is written by one of them, so the number of threads changes
 //! no bit.
 
+use std::ops::Range;
+
 use super::padded::{Padded, RowAt};
 
 /// Grids of fewer cells than this run on one thread: waking another takes longer.
@@ -125,7 +127,7 @@ impl<const D: usize> Padded<D> {
         self.for_each(self.rows, parts, |index| self.row(index), work);
     }
 
-    /// Number of blocks.
+    /// Number of blocks of [`Padded::for_blocks`].
     pub fn blocks(&self) -> usize {
         self.inner().len().div_ceil(BLOCK)
     }
@@ -134,12 +136,22 @@ impl<const D: usize> Padded<D> {
     /// included. What is written there must not matter, or be zero.
     #[inline(always)]
     pub fn for_blocks<P: Parts>(&self, parts: P, work: impl Fn(Piece, P::Row) + Sync) {
-        let inner = self.inner();
+        self.for_blocks_of(self.inner(), parts, work);
+    }
+
+    /// Hands every block of a range of entries to `work`.
+    #[inline(always)]
+    pub fn for_blocks_of<P: Parts>(
+        &self,
+        range: Range<usize>,
+        parts: P,
+        work: impl Fn(Piece, P::Row) + Sync,
+    ) {
         let block = |index: usize| {
-            let start = inner.start + index * BLOCK;
-            Piece { start, index, len: BLOCK.min(inner.end - start) }
+            let start = range.start + index * BLOCK;
+            Piece { start, index, len: BLOCK.min(range.end - start) }
         };
-        self.for_each(self.blocks(), parts, block, work);
+        self.for_each(range.len().div_ceil(BLOCK), parts, block, work);
     }
 
     /// Hands every plane of cells across the last axis to `work`, with the halo of the other axes.
