@@ -4,12 +4,12 @@
 //! keeps no sum.
 
 use pullback_core::Workspace;
-use pullback_math::Scalar;
+use pullback_math::{Real, Scalar};
 
 use super::maccormack;
 use super::padded::{Padded, Place};
 use super::pressure::clear;
-use super::trace::{Run, Tracer, read};
+use super::trace::{Run, Tracer, read, write};
 
 /// How fields are moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,7 +78,7 @@ impl<T: Scalar, const D: usize> Mover<'_, T, D> {
         match self.scheme {
             Scheme::SemiLagrangian => {
                 let MoverScratch { flow_bars, field_bar, .. } = scratch;
-                self.semi_lagrangian_vjp(self.scale, field, out_bar, T::zero(), flow_bars, field_bar);
+                self.semi_lagrangian_vjp(self.scale, field, out_bar, false, flow_bars, field_bar);
             }
             Scheme::MacCormack => maccormack::advect_vjp(self, field, out_bar, scratch),
         }
@@ -91,21 +91,21 @@ impl<T: Scalar, const D: usize> Mover<'_, T, D> {
             for run in Run::of_row(row.len()) {
                 let traces = tracer.trace(self.velocity, &at, run);
                 let values = tracer.interpolate(field, &traces);
-                row[run.first..][..run.count].copy_from_slice(&values[..run.count]);
+                write(values, run.count, &mut row[run.first..]);
             }
         });
         self.finish(out);
     }
 
-    /// The pullback of [`Mover::semi_lagrangian`]: adds to the cotangent of the field, its halo included, and to the
-    /// share `kept` of those of the velocities at its points. Serial, since neighbors scatter to the same places; the
+    /// The pullback of [`Mover::semi_lagrangian`]: adds to the cotangent of the field, its halo included, and writes
+    /// those of the velocities at its points, or adds to them. Serial, since neighbors scatter to the same places; the
     /// fields of a step run side by side.
     pub fn semi_lagrangian_vjp(
         &self,
         scale: f64,
         field: &[T],
         out_bar: &[T],
-        kept: T,
+        adds: bool,
         flow_bars: &mut [Vec<T>; D],
         field_bar: &mut [T],
     ) {
@@ -116,9 +116,9 @@ impl<T: Scalar, const D: usize> Mover<'_, T, D> {
                 let (start, traces) = (at.start + run.first, tracer.trace(self.velocity, &at, run));
                 let out_bar = read(out_bar, start, run.count);
                 let found = tracer.interpolate_vjp(field, &traces, out_bar, field_bar);
-                for (bar, found) in flow_bars.iter_mut().zip(found.map(T::numbers)) {
-                    let bar = &mut bar[start..][..run.count];
-                    bar.iter_mut().zip(found).for_each(|(bar, found)| *bar = *bar * kept + found);
+                for (bar, found) in flow_bars.iter_mut().zip(found) {
+                    let before = if adds { read(bar, start, run.count) } else { T::Row::zero() };
+                    write(before + found, run.count, &mut bar[start..]);
                 }
             }
         }

@@ -2,9 +2,11 @@
 //!
 //! A is symmetric, so the pullback of x = A⁻¹ b is the same solve. A maps constants to zero; right-hand sides
 //! are divergences of flows that pass no wall, whose sum is zero, so a solution exists, and differences of
-//! neighbors do not depend on which one is found. Round-off leaves a sum, which the coarse levels would blow up
-//! until differences of neighbors drown in it: means are taken out of right-hand sides and of what the V-cycle
-//! returns.
+//! neighbors do not depend on which one is found.
+//!
+//! Vectors are in double precision, the V-cycle M in single: it sees the residual over its first length, and what it
+//! returns need not be exact. Round-off makes M a little different every time, so β is that of flexible conjugate
+//! gradients (Notay 2000), (r′ − r)ᵀz′ / rᵀz.
 
 use pullback_core::Workspace;
 
@@ -107,8 +109,7 @@ impl<const D: usize> Solver<D> {
         let relative = tolerance.relative.max(50.0 * f64::EPSILON);
         let enough = (relative * relative * at_start).max(noise * noise);
         let mut solved = Solved { residual: 0.0, iterations: 0, converged: true };
-        // Also where it is not a number.
-        if !(at_start > enough) {
+        if at_start <= enough || !at_start.is_finite() {
             // Nothing to solve; or not a number, which whoever looks at the result will see.
             self.solution.fill(if at_start.is_finite() { 0.0 } else { at_start });
             return solved;

@@ -14,7 +14,7 @@
 //! | `padded`, `rows`, `sums` | arrays with a halo; rows, blocks and planes on threads; sums |
 //!
 //! The projection is symmetric, so its pullback is itself: one solve per step each way. Advection gathers;
-//! its pullback scatters, every field on a thread of its own. No result depends on the number of threads.
+//! its pullback scatters, every field on a thread of its own; cotangents of velocities are gathered again. No result depends on the number of threads.
 
 extern crate self as pullback_smoke;
 

@@ -35,8 +35,8 @@ pub(crate) fn advect<T: Scalar, const D: usize>(
     mover.finish(out);
 }
 
-/// The pullback of [`advect`]: adds to the cotangent of the field, its halo included, and writes those of the velocities
-/// at its points.
+/// The pullback of [`advect`]: adds to the cotangent of the field, its halo included, and writes those of the
+/// velocities at its points.
 pub(crate) fn advect_vjp<T: Scalar, const D: usize>(
     mover: &Mover<'_, T, D>,
     field: &[T],
@@ -71,10 +71,10 @@ pub(crate) fn advect_vjp<T: Scalar, const D: usize>(
     }
     // φ̃ is closed where the field is.
     super::pressure::clear(mover.closed, back);
-    mover.semi_lagrangian_vjp(-mover.scale, forth, back, T::zero(), flow_bars, forth_bar);
+    mover.semi_lagrangian_vjp(-mover.scale, forth, back, false, flow_bars, forth_bar);
     padded.fill_halo_vjp(mover.place, forth_bar);
     super::pressure::clear(mover.closed, forth_bar);
-    mover.semi_lagrangian_vjp(mover.scale, field, forth_bar, T::one(), flow_bars, field_bar);
+    mover.semi_lagrangian_vjp(mover.scale, field, forth_bar, true, flow_bars, field_bar);
 }
 
 /// The smallest and the largest of the values at the corners of the cell of point i, each with its number.

@@ -132,8 +132,8 @@ fn coarsened<const D: usize>(cells: [usize; D], fluid: &[bool], coarse_len: usiz
 const NEAR: f64 = 0.75;
 const FAR: f64 = 0.25;
 
-/// What the halo of an axis of n places takes before the first and after the last: the other end of a periodic axis, the
-/// nearest beside a wall.
+/// What the halo of an axis of n places takes before the first and after the last: the other end of a periodic axis,
+/// the nearest beside a wall.
 fn beside_ends(n: usize, periodic: bool) -> (usize, usize) {
     if periodic { (n, 1) } else { (1, n) }
 }
@@ -144,8 +144,8 @@ fn beside(at: usize, n: usize, periodic: bool) -> (usize, usize) {
     (if at > 1 { at - 1 } else { before }, if at < n { at + 1 } else { after })
 }
 
-/// b of the coarse level = the transpose of [`interpolate`] of y of the fine level, 4/2^D times: halved across planes,
-/// then across rows, then along rows. `halves` has a fine plane per coarse plane.
+/// b of the coarse level = the transpose of [`interpolate`] of y of the fine level, 4/2^D times: halved across
+/// planes, then across rows, then along rows. `halves` has a fine plane per coarse plane.
 fn restrict<P: Real, const D: usize>(fine: &Level<P, D>, coarse: &mut Level<P, D>, halves: &mut [P]) {
     let (from, y) = (&fine.padded, &fine.y);
     let Padded { cells, periodic, strides, .. } = *from;
@@ -258,4 +258,44 @@ fn interpolate_row<P: Real>(x: &[P], periodic: bool, out: &mut [P]) {
     let (before, after) = beside_ends(n, periodic);
     out[0] = near * x[1] + far * x[before];
     out[2 * n - 1] = near * x[n] + far * x[after];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// ⟨y, M x⟩ = ⟨M y, x⟩ for the whole cycle, around periodic axes, between walls and beside obstacles.
+    #[test]
+    fn the_cycle_is_symmetric() {
+        fn check<const D: usize>(cells: [usize; D], periodic: [bool; D], solid: usize) {
+            let padded = Padded::new(cells, periodic);
+            let fluid: Vec<bool> = (0..padded.interior).map(|i| solid == 0 || i % solid != 1).collect();
+            let mut multigrid = Multigrid::<f64, D>::new(&padded, fluid.clone());
+            assert!(multigrid.levels.len() > 1);
+            let mut random = pullback_core::random::Random::new(5);
+            let fluid: Vec<usize> =
+                (0..padded.interior).filter(|i| fluid[*i]).map(|i| padded.index(i)).collect();
+            let [x, y] = std::array::from_fn(|_| {
+                let mut vector = vec![0.0; padded.len];
+                fluid.iter().for_each(|i| vector[*i] = random.uniform(-1.0, 1.0));
+                vector
+            });
+            let mut cycle = |b: &[f64]| {
+                multigrid.levels[0].b.copy_from_slice(b);
+                multigrid.cycle();
+                multigrid.levels[0].x.clone()
+            };
+            let dot = |a: &[f64], b: &[f64]| fluid.iter().map(|i| a[*i] * b[*i]).sum::<f64>();
+            let (m_x, m_y) = (cycle(&x), cycle(&y));
+            let (one, other, size) = (dot(&y, &m_x), dot(&m_y, &x), (dot(&m_x, &m_x) * dot(&y, &y)).sqrt());
+            assert!((one - other).abs() < 1e-13 * size, "{cells:?} {periodic:?}: {one} {other}");
+            assert!(dot(&x, &m_x) > 0.0);
+        }
+        check([8, 12], [false, false], 0);
+        check([12, 8], [true, false], 0);
+        check([8, 12], [false, true], 17);
+        check([8, 4, 12], [false, false, false], 0);
+        check([4, 8, 8], [true, true, false], 0);
+        check([8, 8, 4], [false, true, true], 29);
+    }
 }

@@ -4,8 +4,9 @@
 //! map is symmetric, so it is its own pullback. Pressure is ρ₀ h q / Δt. Dual numbers have no iterations to
 //! follow: the tangent of u′ is the projection of the tangent of u, by a solve of its own.
 //!
-//! The solve is in double precision for any scalar: differences of neighbors of a smooth q drown in the round-off
-//! of single precision, and conjugate gradients then stall. Limitation: tangents of tangents are not followed.
+//! The solve is in double precision for any scalar, but for its preconditioner: differences of neighbors of a
+//! smooth q drown in the round-off of single precision, and conjugate gradients then stall. Limitation: tangents
+//! of tangents are not followed.
 
 use pullback_math::Real;
 

@@ -167,7 +167,7 @@ impl<'a, const D: usize> Tracer<'a, D> {
 
     /// The field where the points of a run were.
     #[inline(always)]
-    pub fn interpolate<T: Scalar>(&self, field: &[T], traces: &Traces<T, D>) -> [T; TILE] {
+    pub fn interpolate<T: Scalar>(&self, field: &[T], traces: &Traces<T, D>) -> T::Row {
         let corners = self.corners(field, traces);
         let mut values = [T::Row::zero(); MOST_PAIRS];
         for r in 0..1 << (D - 1) {
@@ -178,7 +178,7 @@ impl<'a, const D: usize> Tracer<'a, D> {
                 values[c] = mix(values[2 * c], values[2 * c + 1], traces.fraction[b]);
             }
         }
-        T::numbers(values[0])
+        values[0]
     }
 
     /// The pullback of [`Tracer::interpolate`]: adds to the cotangent of the field, and returns those of the velocities
@@ -228,8 +228,8 @@ impl<'a, const D: usize> Tracer<'a, D> {
         std::array::from_fn(|b| place_bars[b] * traces.free[b] * minus_scale)
     }
 
-    /// Adds to the corners of the cells of a run: first to all lower ones of pairs, then to the upper ones, since what is
-    /// read right after it was written has to be waited for.
+    /// Adds to the corners of the cells of a run: first to all lower ones of pairs, then to the upper ones, since
+    /// what is read right after it was written has to be waited for.
     #[inline(always)]
     fn scatter<T: Scalar>(&self, shares: &Corners<T>, traces: &Traces<T, D>, field_bar: &mut [T]) {
         for side in 0..2 {
@@ -242,8 +242,8 @@ impl<'a, const D: usize> Tracer<'a, D> {
         }
     }
 
-    /// The pullback of the mean velocities along axis b: adds to their cotangents in a piece of a padded array, from those
-    /// at the points, which are zero in the halo.
+    /// The pullback of the mean velocities along axis b: adds to their cotangents in a piece of a padded array, from
+    /// those at the points, which are zero in the halo.
     #[inline(always)]
     pub fn mean_vjp<T: Scalar>(&self, b: usize, flow_bar: &[T], at: Piece, velocity_bar: &mut [T]) {
         let (mean, n) = (&self.means[b], at.len);
@@ -266,8 +266,8 @@ fn whole(x: f64) -> u32 {
     (x + (1u64 << 52) as f64).to_bits() as u32
 }
 
-/// The largest whole numbers up to x ≥ 0, without tangents: those nearest to x, which 1/ε + x is rounded to, less 1 where
-/// they are larger.
+/// The largest whole numbers up to x ≥ 0, without tangents: those nearest to x, which 1/ε + x is rounded to, less 1
+/// where they are larger.
 #[inline(always)]
 fn floor<R: Real>(x: R) -> R {
     let (x, large, one) = (x.primal(), R::Primal::lit(1.0 / R::EPSILON), R::Primal::one());
@@ -297,4 +297,14 @@ pub(crate) fn read<T: Scalar>(from: &[T], start: usize, count: usize) -> T::Row 
     let mut all = [T::zero(); TILE];
     all[..count].copy_from_slice(&from[..count]);
     T::row_of(&all)
+}
+
+/// Writes the first so many numbers.
+#[inline(always)]
+pub(crate) fn write<T: Scalar>(row: T::Row, count: usize, to: &mut [T]) {
+    let all = T::numbers(row);
+    match to.first_chunk_mut() {
+        Some(to) if count == TILE => *to = all,
+        _ => to[..count].copy_from_slice(&all[..count]),
+    }
 }
