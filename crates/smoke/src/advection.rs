@@ -4,12 +4,12 @@
 //! keeps no sum.
 
 use pullback_core::Workspace;
-use pullback_math::Scalar;
+use pullback_math::{Real, Scalar};
 
 use super::maccormack;
 use super::padded::{Padded, Place};
 use super::pressure::clear;
-use super::trace::{Run, Tracer};
+use super::trace::{Run, Tracer, read, write};
 
 /// How fields are moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,11 +42,10 @@ pub(crate) struct MoverScratch<T: Copy + Send, const D: usize> {
     pub forth: Vec<T>,
     pub back: Vec<T>,
     pub forth_bar: Vec<T>,
-    /// Cotangents of displacements, without halo.
-    pub place_bars: [Vec<T>; D],
-    /// Cotangents of the field, and of the velocities.
+    /// Cotangents of the velocities at the points of the field, axis by axis, zero in the halo.
+    pub flow_bars: [Vec<T>; D],
+    /// Cotangents of the field.
     pub field_bar: Vec<T>,
-    pub velocity_bars: [Vec<T>; D],
 }
 
 impl<T: Scalar, const D: usize> MoverScratch<T, D> {
@@ -57,9 +56,8 @@ impl<T: Scalar, const D: usize> MoverScratch<T, D> {
             forth: twice.clone(),
             back: twice.clone(),
             forth_bar: twice,
-            place_bars: std::array::from_fn(|_| vec![T::zero(); padded.interior]),
-            field_bar: zeros.clone(),
-            velocity_bars: std::array::from_fn(|_| zeros.clone()),
+            flow_bars: std::array::from_fn(|_| zeros.clone()),
+            field_bar: zeros,
         }
     }
 }
@@ -74,20 +72,15 @@ impl<T: Scalar, const D: usize> Mover<'_, T, D> {
     }
 
     /// The pullback of [`Mover::advect`] from a cotangent without halo and zero where the field is closed: writes
-    /// the cotangents of field and velocities into the scratch, halos folded in.
+    /// the cotangents of the field, its halo included, and of the velocities at its points into the scratch.
     pub fn advect_vjp(&self, field: &[T], out_bar: &[T], scratch: &mut MoverScratch<T, D>) {
         scratch.field_bar.fill(T::zero());
-        scratch.velocity_bars.iter_mut().for_each(|bar| bar.fill(T::zero()));
         match self.scheme {
             Scheme::SemiLagrangian => {
-                let MoverScratch { place_bars, field_bar, velocity_bars, .. } = scratch;
-                self.semi_lagrangian_vjp(self.scale, field, out_bar, place_bars, field_bar, velocity_bars);
+                let MoverScratch { flow_bars, field_bar, .. } = scratch;
+                self.semi_lagrangian_vjp(self.scale, field, out_bar, false, flow_bars, field_bar);
             }
             Scheme::MacCormack => maccormack::advect_vjp(self, field, out_bar, scratch),
-        }
-        self.padded.fill_halo_vjp(self.place, &mut scratch.field_bar);
-        for (b, bar) in scratch.velocity_bars.iter_mut().enumerate() {
-            self.padded.fill_halo_vjp(Place::Face(b), bar);
         }
     }
 
@@ -97,42 +90,37 @@ impl<T: Scalar, const D: usize> Mover<'_, T, D> {
         self.padded.for_rows(self.padded.part(out), |at, row| {
             for run in Run::of_row(row.len()) {
                 let traces = tracer.trace(self.velocity, &at, run);
-                for i in 0..run.count {
-                    row[run.first + i] = tracer.interpolate(field, &traces, i);
-                }
+                let values = tracer.interpolate(field, &traces);
+                write(values, run.count, &mut row[run.first..]);
             }
         });
         self.finish(out);
     }
 
-    /// The pullback of [`Mover::semi_lagrangian`]: adds to the cotangents of field and velocities, their halos
-    /// included. Serial, since neighbors scatter to the same places; the fields of a step run side by side.
+    /// The pullback of [`Mover::semi_lagrangian`]: adds to the cotangent of the field, its halo included, and writes
+    /// those of the velocities at its points, or adds to them. Serial, since neighbors scatter to the same places; the
+    /// fields of a step run side by side.
     pub fn semi_lagrangian_vjp(
         &self,
         scale: f64,
         field: &[T],
         out_bar: &[T],
-        place_bars: &mut [Vec<T>; D],
+        adds: bool,
+        flow_bars: &mut [Vec<T>; D],
         field_bar: &mut [T],
-        velocity_bars: &mut [Vec<T>; D],
     ) {
         let tracer = Tracer::new(self.padded, self.place, scale);
-        let n = self.padded.cells[0];
         for row in 0..self.padded.rows {
             let at = self.padded.row(row);
-            for run in Run::of_row(n) {
-                let traces = tracer.trace(self.velocity, &at, run);
-                for i in 0..run.count {
-                    let out_bar = out_bar[at.start + run.first + i];
-                    let place_bar = tracer.interpolate_vjp(field, &traces, i, out_bar, field_bar);
-                    for b in 0..D {
-                        place_bars[b][row * n + run.first + i] = place_bar[b];
-                    }
+            for run in Run::of_row(at.len) {
+                let (start, traces) = (at.start + run.first, tracer.trace(self.velocity, &at, run));
+                let out_bar = read(out_bar, start, run.count);
+                let found = tracer.interpolate_vjp(field, &traces, out_bar, field_bar);
+                for (bar, found) in flow_bars.iter_mut().zip(found) {
+                    let before = if adds { read(bar, start, run.count) } else { T::Row::zero() };
+                    write(before + found, run.count, &mut bar[start..]);
                 }
             }
-        }
-        for b in 0..D {
-            tracer.velocity_vjp(b, &place_bars[b], &mut velocity_bars[b]);
         }
     }
 

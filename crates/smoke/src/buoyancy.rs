@@ -43,5 +43,5 @@ pub(crate) fn add_buoyancy_vjp<T: Real, const D: usize>(
             row[i] += half * (here[i] + above[i]);
         }
     });
-    super::laplacian::total(sums)
+    super::sums::total(sums)
 }

@@ -5,22 +5,21 @@
 //! A x = d x − Σ x_nb over all neighbors, with d the number of fluid ones. A is symmetric.
 
 use pullback_core::Workspace;
-use pullback_math::{Real, select};
+use pullback_math::Real;
 
-use super::padded::{Padded, RowAt};
+use super::padded::Padded;
+use super::rows::Piece;
+use super::sums::{dot, total};
 
-/// One grid of the hierarchy with its vectors.
+/// One grid of the hierarchy with its vectors, zero in the halo beyond walls. Sweeps take whole blocks: where there is
+/// no fluid they write zero, but in the halo of periodic axes, which is filled before it is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Level<P, const D: usize> {
     pub padded: Padded<D>,
     /// Fluid neighbors of every cell, d; 0 in solid cells.
     diagonal: Vec<P>,
     /// 1/d; 0 in solid cells.
-    inverse: Vec<P>,
-    /// 1 over the number of fluid cells.
-    per_cell: P,
-    /// Whether some cell is solid.
-    pub has_solids: bool,
+    pub inverse: Vec<P>,
     /// Right-hand side.
     pub b: Vec<P>,
     /// Solution, and a second buffer for relaxation.
@@ -34,7 +33,7 @@ impl<P: Real, const D: usize> Workspace for Level<P, D> {
     }
 }
 
-/// The values around a row: at the row itself, and one cell lower and higher along each axis.
+/// The values around a piece: at the piece itself, and one cell lower and higher along each axis.
 struct Around<'a, P, const D: usize> {
     middle: &'a [P],
     low: [&'a [P]; D],
@@ -43,12 +42,11 @@ struct Around<'a, P, const D: usize> {
 
 impl<'a, P: Real, const D: usize> Around<'a, P, D> {
     #[inline(always)]
-    fn new(padded: &Padded<D>, x: &'a [P], start: usize) -> Self {
-        let n = padded.cells[0];
+    fn new(padded: &Padded<D>, x: &'a [P], at: Piece) -> Self {
         Around {
-            middle: &x[start..][..n],
-            low: padded.strides.map(|s| &x[start - s..][..n]),
-            high: padded.strides.map(|s| &x[start + s..][..n]),
+            middle: &x[at.start..][..at.len],
+            low: padded.strides.map(|s| &x[at.start - s..][..at.len]),
+            high: padded.strides.map(|s| &x[at.start + s..][..at.len]),
         }
     }
     /// Σ x_nb
@@ -74,28 +72,22 @@ impl<P: Real, const D: usize> Level<P, D> {
                 inverse[padded.index(i)] = P::lit(1.0 / neighbors as f64);
             }
         }
-        let cells = inverse.iter().filter(|x| x.lane(0) > 0.0).count();
-        let per_cell = P::lit(1.0 / cells.max(1) as f64);
-        let has_solids = fluid.iter().any(|f| !f);
-        Level {
-            padded,
-            diagonal,
-            inverse,
-            per_cell,
-            has_solids,
-            b: zeros.clone(),
-            x: zeros.clone(),
-            y: zeros,
-        }
+        Level { padded, diagonal, inverse, b: zeros.clone(), x: zeros.clone(), y: zeros }
+    }
+
+    /// Fluid neighbors of the cells of a piece; 0 in solid cells and in the halo.
+    #[inline(always)]
+    pub fn diagonal(&self, at: Piece) -> &[P] {
+        &self.diagonal[at.start..][..at.len]
     }
 
     /// x = ω d⁻¹ b: a step of relaxation from zero.
     pub fn relax_from_zero(&mut self, ω: P) {
         let Level { padded, inverse, b, x, .. } = self;
-        padded.for_rows(padded.part(x), |at, row| {
-            let (b, inverse) = (&b[padded.span(&at)], &inverse[padded.span(&at)]);
-            for i in 0..row.len() {
-                row[i] = ω * inverse[i] * b[i];
+        padded.for_blocks(padded.part(x), |at, x| {
+            let (b, inverse) = (&b[at.start..][..x.len()], &inverse[at.start..][..x.len()]);
+            for i in 0..x.len() {
+                x[i] = ω * inverse[i] * b[i];
             }
         });
     }
@@ -104,13 +96,12 @@ impl<P: Real, const D: usize> Level<P, D> {
     pub fn relax(&mut self, ω: P) {
         let Level { padded, inverse, b, x, y, .. } = self;
         fill_periodic(padded, x);
-        padded.for_rows(padded.part(y), |at, row| {
-            let around = Around::new(padded, x, at.start);
-            let n = row.len();
-            let (b, inverse) = (&b[at.start..][..n], &inverse[at.start..][..n]);
-            for i in 0..n {
+        padded.for_blocks(padded.part(y), |at, y| {
+            let around = Around::new(padded, x, at);
+            let (b, inverse) = (&b[at.start..][..at.len], &inverse[at.start..][..at.len]);
+            for i in 0..at.len {
                 let change = inverse[i] * (b[i] + around.sum(i)) - around.middle[i];
-                row[i] = around.middle[i] + ω * change;
+                y[i] = around.middle[i] + ω * change;
             }
         });
         std::mem::swap(x, y);
@@ -120,66 +111,32 @@ impl<P: Real, const D: usize> Level<P, D> {
     pub fn residual(&mut self) {
         let Level { padded, diagonal, inverse, b, x, y, .. } = self;
         fill_periodic(padded, x);
-        padded.for_rows(padded.part(y), |at, row| {
-            let around = Around::new(padded, x, at.start);
-            let n = row.len();
-            let (b, inverse) = (&b[at.start..][..n], &inverse[at.start..][..n]);
-            let diagonal = &diagonal[at.start..][..n];
-            for i in 0..n {
-                row[i] = diagonal[i] * (inverse[i] * (b[i] + around.sum(i)) - around.middle[i]);
+        padded.for_blocks(padded.part(y), |at, y| {
+            let around = Around::new(padded, x, at);
+            let (b, inverse) = (&b[at.start..][..at.len], &inverse[at.start..][..at.len]);
+            let diagonal = &diagonal[at.start..][..at.len];
+            for i in 0..at.len {
+                y[i] = diagonal[i] * (inverse[i] * (b[i] + around.sum(i)) - around.middle[i]);
             }
         });
     }
+}
 
-    /// out = A v; returns vᵀ A v. `sums` has a place per row.
-    pub fn apply(&self, v: &mut [P], out: &mut [P], sums: &mut [P]) -> P {
-        let Level { padded, diagonal, inverse, .. } = self;
+impl<const D: usize> Level<f32, D> {
+    /// out = A v in double precision; returns vᵀ A v. `sums` has a place per block.
+    pub fn apply(&self, v: &mut [f64], out: &mut [f64], sums: &mut [f64]) -> f64 {
+        let padded = &self.padded;
         fill_periodic(padded, v);
         let v = &*v;
-        padded.for_rows((padded.part(out), padded.dense(sums, 1)), |at, (row, sum)| {
-            let around = Around::new(padded, v, at.start);
-            let n = row.len();
-            let (inverse, diagonal) = (&inverse[at.start..][..n], &diagonal[at.start..][..n]);
-            for i in 0..n {
-                row[i] = diagonal[i] * (around.middle[i] - inverse[i] * around.sum(i));
+        padded.for_blocks((padded.part(out), padded.dense(sums, 1)), |at, (out, sum)| {
+            let (around, diagonal) = (Around::new(padded, v, at), self.diagonal(at));
+            for i in 0..at.len {
+                let image = f64::from(diagonal[i]) * around.middle[i] - around.sum(i);
+                out[i] = if diagonal[i] > 0.0 { image } else { 0.0 };
             }
-            sum[0] = dot(around.middle, row);
+            sum[0] = dot(around.middle, out);
         });
         total(sums)
-    }
-
-    /// 1 over the number of fluid cells.
-    pub fn per_cell(&self) -> P {
-        self.per_cell
-    }
-
-    /// Which cells of a row are fluid.
-    #[inline(always)]
-    pub fn fluid_row<'a>(&'a self, at: &RowAt<D>) -> impl Fn(usize) -> P::Mask + 'a {
-        let inverse = &self.inverse[self.padded.span(at)];
-        move |i| inverse[i].gt(P::zero())
-    }
-
-    /// Subtracts from b its mean over fluid cells. `sums` has a place per row.
-    pub fn subtract_mean_of_b(&mut self, sums: &mut [P]) {
-        let Level { padded, inverse, b, per_cell, .. } = self;
-        padded.for_rows(padded.dense(sums, 1), |at, out| out[0] = sum(&b[padded.span(&at)]));
-        let mean = total(sums) * *per_cell;
-        padded.for_rows(padded.part(b), |at, row| {
-            for (b, inverse) in row.iter_mut().zip(&inverse[padded.span(&at)]) {
-                *b = select(inverse.gt(P::zero()), *b - mean, P::zero());
-            }
-        });
-    }
-
-    /// x = 0 in solid cells.
-    pub fn clear_solids(&mut self) {
-        let Level { padded, inverse, x, .. } = self;
-        padded.for_rows(padded.part(x), |at, row| {
-            for (x, inverse) in row.iter_mut().zip(&inverse[padded.span(&at)]) {
-                *x = select(inverse.gt(P::zero()), *x, P::zero());
-            }
-        });
     }
 }
 
@@ -203,50 +160,6 @@ fn fill_periodic<P: Real, const D: usize>(padded: &Padded<D>, x: &mut [P]) {
         for first in (0..padded.len).step_by(stride * (n + 2)) {
             x.copy_within(first + n * stride..first + (n + 1) * stride, first);
             x.copy_within(first + stride..first + 2 * stride, first + (n + 1) * stride);
-        }
-    }
-}
-
-/// Numbers that are summed side by side.
-const SIDE_BY_SIDE: usize = 16;
-
-/// aᵀ b, in an order that depends on the length alone.
-#[inline(always)]
-pub(crate) fn dot<P: Real>(a: &[P], b: &[P]) -> P {
-    let mut sums = [P::zero(); SIDE_BY_SIDE];
-    let (a_chunks, b_chunks) = (a.chunks_exact(SIDE_BY_SIDE), b.chunks_exact(SIDE_BY_SIDE));
-    let rest = a_chunks.remainder().iter().zip(b_chunks.remainder());
-    let rest = rest.fold(P::zero(), |sum, (a, b)| a.mul_add(*b, sum));
-    for (a, b) in a_chunks.zip(b_chunks) {
-        for i in 0..SIDE_BY_SIDE {
-            sums[i] = a[i].mul_add(b[i], sums[i]);
-        }
-    }
-    total(&sums) + rest
-}
-
-/// Sum of a row, in an order that depends on the length alone.
-#[inline(always)]
-pub(crate) fn sum<P: Real>(x: &[P]) -> P {
-    let mut sums = [P::zero(); SIDE_BY_SIDE];
-    let chunks = x.chunks_exact(SIDE_BY_SIDE);
-    let rest = chunks.remainder().iter().fold(P::zero(), |sum, x| sum + *x);
-    for chunk in chunks {
-        for i in 0..SIDE_BY_SIDE {
-            sums[i] += chunk[i];
-        }
-    }
-    total(&sums) + rest
-}
-
-/// Sum of all entries, pairwise, so that round-off grows with the logarithm of their number.
-pub(crate) fn total<P: Real>(x: &[P]) -> P {
-    match x {
-        [] => P::zero(),
-        [x] => *x,
-        _ => {
-            let (low, high) = x.split_at(x.len() / 2);
-            total(low) + total(high)
         }
     }
 }

@@ -11,10 +11,10 @@
 //! | [`march`], [`camera`], [`image`] | pictures by marching rays |
 //! | [`start`] | first velocities without divergence, for searches |
 //! | [`losses`] | distance from a wanted density, or from wanted pictures |
-//! | `padded`, `rows` | arrays with a halo; rows on threads |
+//! | `padded`, `rows`, `sums` | arrays with a halo; rows, blocks and planes on threads; sums |
 //!
 //! The projection is symmetric, so its pullback is itself: one solve per step each way. Advection gathers;
-//! its pullback scatters, every field on a thread of its own. No result depends on the number of threads.
+//! its pullback scatters, every field on a thread of its own; cotangents of velocities are gathered again. No result depends on the number of threads.
 
 extern crate self as pullback_smoke;
 
@@ -34,6 +34,7 @@ mod pressure;
 mod rows;
 pub mod settings;
 pub mod start;
+mod sums;
 pub mod system;
 mod trace;
 mod viscosity;

@@ -6,7 +6,7 @@
 use pullback_math::{Real, Scalar};
 
 use super::advection::{Mover, MoverScratch};
-use super::trace::{Run, Tracer};
+use super::trace::{Corners, Run, Tracer};
 
 /// The field a step later, with its halo.
 pub(crate) fn advect<T: Scalar, const D: usize>(
@@ -23,9 +23,10 @@ pub(crate) fn advect<T: Scalar, const D: usize>(
     padded.for_rows(padded.part(out), |at, row| {
         for run in Run::of_row(row.len()) {
             let traces = tracer.trace(mover.velocity, &at, run);
+            let corners = tracer.corners(field, &traces);
             for i in 0..run.count {
                 let c = at.start + run.first + i;
-                let (low, high) = extremes::<T, D>(&tracer.corners(field, &traces, i));
+                let (low, high) = extremes::<T, D>(&corners, i);
                 let corrected = forth[c] + (field[c] - back[c]) * T::lit(0.5);
                 row[run.first + i] = corrected.max(low.0).min(high.0);
             }
@@ -34,14 +35,15 @@ pub(crate) fn advect<T: Scalar, const D: usize>(
     mover.finish(out);
 }
 
-/// The pullback of [`advect`]: adds to the cotangents of field and velocities, their halos included.
+/// The pullback of [`advect`]: adds to the cotangent of the field, its halo included, and writes those of the
+/// velocities at its points.
 pub(crate) fn advect_vjp<T: Scalar, const D: usize>(
     mover: &Mover<'_, T, D>,
     field: &[T],
     out_bar: &[T],
     scratch: &mut MoverScratch<T, D>,
 ) {
-    let MoverScratch { forth, back, forth_bar, place_bars, field_bar, velocity_bars } = scratch;
+    let MoverScratch { forth, back, forth_bar, flow_bars, field_bar } = scratch;
     mover.semi_lagrangian(mover.scale, field, forth);
     mover.semi_lagrangian(-mover.scale, forth, back);
     forth_bar.fill(T::zero());
@@ -50,9 +52,10 @@ pub(crate) fn advect_vjp<T: Scalar, const D: usize>(
         let at = padded.row(row);
         for run in Run::of_row(padded.cells[0]) {
             let traces = tracer.trace(mover.velocity, &at, run);
+            let corners = tracer.corners(field, &traces);
             for i in 0..run.count {
                 let c = at.start + run.first + i;
-                let (low, high) = extremes::<T, D>(&tracer.corners(field, &traces, i));
+                let (low, high) = extremes::<T, D>(&corners, i);
                 // The cotangent passes max and min to the one value that was taken.
                 let corrected = forth[c] + (field[c] - back[c]) * T::lit(0.5);
                 let (raised_bar, high_bar) = corrected.max(low.0).min_vjp(high.0, out_bar[c]);
@@ -68,22 +71,24 @@ pub(crate) fn advect_vjp<T: Scalar, const D: usize>(
     }
     // φ̃ is closed where the field is.
     super::pressure::clear(mover.closed, back);
-    mover.semi_lagrangian_vjp(-mover.scale, forth, back, place_bars, forth_bar, velocity_bars);
+    mover.semi_lagrangian_vjp(-mover.scale, forth, back, false, flow_bars, forth_bar);
     padded.fill_halo_vjp(mover.place, forth_bar);
     super::pressure::clear(mover.closed, forth_bar);
-    mover.semi_lagrangian_vjp(mover.scale, field, forth_bar, place_bars, field_bar, velocity_bars);
+    mover.semi_lagrangian_vjp(mover.scale, field, forth_bar, true, flow_bars, field_bar);
 }
 
-/// The smallest and the largest of the values at the corners of a cell, each with its number.
+/// The smallest and the largest of the values at the corners of the cell of point i, each with its number.
 #[inline(always)]
-fn extremes<T: Real, const D: usize>(corners: &[T]) -> ((T, usize), (T, usize)) {
-    let (mut low, mut high) = ((corners[0], 0), (corners[0], 0));
-    for (c, x) in corners.iter().enumerate().take(1 << D).skip(1) {
+fn extremes<T: Real, const D: usize>(corners: &Corners<T>, i: usize) -> ((T, usize), (T, usize)) {
+    let first = (corners[0][0][i], 0);
+    let (mut low, mut high) = (first, first);
+    for c in 1..1 << D {
+        let x = corners[c / 2][c % 2][i];
         if x.lane(0) < low.0.lane(0) {
-            low = (*x, c);
+            low = (x, c);
         }
         if x.lane(0) > high.0.lane(0) {
-            high = (*x, c);
+            high = (x, c);
         }
     }
     (low, high)

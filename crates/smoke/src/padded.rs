@@ -40,6 +40,8 @@ pub(crate) struct RowAt<const D: usize> {
     pub start: usize,
     /// Its number.
     pub index: usize,
+    /// Cells.
+    pub len: usize,
     /// Place of its first cell along each axis.
     pub place: [usize; D],
 }
@@ -69,7 +71,20 @@ impl<const D: usize> Padded<D> {
             rest /= self.cells[a];
             start += (place[a] + 1) * self.strides[a];
         }
-        RowAt { start, index, place }
+        RowAt { start, index, len: self.cells[0], place }
+    }
+
+    /// From the first cell to the last, with the halo that lies between.
+    pub fn inner(&self) -> Range<usize> {
+        let first: usize = self.strides.iter().sum();
+        first..self.len - first
+    }
+
+    /// From the first to the last lower face along an axis whose velocity is part of a mean at some point of a field.
+    pub fn around_faces(&self, axis: usize) -> Range<usize> {
+        let across = (0..D).filter(|a| *a != axis).map(|a| self.strides[a]).max().unwrap_or(0);
+        let Range { start, end } = self.inner();
+        start - across..end + self.strides[axis]
     }
 
     /// Index of cell `i`, counted without halo, in a padded array.
@@ -107,21 +122,21 @@ impl<const D: usize> Padded<D> {
     pub fn fill_halo<T: Real>(&self, place: Place, data: &mut [T]) {
         for a in 0..D {
             let (stride, n) = (self.strides[a], self.cells[a]);
-            let from = match (self.periodic[a], place == Place::Face(a)) {
-                (true, _) => Some((n, 1)),
-                (false, false) => Some((1, n)),
-                (false, true) => None,
-            };
-            self.for_lines(a, |line| match from {
-                Some((low, high)) => {
-                    data[line] = data[line + low * stride];
-                    data[line + (n + 1) * stride] = data[line + high * stride];
+            for first in (0..self.len).step_by(stride * (n + 2)) {
+                let last = first + (n + 1) * stride;
+                let Some((low, high)) = self.halo_sources(a, place) else {
+                    data[first..first + stride].fill(T::zero());
+                    data[last..last + stride].fill(T::zero());
+                    continue;
+                };
+                let (low, high) = (first + low * stride, first + high * stride);
+                if stride == 1 {
+                    (data[first], data[last]) = (data[low], data[high]);
+                } else {
+                    data.copy_within(low..low + stride, first);
+                    data.copy_within(high..high + stride, last);
                 }
-                None => {
-                    data[line] = T::zero();
-                    data[line + (n + 1) * stride] = T::zero();
-                }
-            });
+            }
         }
     }
 
@@ -129,32 +144,33 @@ impl<const D: usize> Padded<D> {
     pub fn fill_halo_vjp<T: Real>(&self, place: Place, bar: &mut [T]) {
         for a in (0..D).rev() {
             let (stride, n) = (self.strides[a], self.cells[a]);
-            let from = match (self.periodic[a], place == Place::Face(a)) {
-                (true, _) => Some((n, 1)),
-                (false, false) => Some((1, n)),
-                (false, true) => None,
-            };
-            self.for_lines(a, |line| {
-                let (low_bar, high_bar) = (bar[line], bar[line + (n + 1) * stride]);
-                (bar[line], bar[line + (n + 1) * stride]) = (T::zero(), T::zero());
-                if let Some((low, high)) = from {
-                    bar[line + low * stride] += low_bar;
-                    bar[line + high * stride] += high_bar;
+            for line in bar.chunks_exact_mut(stride * (n + 2)) {
+                let (low_bar, rest) = line.split_at_mut(stride);
+                let (inside, high_bar) = rest.split_at_mut(n * stride);
+                if let Some((low, high)) = self.halo_sources(a, place) {
+                    add(low_bar, &mut inside[(low - 1) * stride..]);
+                    add(high_bar, &mut inside[(high - 1) * stride..]);
                 }
-            });
-        }
-    }
-
-    /// The first entry of every line along an axis, those in the halo of other axes included.
-    fn for_lines(&self, axis: usize, mut visit: impl FnMut(usize)) {
-        let inner = self.strides[axis];
-        let outer = inner * (self.cells[axis] + 2);
-        for first in (0..self.len).step_by(outer) {
-            for line in first..first + inner {
-                visit(line);
+                low_bar.fill(T::zero());
+                high_bar.fill(T::zero());
             }
         }
     }
+
+    /// The places along an axis, counted from 1, that the halo takes before the first and after the last.
+    fn halo_sources(&self, axis: usize, place: Place) -> Option<(usize, usize)> {
+        match (self.periodic[axis], place == Place::Face(axis)) {
+            (true, _) => Some((self.cells[axis], 1)),
+            (false, false) => Some((1, self.cells[axis])),
+            (false, true) => None,
+        }
+    }
+}
+
+/// to += from
+#[inline(always)]
+fn add<T: Real>(from: &[T], to: &mut [T]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to += *from);
 }
 
 #[cfg(test)]

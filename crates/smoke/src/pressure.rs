@@ -4,13 +4,15 @@
 //! map is symmetric, so it is its own pullback. Pressure is ρ₀ h q / Δt. Dual numbers have no iterations to
 //! follow: the tangent of u′ is the projection of the tangent of u, by a solve of its own.
 //!
-//! The solve is in double precision for any scalar: differences of neighbors of a smooth q drown in the round-off
-//! of single precision, and conjugate gradients then stall. Limitation: tangents of tangents are not followed.
+//! The solve is in double precision for any scalar, but for its preconditioner: differences of neighbors of a
+//! smooth q drown in the round-off of single precision, and conjugate gradients then stall. Limitation: tangents
+//! of tangents are not followed.
 
 use pullback_math::Real;
 
-use super::conjugate_gradients::{SolveTolerance, Solved, Solver};
+use super::conjugate_gradients::{RightHandSide, SolveTolerance, Solved, Solver};
 use super::padded::{Padded, Place};
+use super::sums::{fold, total};
 
 /// Divergences of so many round-offs of the velocities are noise.
 const ROUND_OFFS: f64 = 4.0;
@@ -19,7 +21,7 @@ const ROUND_OFFS: f64 = 4.0;
 pub(crate) fn project<T: Real, const D: usize>(
     padded: &Padded<D>,
     closed: &[Vec<u32>; D],
-    solver: &mut Solver<f64, D>,
+    solver: &mut Solver<D>,
     tolerance: SolveTolerance,
     velocity: &mut [Vec<T>; D],
 ) -> Solved {
@@ -46,49 +48,55 @@ pub(crate) fn project<T: Real, const D: usize>(
 /// Projects values or tangents of a lane.
 fn project_part<T: Real, const D: usize>(
     padded: &Padded<D>,
-    solver: &mut Solver<f64, D>,
+    solver: &mut Solver<D>,
     tolerance: SolveTolerance,
     velocity: &mut [Vec<T>; D],
     part: impl Fn(T) -> f64 + Sync,
     less: impl Fn(T, f64) -> T + Sync,
 ) -> Solved {
-    divergence(padded, velocity, &part, solver.right_hand_side());
     // What is left after a projection is the round-off of differences.
-    let size = velocity.iter().fold(0.0f64, |most, u| most.max(solver.length(|i| part(u[i]))));
-    let solved = solver.solve(tolerance, size * ROUND_OFFS * T::EPSILON);
+    let noise = divergence(padded, velocity, &part, solver.right_hand_side()) * ROUND_OFFS * T::EPSILON;
+    let solved = solver.solve(tolerance, noise);
     padded.fill_halo(Place::Cell, &mut solver.solution);
     let q = &solver.solution;
-    let strides = padded.strides;
-    padded.for_rows(velocity.each_mut().map(|u| padded.part(u)), |at, rows| {
-        for (a, row) in rows.into_iter().enumerate() {
+    for (u, stride) in velocity.iter_mut().zip(padded.strides) {
+        padded.for_blocks(padded.part(u), |at, u| {
             // u′ = u − (q_c − q_lower)
-            let (here, lower) = (&q[at.start..][..row.len()], &q[at.start - strides[a]..][..row.len()]);
-            for i in 0..row.len() {
-                row[i] = less(row[i], here[i] - lower[i]);
+            let (here, lower) = (&q[at.start..][..at.len], &q[at.start - stride..][..at.len]);
+            for i in 0..at.len {
+                u[i] = less(u[i], here[i] - lower[i]);
             }
-        }
-    });
+        });
+    }
     solved
 }
 
-/// b = −Σ (u_upper − u_lower) over the axes.
+/// b = −Σ (u_upper − u_lower) over the axes; returns the length of the velocities.
 fn divergence<T: Real, const D: usize>(
     padded: &Padded<D>,
     velocity: &[Vec<T>; D],
     part: impl Fn(T) -> f64 + Sync,
-    b: &mut [f64],
-) {
-    padded.for_rows(padded.part(b), |at, row| {
-        let n = row.len();
-        row.fill(0.0);
-        for a in 0..D {
-            let lower = &velocity[a][at.start..][..n];
-            let upper = &velocity[a][at.start + padded.strides[a]..][..n];
-            for i in 0..n {
-                row[i] += part(lower[i]) - part(upper[i]);
+    to: RightHandSide<'_, D>,
+) -> f64 {
+    let RightHandSide { level, b, sums } = to;
+    padded.for_blocks((padded.part(b), padded.dense(sums, 1)), |at, (b, sum)| {
+        let (n, diagonal) = (at.len, level.diagonal(at));
+        let lower = velocity.each_ref().map(|u| &u[at.start..][..n]);
+        let upper: [&[T]; D] = std::array::from_fn(|a| &velocity[a][at.start + padded.strides[a]..][..n]);
+        for i in 0..n {
+            let mut out = 0.0;
+            for a in 0..D {
+                out += part(lower[a][i]) - part(upper[a][i]);
             }
+            b[i] = if diagonal[i] > 0.0 { out } else { 0.0 };
         }
+        // Lower faces of fluid cells are all that are open.
+        let squares = lower.map(|u| {
+            fold(u, diagonal, |sum, u, d| if d > 0.0 { part(u).mul_add(part(u), sum) } else { sum })
+        });
+        sum[0] = squares.into_iter().sum();
     });
+    total(sums).sqrt()
 }
 
 /// Zero at the listed entries.

@@ -50,7 +50,7 @@ impl<const D: usize> DivergenceFree<D> {
         for (a, velocity) in velocity.iter_mut().enumerate() {
             padded.fill_halo(Place::Face(a), velocity);
         }
-        let mut solver = Solver::<f64, D>::new(padded, self.smoke.fluid());
+        let mut solver = Solver::<D>::new(padded, self.smoke.fluid());
         project(padded, self.smoke.closed(), &mut solver, self.smoke.settings().pressure, &mut velocity);
         for (i, (_, place, axis)) in self.faces.iter().enumerate() {
             visit(i, velocity[*axis][*place]);

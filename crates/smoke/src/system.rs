@@ -20,6 +20,7 @@ use super::grid::Grid;
 use super::padded::{Padded, Place};
 use super::pressure::{clear, project};
 use super::settings::Settings;
+use super::trace::Tracer;
 use super::viscosity::{add_viscosity, add_viscosity_vjp, scale, scale_vjp};
 use super::vorticity::{add_confinement, add_confinement_vjp};
 use super::workspace::SmokeWorkspace;
@@ -163,11 +164,13 @@ impl<const D: usize> Smoke<D> {
         }
     }
 
-    /// Velocities after all forces, before the projection.
+    /// Velocities after all forces, before the projection; those before them are lost unless forces see neighbors.
     fn push<T: Scalar>(&self, ws: &mut SmokeWorkspace<T, D>, params: &[T]) {
         let SmokeWorkspace { moved, moved_density, pushed, vorticity, .. } = ws;
-        for a in 0..D {
-            pushed[a].copy_from_slice(&moved[a]);
+        if self.forces_see_neighbors() {
+            (0..D).for_each(|a| pushed[a].copy_from_slice(&moved[a]));
+        } else {
+            std::mem::swap(moved, pushed);
         }
         if let Some(rise) = self.rise(params) {
             add_buoyancy(&self.padded, moved_density, rise, &mut pushed[D - 1]);
@@ -190,7 +193,7 @@ impl<const D: usize> Smoke<D> {
     }
 
     /// The pullback of [`Smoke::push`], from cotangents with halos in `pushed_bar`: writes those of moved velocities
-    /// and density, halos folded in, and adds to those of parameters.
+    /// and density, halos folded in, overwrites its own, and adds to those of parameters.
     fn push_vjp<T: Scalar>(&self, ws: &mut SmokeWorkspace<T, D>, params: &[T], params_bar: &mut [T]) {
         let SmokeWorkspace { moved, moved_density, pushed, pushed_bar, moved_bar, .. } = ws;
         let SmokeWorkspace { moved_density_bar, vorticity, sums, .. } = ws;
@@ -203,13 +206,18 @@ impl<const D: usize> Smoke<D> {
                 scale(&mut pushed_bar[a], kept);
             }
         }
-        for a in 0..D {
-            moved_bar[a].copy_from_slice(&pushed_bar[a]);
-            clear_halo(padded, &mut moved_bar[a]);
-        }
         if let (Some(rise), Some(i)) = (self.rise(params), self.index.buoyancy) {
             let (bar, to) = (&pushed_bar[D - 1], &mut *moved_density_bar);
             params_bar[i] += add_buoyancy_vjp(padded, moved_density, rise, bar, to, sums) * T::lit(dt);
+        }
+        if !self.forces_see_neighbors() {
+            std::mem::swap(moved_bar, pushed_bar);
+            (0..D).for_each(|a| clear(&self.closed[a], &mut moved_bar[a]));
+            return;
+        }
+        for a in 0..D {
+            moved_bar[a].copy_from_slice(&pushed_bar[a]);
+            clear_halo(padded, &mut moved_bar[a]);
         }
         if let (Some(strength), Some(i)) = (self.strength(params), self.index.confinement)
             && let Some(scratch) = vorticity
@@ -250,14 +258,21 @@ impl<const D: usize> Smoke<D> {
         let n = self.grid.len();
         let (velocity_bar, density_bar) = state_bar.split_at_mut(D * n);
         for (a, out) in velocity_bar.chunks_exact_mut(n).enumerate() {
-            clear(&self.closed[a], &mut movers[a].field_bar);
-            self.padded.add_to(&movers[a].field_bar, out);
-            for mover in movers.iter_mut() {
-                clear(&self.closed[a], &mut mover.velocity_bars[a]);
-                self.padded.add_to(&mover.velocity_bars[a], out);
-            }
+            // Those of the moved velocities, and of the velocities that moved every field.
+            let mut bar = std::mem::take(&mut movers[a].field_bar);
+            self.padded.for_blocks_of(self.padded.around_faces(a), self.padded.part(&mut bar), |at, bar| {
+                for (field, mover) in movers.iter().enumerate() {
+                    let place = if field == D { Place::Cell } else { Place::Face(field) };
+                    Tracer::new(&self.padded, place, 1.0).mean_vjp(a, &mover.flow_bars[a], at, bar);
+                }
+            });
+            self.padded.fill_halo_vjp(Place::Face(a), &mut bar);
+            clear(&self.closed[a], &mut bar);
+            self.padded.add_to(&bar, out);
+            movers[a].field_bar = bar;
         }
         let bar = &mut movers[D].field_bar;
+        self.padded.fill_halo_vjp(Place::Cell, bar);
         clear(&self.solid, bar);
         self.padded.add_to(bar, density_bar);
         if let Some(rate) = self.index.source {
@@ -284,6 +299,10 @@ impl<const D: usize> Smoke<D> {
     fn kept<T: Scalar>(&self, params: &[T], rate: Option<usize>) -> Option<T> {
         rate.map(|i| (T::one() + params[i] * T::lit(self.dt)).recip())
     }
+    /// Whether forces at a face depend on the moved velocities at others.
+    fn forces_see_neighbors(&self) -> bool {
+        self.index.viscosity.is_some() || self.index.confinement.is_some()
+    }
     /// Whether forces depend on the moved velocities.
     fn forces_see_velocities(&self) -> bool {
         let ParamIndex { viscosity, damping, confinement, .. } = self.index;
@@ -292,7 +311,7 @@ impl<const D: usize> Smoke<D> {
 
     fn project<T: Scalar>(
         &self,
-        solver: &mut Solver<f64, D>,
+        solver: &mut Solver<D>,
         velocity: &mut [Vec<T>; D],
     ) -> Result<Solved, StepError> {
         let tolerance = self.settings.pressure;

@@ -4,8 +4,8 @@
 
 use pullback_math::Real;
 
-use super::laplacian::{dot, total};
 use super::padded::Padded;
+use super::sums::{dot, total};
 
 /// Adds to `out`; `field` with filled halo, `amount` = Δt ν/h².
 pub(crate) fn add_viscosity<T: Real, const D: usize>(

@@ -8,8 +8,8 @@
 use pullback_core::Workspace;
 use pullback_math::{Real, Vec3, differentiable};
 
-use super::laplacian::total;
 use super::padded::{Padded, Place};
+use super::sums::total;
 
 /// Vorticity below which nothing turns, 1/s.
 const STILL: f64 = 1e-3;

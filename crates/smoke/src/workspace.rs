@@ -26,7 +26,7 @@ pub struct SmokeWorkspace<T: Scalar, const D: usize> {
     /// Scratch of every velocity and of the density, which is last.
     pub(crate) movers: Vec<MoverScratch<T, D>>,
     pub(crate) vorticity: Option<VorticityScratch<T>>,
-    pub(crate) solver: Solver<f64, D>,
+    pub(crate) solver: Solver<D>,
     /// A number per row.
     pub(crate) sums: Vec<T>,
 }
