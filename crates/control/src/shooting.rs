@@ -81,7 +81,7 @@ impl<S: PlanSystem, L: PlanLoss> Planner for Shooting<'_, S, L> {
             Some((log, RunName { task, inputs, .. })) => {
                 let method = method.as_ref();
                 let search = Search { objective: &objective, task, inputs, method, budget, seed };
-                let found = search.run(log, &mut *moment.watch)?;
+                let found = search.run(Some(log), &mut *moment.watch)?;
                 (found.losses, found.best)
             }
             None => {

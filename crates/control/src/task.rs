@@ -133,6 +133,14 @@ pub struct RunOptions {
     pub inputs: Vec<InputFile>,
 }
 
+impl RunOptions {
+    /// An episode on all cores with seed 0 that no folder keeps.
+    pub fn new(planning: Planning) -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        RunOptions { planning, threads, seed: 0, folder: None, inputs: Vec::new() }
+    }
+}
+
 impl<S: PlanSystem, L: PlanLoss> Task<S, L> {
     /// Runs an episode, or what an interrupted run left of it.
     pub fn run(

@@ -1,4 +1,4 @@
-//! [`Search`]: one method on one objective with a log on disk; and how several such runs compare.
+//! [`Search`]: one method on one objective, with a log on disk if wanted; and how several such runs compare.
 
 use std::path::Path;
 
@@ -66,12 +66,16 @@ impl Search<'_> {
             .with_inputs([InputFile::new("variables, bounds and start", variables)])
     }
 
-    /// Runs the search, or what an interrupted one left of it; `watch` sees the number of episodes and the lowest loss.
-    pub fn run(&self, log: &Path, watch: impl FnMut(usize, f64)) -> Result<Searched, SearchError> {
+    /// Runs the search, or what an interrupted one left of it in a log; `watch` sees the number of episodes and the lowest
+    /// loss.
+    pub fn run(&self, log: Option<&Path>, watch: impl FnMut(usize, f64)) -> Result<Searched, SearchError> {
         let Search { objective, method, budget, seed, .. } = *self;
         let bounds = finite_bounds(objective)?;
         method.check(bounds.len())?;
-        let log = RunLog::open(log, &self.name())?;
+        let log = match log {
+            Some(file) => RunLog::open(file, &self.name())?,
+            None => RunLog::none(),
+        };
         let resumed = log.kept().min(budget);
         let mut run = Run::new(objective, budget, log)?.with_callback(watch);
         optimize(method, &mut run, seed)?;

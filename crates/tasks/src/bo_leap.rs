@@ -174,7 +174,7 @@ fn run_or_read(
     let log = folder.join(format!("{method}-{seed}-{budget}-search.jsonl"));
     let (objective, method_by) = (objective.as_ref(), method_by.as_ref());
     let search = Search { objective, task, inputs: &inputs, method: method_by, budget, seed };
-    let found = search.run(&log, |_, _| ())?;
+    let found = search.run(Some(&log), |_, _| ())?;
     let lowest = lowest_so_far(&found.losses);
     let tenth = |k: usize| lowest.get((k * budget / 10).max(1) - 1).or(lowest.last()).copied();
     let Some(loss) = lowest.last().copied().filter(|loss| loss.is_finite()) else {

@@ -54,7 +54,7 @@ pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool
     };
     let (objective, search_by) = (objective.as_ref(), search_by.as_ref());
     let search = Search { objective, task, inputs: &inputs, method: search_by, budget, seed };
-    let found = search.run(&log, watch)?;
+    let found = search.run(Some(&log), watch)?;
     bar.finish_and_clear();
     let Some(best) = found.best else {
         return Err(ConfigError::new("a budget of nothing finds nothing; give --budget").into());

@@ -12,8 +12,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let task = (CONTROL_TASKS.find("cartpole-swing-up")?.value)(&TaskOptions::default())?;
     let planner = build_planner("ilqr", &Default::default())?;
     let planning = Planning { steps: 60, ..task.planning() };
-    let options = RunOptions { planning, threads: 2, seed: 0, folder: None };
-    let episode = task.run(&planner, &options, &mut |_| ())?;
+    let episode = task.run(&planner, &RunOptions::new(planning), &mut |_| ())?;
     println!("cost {:.3}, planned for {:.2} s", episode.cost(), episode.seconds());
     Ok(())
 }

@@ -4,17 +4,18 @@
 
 use std::error::Error;
 
-use pullback::search::{build_method, search::search};
+use pullback::search::build_method;
+use pullback::search::search::Search;
 use pullback::tasks::objectives;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let task = objectives::build("pinball-2")?;
+    let objective = objectives::build("pinball-2")?;
     let method = build_method("bo-leap", &Default::default())?;
-    let log = std::env::temp_dir().join(format!("pullback-search-{}.jsonl", std::process::id()));
-    let found = search(task.as_ref(), ("pinball-2", method.as_ref()), (60, 0), &log, |_, _| ())?;
+    let (objective, method) = (objective.as_ref(), method.as_ref());
+    let search = Search { objective, task: "pinball-2", inputs: &[], method, budget: 60, seed: 0 };
+    let found = search.run(None, |_, _| ())?;
     let best = found.best.ok_or("sixty simulations find something")?;
     println!("loss {:.4} at {:?} after {} simulations", best.loss, best.x, best.episode);
-    std::fs::remove_file(&log)?;
     Ok(())
 }
 
