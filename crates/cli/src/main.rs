@@ -13,6 +13,7 @@ mod output;
 mod progress;
 mod timing;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -51,7 +52,8 @@ fn fail(message: &str, json: bool) -> ExitCode {
     eprintln!("{message}");
     if json {
         let error = message.strip_prefix("error: ").unwrap_or(message);
-        println!("{}", serde_json::json!({ "error": error }));
+        // What cannot be written here was said on standard error.
+        let _ = writeln!(std::io::stdout(), "{}", serde_json::json!({ "error": error }));
     }
     ExitCode::from(2)
 }

@@ -556,7 +556,7 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
         ),
         (
             &["demo", "chaso"],
-            "no part of the demo is called `chaso` (did you mean `chaos`?); there is contact",
+            "no part of the demo is called `chaso` (did you mean `chaos`?); there is motion, contact",
         ),
         (
             &["bench", "nothing"],

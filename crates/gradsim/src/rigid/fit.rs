@@ -23,6 +23,8 @@ pub struct Found {
 
 /// A search that ends.
 pub const STEPS: usize = 30;
+/// A mean square of pixels below this is round-off: nothing else is to be found.
+pub const EXACT: f64 = 1e-20;
 
 /// Gauss-Newton from a start of the quantities themselves.
 pub fn gauss_newton(problem: &dyn LeastSquares, start: &[f64], steps: usize) -> Result<Found, StepError> {
