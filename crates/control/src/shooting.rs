@@ -6,8 +6,8 @@ use pullback_core::rollout::Inputs;
 use pullback_core::settings::{Range, check_ranges};
 use pullback_core::{ConfigError, Schedule};
 use pullback_optim::methods::Settings;
-use pullback_optim::search::Search;
-use pullback_optim::{RolloutObjective, Run, RunLog, RunName, build_method, optimize};
+use pullback_optim::search::{Search, Searched};
+use pullback_optim::{RolloutObjective, RunName, build_method};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -77,20 +77,12 @@ impl<S: PlanSystem, L: PlanLoss> Planner for Shooting<'_, S, L> {
             RolloutObjective::new(rollout, loss, map).with_base(base);
         let method = build_method(&self.config.method, &self.config.settings)?;
         let (budget, seed) = (self.config.budget, moment.seed);
-        let (losses, best) = match moment.log {
-            Some((log, RunName { task, inputs, .. })) => {
-                let method = method.as_ref();
-                let search = Search { objective: &objective, task, inputs, method, budget, seed };
-                let found = search.run(Some(log), &mut *moment.watch)?;
-                (found.losses, found.best)
-            }
-            None => {
-                let run = Run::new(&objective, budget, RunLog::none())?;
-                let mut run = run.with_callback(&mut *moment.watch);
-                optimize(method.as_ref(), &mut run, seed)?;
-                (run.losses().to_vec(), run.best().cloned())
-            }
+        let (log, task, inputs) = match moment.log {
+            Some((log, RunName { task, inputs, .. })) => (Some(log), task.as_str(), &inputs[..]),
+            None => (None, "plan", &[][..]),
         };
+        let search = Search { objective: &objective, task, inputs, method: method.as_ref(), budget, seed };
+        let Searched { losses, best, .. } = search.run(log, &mut *moment.watch)?;
         let best = best.filter(|best| best.loss.is_finite());
         let best = best.ok_or(PlanError::NoPlan { step: moment.step })?;
         plan.knots = best.x;
