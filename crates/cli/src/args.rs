@@ -133,7 +133,7 @@ pub struct SimulateOptions {
 }
 
 /// What is filmed, from where.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Pictures")]
 pub struct FilmingOptions {
     /// Film the motion: FILE.gif, FILE.apng, FILE.mp4 or, for a folder of PNG files, FOLDER/

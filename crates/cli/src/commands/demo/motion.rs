@@ -5,13 +5,13 @@ use pullback_core::{ConfigError, Point};
 use pullback_plot::Section;
 use pullback_scene::mjcf::{ImportOptions, parse_mjcf};
 use pullback_tasks::Scene;
-use pullback_tasks::depict::depict;
 use pullback_tasks::files::robot_scene;
 use pullback_tasks::scenes::{self, SceneOptions};
-use pullback_video::encode::VideoWriter;
-use pullback_video::look::{CameraChoice, PictureSize};
+use pullback_video::look::PictureSize;
 
 use super::Chapter;
+use crate::args::FilmingOptions;
+use crate::commands::filming::Filming;
 use crate::output::CliError;
 
 /// Pixels of an animation.
@@ -49,31 +49,28 @@ pub fn part(_seed: u64) -> Result<Chapter, CliError> {
 
 /// So many seconds of a scene as a GIF, at a multiple of their speed.
 fn film(scene: &dyn Scene, seconds: f64, speed: f64) -> Result<Vec<u8>, CliError> {
-    let wrong = |e: &dyn std::fmt::Display| ConfigError::new(format!("{}: {e}", scene.name()));
     let steps = (seconds / scene.dt()).round() as usize;
-    let per_frame = (speed / (FPS * scene.dt())).round().max(1.0) as usize;
     let layout = scene.layout();
     let (state, params) = (layout.state.defaults(), layout.params.defaults());
     let inputs = Inputs { state, controls: scene.controls(steps), params };
-    let mut depict = depict(scene)?;
     let file = std::env::temp_dir().join(format!("pullback-{}-{}.gif", scene.name(), std::process::id()));
-    let mut writer =
-        VideoWriter::create(&file, SIZE, FPS, steps.div_ceil(per_frame)).map_err(|e| wrong(&e))?;
-    let mut failed = None;
+    let options = FilmingOptions {
+        video: Some(file.clone()),
+        size: Some(SIZE),
+        fps: Some(FPS),
+        speed: Some(speed),
+        ..FilmingOptions::default()
+    };
+    let mut filming = Filming::new(scene, &options, (steps, scene.dt()))?;
+    let controls = layout.control.len();
     scene.simulate(&inputs, steps, &mut |at| {
-        // At the end no control is about to act.
-        if !at.step.is_multiple_of(per_frame) || at.last() || failed.is_some() {
-            return;
-        }
-        let point = Point { params: &inputs.params, state: at.state, control: at.control };
-        let drawn = depict.picture(point, &CameraChoice::default(), SIZE).map_err(|e| wrong(&e));
-        failed = drawn.and_then(|bitmap| writer.add(&bitmap).map_err(|e| wrong(&e))).err();
+        // At the end no control is about to act; the last one is repeated.
+        let control = if at.last() { &inputs.controls[(steps - 1) * controls..] } else { at.control };
+        filming.see(at.step, Point { params: &inputs.params, state: at.state, control });
     })?;
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
-    writer.finish().map_err(|e| wrong(&e))?;
-    let animation = std::fs::read(&file).map_err(|e| wrong(&e))?;
-    std::fs::remove_file(&file).map_err(|e| wrong(&e))?;
+    filming.finish()?;
+    let wrong = |e| ConfigError::new(format!("{}: {e}", file.display()));
+    let animation = std::fs::read(&file).map_err(wrong)?;
+    std::fs::remove_file(&file).map_err(wrong)?;
     Ok(animation)
 }
