@@ -52,8 +52,9 @@ impl Guards {
         };
         let Some(constraints) = &index.constraints else { return guards };
         let kind = |geom: usize| model.collider::<f64>(&model.geoms[geom]).kind;
+        let explicit = GeomPair::explicit(model);
         for &(a, b) in pairs {
-            for pair in GeomPair::all(model, (a.min(b), a.max(b))) {
+            for pair in GeomPair::all(&explicit, (a.min(b), a.max(b))) {
                 guards.pairs.push((pair, guards.count));
                 guards.count += model.contact_slots(kind(a), kind(b));
             }

@@ -244,12 +244,6 @@ impl Model {
         q
     }
 
-    /// Numbers of the explicit pairs of two geoms, in order.
-    pub fn explicit_pairs(&self, a: usize, b: usize) -> impl Iterator<Item = usize> {
-        let same = move |pair: &ContactPair| pair.geoms == (a, b) || pair.geoms == (b, a);
-        self.pairs.iter().enumerate().filter(move |(_, pair)| same(pair)).map(|(number, _)| number)
-    }
-
     /// Poses of all bodies as described: at [`Model::reference_configuration`].
     pub fn reference_poses(&self) -> Vec<(Vec3<f64>, Quat<f64>)> {
         let mut poses = vec![(Vec3::zero(), Quat::identity()); self.bodies.len()];

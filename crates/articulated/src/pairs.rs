@@ -5,10 +5,12 @@
 //! child unless the parent is the world or the model says so, nor on excluded bodies. Bodies without joints
 //! count as part of the body they are fixed to.
 
+use std::collections::BTreeSet;
+
 use pullback_collision::broad_phase::Pair;
 use pullback_core::ConfigError;
 
-use super::model::{Model, Shape};
+use super::model::{ContactPair, Model, Shape};
 
 /// Two geoms that collide, and the law by which they do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,11 +22,24 @@ pub struct GeomPair {
 }
 
 impl GeomPair {
-    /// All pairs of two geoms: one for each explicit pair, or else one.
-    pub fn all(model: &Model, (a, b): (usize, usize)) -> impl Iterator<Item = GeomPair> {
-        let mut explicit = model.explicit_pairs(a, b).peekable();
-        let implicit = explicit.peek().is_none().then_some(None);
-        explicit.map(Some).chain(implicit).map(move |explicit| GeomPair { geoms: (a, b), explicit })
+    /// The explicit pairs of a model, sorted; the smaller geom first.
+    pub fn explicit(model: &Model) -> Vec<GeomPair> {
+        let pair = |(number, pair): (usize, &ContactPair)| {
+            let (a, b) = pair.geoms;
+            GeomPair { geoms: (a.min(b), a.max(b)), explicit: Some(number) }
+        };
+        let mut pairs: Vec<GeomPair> = model.pairs.iter().enumerate().map(pair).collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    /// All pairs of two geoms, the smaller first: those of `explicit`, which is sorted, or else one by the law of
+    /// the geoms.
+    pub fn all(explicit: &[GeomPair], geoms: (usize, usize)) -> impl Iterator<Item = GeomPair> {
+        let own = &explicit[explicit.partition_point(|pair| pair.geoms < geoms)..];
+        let own = &own[..own.partition_point(|pair| pair.geoms == geoms)];
+        let shared = own.is_empty().then_some(GeomPair { geoms, explicit: None });
+        own.iter().copied().chain(shared)
     }
 }
 
@@ -39,24 +54,34 @@ pub fn candidate_pairs(model: &Model) -> Vec<Pair> {
     }
     let above = |body: usize| fixed_to[model.bodies[fixed_to[body]].parent];
     // A body without degrees of freedom: the world, or one whose pose is an input.
-    let still = |body: usize| body == 0 || model.bodies[body].mocap;
-    let excluded = |x: usize, y: usize| model.excludes.contains(&(x, y)) || model.excludes.contains(&(y, x));
-    let mut pairs = Vec::new();
-    for (i, a) in model.geoms.iter().enumerate() {
-        for (j, b) in model.geoms.iter().enumerate().skip(i + 1) {
-            let (x, y) = (fixed_to[a.body], fixed_to[b.body]);
-            let related = above(a.body) == y || above(b.body) == x;
-            let family = model.options.filter_parent && x != 0 && y != 0 && related;
-            let bits = a.collision_bits & b.collides_with | b.collision_bits & a.collides_with;
-            let moving = x != y && !(still(x) && still(y));
-            let by_rule = bits != 0 && moving && !family && !excluded(a.body, b.body);
-            let ground = |shape: Shape| matches!(shape, Shape::Plane | Shape::Heightfield { .. });
-            let grounds = ground(a.shape) && ground(b.shape);
-            if !grounds && (by_rule || model.explicit_pairs(i, j).next().is_some()) {
-                pairs.push((i, j));
-            }
-        }
-    }
+    let still = |geom: usize| {
+        let body = fixed_to[model.geoms[geom].body];
+        body == 0 || model.bodies[body].mocap
+    };
+    let excluded: BTreeSet<Pair> = model.excludes.iter().flat_map(|&(x, y)| [(x, y), (y, x)]).collect();
+    let by_rule = |&(i, j): &Pair| {
+        let (a, b) = (&model.geoms[i], &model.geoms[j]);
+        let (x, y) = (fixed_to[a.body], fixed_to[b.body]);
+        let related = above(a.body) == y || above(b.body) == x;
+        let family = model.options.filter_parent && x != 0 && y != 0 && related;
+        let bits = a.collision_bits & b.collides_with | b.collision_bits & a.collides_with;
+        bits != 0 && x != y && !family && !excluded.contains(&(a.body, b.body))
+    };
+    let grounds = |&(i, j): &Pair| {
+        let ground =
+            |geom: usize| matches!(model.geoms[geom].shape, Shape::Plane | Shape::Heightfield { .. });
+        ground(i) && ground(j)
+    };
+    // What stands still is asked about what moves alone: a scene may have thousands of obstacles.
+    let geoms = 0..model.geoms.len();
+    let (obstacles, movers): (Vec<usize>, Vec<usize>) = geoms.partition(|geom| still(*geom));
+    let apart = movers.iter().flat_map(|i| obstacles.iter().map(|j| (*i.min(j), *i.max(j))));
+    let among = movers.iter().enumerate().flat_map(|(k, i)| movers[k + 1..].iter().map(|j| (*i, *j)));
+    let mut pairs: Vec<Pair> = apart.chain(among).filter(by_rule).collect();
+    pairs.extend(GeomPair::explicit(model).iter().map(|pair| pair.geoms));
+    pairs.retain(|pair| !grounds(pair));
+    pairs.sort_unstable();
+    pairs.dedup();
     pairs
 }
 
@@ -78,7 +103,7 @@ pub(crate) fn check_tori(model: &Model, pairs: &[Pair]) -> Result<(), ConfigErro
 mod tests {
     use super::*;
     use crate::Articulated;
-    use crate::model::{Body, ContactPair, Geom, Joint, JointKind};
+    use crate::model::{Body, Geom, Joint, JointKind};
     use pullback_math::{Quat, SymMat3, Vec3};
 
     fn body(name: &str, parent: usize) -> Body {
@@ -127,6 +152,17 @@ mod tests {
         model.options.filter_parent = false;
         let all = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2), (1, 3), (1, 4), (2, 3), (2, 4)];
         assert_eq!(candidate_pairs(&model), all);
+    }
+
+    #[test]
+    fn twenty_thousand_obstacles_are_set_up_at_once() {
+        let mut model = chain();
+        let wall = Shape::Box { half: Vec3::new(0.1, 0.1, 0.1) };
+        model.geoms.extend((0..20_000).map(|i| Geom::new(format!("wall {i}"), 0, wall)));
+        // With a test of each of the 200 million pairs of obstacles this took seconds.
+        let start = std::time::Instant::now();
+        assert_eq!(candidate_pairs(&model).len(), 6 + 4 * 20_000);
+        assert!(start.elapsed().as_secs_f64() < 1.0, "{:?}", start.elapsed());
     }
 
     /// A torus and another geom on bodies of their own.

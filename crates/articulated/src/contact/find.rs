@@ -77,11 +77,11 @@ impl<T: Real> ContactSet<T> {
     pub fn new(model: &Model, pairs: &[(usize, usize)], many: usize) -> Self {
         let geoms = if pairs.is_empty() { 0 } else { model.geoms.len() };
         let kind = |geom: usize| model.collider::<f64>(&model.geoms[geom]).kind;
-        let all = || pairs.iter().flat_map(|pair| GeomPair::all(model, *pair));
+        let explicit = GeomPair::explicit(model);
+        let all = || pairs.iter().flat_map(|pair| GeomPair::all(&explicit, *pair));
         let slots = |pair: GeomPair| model.contact_slots(kind(pair.geoms.0), kind(pair.geoms.1));
         let contacts = all().map(slots).sum();
-        let mut explicit: Vec<_> = all().filter(|pair| pair.explicit.is_some()).collect();
-        explicit.sort_unstable();
+        let near = all().count();
         let mut members: Vec<usize> = pairs.iter().flat_map(|&(a, b)| [a, b]).collect();
         members.sort_unstable();
         members.dedup();
@@ -89,7 +89,7 @@ impl<T: Real> ContactSet<T> {
             poses: vec![Transform::identity(); geoms],
             radii: model.geoms[..geoms].iter().map(|g| model.collider::<f64>(g).bounding_radius()).collect(),
             members,
-            pairs: Vec::with_capacity(all().count()),
+            pairs: Vec::with_capacity(near),
             explicit,
             near: vec![false; geoms],
             contacts: Vec::with_capacity(contacts),
@@ -160,7 +160,7 @@ impl<T: Real> ContactSet<T> {
         found.clear();
         near.fill(false);
         contacts.clear();
-        for pair in candidates.iter().flat_map(|pair| laws(explicit, *pair)) {
+        for pair in candidates.iter().flat_map(|pair| GeomPair::all(explicit, *pair)) {
             let ((a, b), reach) = (pair.geoms, reach(geoms, pair));
             if bounding_spheres_apart((radii[a], poses[a]), (radii[b], poses[b]), searched(reach)) {
                 continue;
@@ -235,14 +235,6 @@ fn is_zero<T: Real>(bar: &Contact<T>) -> bool {
 
 fn no_shape_bar<T: Real>() -> ShapeBar<T> {
     ShapeBar { pose: Transform::identity() - Transform::identity(), size: Vec3::zero() }
-}
-
-/// The pairs of two geoms: those of `explicit`, which is sorted, or else one by the law of the geoms.
-fn laws(explicit: &[GeomPair], geoms: (usize, usize)) -> impl Iterator<Item = GeomPair> {
-    let own = &explicit[explicit.partition_point(|pair| pair.geoms < geoms)..];
-    let own = &own[..own.partition_point(|pair| pair.geoms == geoms)];
-    let shared = own.is_empty().then_some(GeomPair { geoms, explicit: None });
-    own.iter().copied().chain(shared)
 }
 
 /// Distance up to which the contacts of a pair count, m, over all lanes.
