@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::error::{ConfigError, StepError};
 use crate::inputs::check_len;
-use crate::rollout::{Inputs, Loss, Rollout, RolloutWorkspace};
+use crate::rollout::{Gradient, Inputs, Loss, Rollout, RolloutWorkspace};
 use crate::system::System;
 
 /// What differs between environments, environment after environment.
@@ -37,11 +37,31 @@ pub struct BatchGradients {
 }
 
 /// A rollout over many environments; owns the memory of all of them.
+///
+/// An environment whose simulation fails does not stop the others: they run, an error names the first that
+/// failed, and [`failures`](Batch::failures) lists all.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::batch::{Batch, BatchGradients, BatchInputs};
+/// use pullback_core::{Rollout, Schedule, rollout::FinalState};
+/// let system = falling(0.01); // a body in free fall, state (height, velocity), parameter gravity
+/// let rollout = Rollout::new(&system, 100, Schedule::StoreAll)?;
+/// let mut batch = Batch::<_, pullback_math::f64x4>::new(rollout, 3, 2)?;
+/// let states = [10.0, 0.0, 20.0, 0.0, 30.0, 0.0]; // of each environment; gravity is the same for all
+/// let inputs = BatchInputs { states: &states, controls: &[], params: &[9.81] };
+/// let mut out = BatchGradients::default();
+/// batch.gradients(inputs, |_| FinalState { weights: vec![1.0, 0.0] }, &mut out)?;
+/// assert!((out.loss[2] - out.loss[0] - 20.0).abs() < 1e-9);
+/// assert!((out.params[1] + 0.5).abs() < 0.01); // −t²/2, up to the integrator's first order
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Batch<S: System<T>, T: Real> {
     rollout: Rollout<S>,
     envs: usize,
     packs: Vec<Pack<T, S::Workspace>>,
     pool: rayon::ThreadPool,
+    failures: Vec<(usize, StepError)>,
 }
 
 /// `T::LANES` environments side by side.
@@ -51,6 +71,15 @@ struct Pack<T, W> {
     inputs: Inputs<T>,
     end: Vec<T>,
     loss: T,
+    /// Where the lanes together failed: each environment by itself.
+    alone: Vec<Result<Outcome, StepError>>,
+}
+
+/// What became of one environment.
+struct Outcome {
+    loss: f64,
+    end: Vec<f64>,
+    gradient: Gradient<f64>,
 }
 
 impl<S: System<T>, T: Real> Batch<S, T> {
@@ -70,22 +99,25 @@ impl<S: System<T>, T: Real> Batch<S, T> {
             workspace: rollout.workspace::<T>(),
             inputs: Inputs {
                 state: zeros(layout.state.len()),
-                controls: zeros(rollout.steps * layout.control.len()),
+                controls: zeros(rollout.steps() * layout.control.len()),
                 params: zeros(layout.params.len()),
             },
             end: zeros(layout.state.len()),
             loss: T::zero(),
+            alone: Vec::new(),
         };
         let packs = (0..envs.div_ceil(T::LANES)).map(pack).collect();
-        Ok(Batch { rollout, envs, packs, pool })
+        Ok(Batch { rollout, envs, packs, pool, failures: Vec::new() })
     }
 
-    /// Runs all environments and returns their final states.
-    pub fn simulate(&mut self, inputs: BatchInputs<'_>) -> Result<Vec<f64>, StepError> {
-        self.check(&inputs)?;
-        let envs = self.envs;
-        self.for_each_pack(|rollout, pack| {
-            pack.load(&inputs, envs);
+    /// Environments whose simulation failed in the last call, and why.
+    pub fn failures(&self) -> &[(usize, StepError)] {
+        &self.failures
+    }
+
+    /// Runs all environments; their final states into `out`. Those of environments that fail are NaN.
+    pub fn simulate(&mut self, inputs: BatchInputs<'_>, out: &mut Vec<f64>) -> Result<(), StepError> {
+        self.run(&inputs, |rollout, pack| {
             let Pack { workspace, inputs, end, .. } = pack;
             rollout.simulate(workspace, inputs, |sample| {
                 if sample.last() {
@@ -93,11 +125,11 @@ impl<S: System<T>, T: Real> Batch<S, T> {
                 }
             })
         })?;
-        let mut states = vec![0.0; envs * self.rollout.system.layout().state.len()];
+        out.resize(self.envs * self.rollout.system.layout().state.len(), 0.0);
         for pack in &self.packs {
-            unpack(&pack.end, pack.first, envs, &mut states);
+            pack.scatter(self.envs, out, &pack.end, f64::NAN, |alone| &alone.end);
         }
-        Ok(states)
+        self.first_failure()
     }
 
     /// Losses of all environments, without gradients; that of an environment whose simulation fails is
@@ -108,73 +140,93 @@ impl<S: System<T>, T: Real> Batch<S, T> {
         loss: impl Fn(usize) -> L + Sync,
         out: &mut Vec<f64>,
     ) -> Result<(), StepError> {
-        self.check(&inputs)?;
-        let envs = self.envs;
-        self.for_each_pack(|rollout, pack| {
-            pack.load(&inputs, envs);
-            let loss = loss(pack.first);
-            let Pack { workspace, inputs: packed, loss: found, .. } = pack;
-            if let Ok(value) = rollout.value(workspace, packed, &loss) {
-                *found = value;
-                return Ok(());
-            }
-            // Some lane failed: each environment alone, in all lanes.
-            let last = (pack.first + T::LANES).min(envs) - 1;
-            pack.loss = T::from_lanes(|lane| {
-                pack.load_one(&inputs, (pack.first + lane).min(last));
-                let value = rollout.value(&mut pack.workspace, &pack.inputs, &loss);
-                value.map_or(f64::INFINITY, |value| value.lane(0))
-            });
+        self.run(&inputs, |rollout, pack| {
+            pack.loss = rollout.value(&mut pack.workspace, &pack.inputs, &loss(pack.first))?;
             Ok(())
         })?;
-        out.resize(envs, 0.0);
+        out.resize(self.envs, 0.0);
         for pack in &self.packs {
-            unpack(&[pack.loss], pack.first, envs, out);
+            let failed = f64::INFINITY;
+            pack.scatter(self.envs, out, &[pack.loss], failed, |alone| std::slice::from_ref(&alone.loss));
         }
-        // Losses that overflow on the way are failures too.
-        out.iter_mut().filter(|x| !x.is_finite()).for_each(|x| *x = f64::INFINITY);
         Ok(())
     }
 
     /// Losses and gradients of all environments into `out`. `loss` makes the loss of the pack whose first
-    /// environment it is given.
+    /// environment it is given. Where an environment fails its loss is infinite and its gradient NaN.
     pub fn gradients<L: Loss<T>>(
         &mut self,
         inputs: BatchInputs<'_>,
         loss: impl Fn(usize) -> L + Sync,
         out: &mut BatchGradients,
     ) -> Result<(), StepError> {
-        self.check(&inputs)?;
-        let envs = self.envs;
-        self.for_each_pack(|rollout, pack| {
-            pack.load(&inputs, envs);
-            rollout.gradient(&mut pack.workspace, &pack.inputs, &loss(pack.first))
+        self.run(&inputs, |rollout, pack| {
+            rollout.gradient(&mut pack.workspace, &pack.inputs, &loss(pack.first))?;
+            pack.loss = pack.workspace.gradient.loss;
+            Ok(())
         })?;
-        let layout = self.rollout.system.layout();
+        let (layout, envs) = (self.rollout.system.layout(), self.envs);
         out.loss.resize(envs, 0.0);
         out.states.resize(envs * layout.state.len(), 0.0);
-        out.controls.resize(envs * self.rollout.steps * layout.control.len(), 0.0);
+        out.controls.resize(envs * self.rollout.steps() * layout.control.len(), 0.0);
         out.params.resize(envs * layout.params.len(), 0.0);
         for pack in &self.packs {
             let gradient = &pack.workspace.gradient;
-            unpack(&[gradient.loss], pack.first, envs, &mut out.loss);
-            unpack(&gradient.state, pack.first, envs, &mut out.states);
-            unpack(&gradient.control, pack.first, envs, &mut out.controls);
-            unpack(&gradient.params, pack.first, envs, &mut out.params);
+            pack.scatter(envs, &mut out.loss, &[pack.loss], f64::INFINITY, |alone| {
+                std::slice::from_ref(&alone.loss)
+            });
+            pack.scatter(envs, &mut out.states, &gradient.state, f64::NAN, |alone| &alone.gradient.state);
+            pack.scatter(envs, &mut out.controls, &gradient.control, f64::NAN, |alone| {
+                &alone.gradient.control
+            });
+            pack.scatter(envs, &mut out.params, &gradient.params, f64::NAN, |alone| &alone.gradient.params);
+        }
+        self.first_failure()
+    }
+
+    /// Runs `work` on every pack, and where it fails on each environment of the pack alone.
+    fn run(
+        &mut self,
+        inputs: &BatchInputs<'_>,
+        work: impl Fn(&Rollout<S>, &mut Pack<T, S::Workspace>) -> Result<(), StepError> + Sync,
+    ) -> Result<(), StepError> {
+        self.check(inputs)?;
+        let (rollout, packs, envs) = (&self.rollout, &mut self.packs, self.envs);
+        let one = |pack: &mut Pack<T, S::Workspace>| {
+            pack.load(inputs, envs);
+            pack.alone.clear();
+            let Err(error) = work(rollout, pack) else { return };
+            if T::LANES == 1 {
+                return pack.alone.push(Err(error));
+            }
+            for env in pack.first..(pack.first + T::LANES).min(envs) {
+                pack.load_one(inputs, env);
+                let outcome = work(rollout, pack).map(|()| pack.outcome());
+                pack.alone.push(outcome);
+            }
+        };
+        self.pool.install(|| packs.par_iter_mut().for_each(one));
+        self.failures.clear();
+        for pack in &self.packs {
+            let failed = pack.alone.iter().zip(pack.first..).filter_map(|(alone, env)| {
+                let error = alone.as_ref().err()?;
+                Some((env, error.clone()))
+            });
+            self.failures.extend(failed);
         }
         Ok(())
     }
 
-    /// Runs `work` on every pack; of several errors, that of the first environment is returned.
-    fn for_each_pack(
-        &mut self,
-        work: impl Fn(&Rollout<S>, &mut Pack<T, S::Workspace>) -> Result<(), StepError> + Sync,
-    ) -> Result<(), StepError> {
-        let (rollout, packs) = (&self.rollout, &mut self.packs);
-        let work = |pack: &mut Pack<T, S::Workspace>| work(rollout, pack);
-        let results: Vec<Result<(), StepError>> =
-            self.pool.install(|| packs.par_iter_mut().map(&work).collect());
-        results.into_iter().collect()
+    /// The failure of the first environment that failed in the last call.
+    fn first_failure(&self) -> Result<(), StepError> {
+        let (envs, failed) = (self.envs, self.failures.len());
+        match self.failures.first().cloned() {
+            None => Ok(()),
+            Some((env, error)) if envs > 1 => {
+                Err(StepError::Environment { env, envs, failed, error: Box::new(error) })
+            }
+            Some((_, error)) => Err(error),
+        }
     }
 
     /// Checks the lengths: states, controls and parameters for all environments or one set each.
@@ -184,7 +236,7 @@ impl<S: System<T>, T: Real> Batch<S, T> {
             if found == one { Ok(()) } else { check_len(name, found, one * self.envs) }
         };
         shared("states of a batch", inputs.states.len(), layout.state.len())?;
-        let controls = self.rollout.steps * layout.control.len();
+        let controls = self.rollout.steps() * layout.control.len();
         shared("controls of a batch", inputs.controls.len(), controls)?;
         shared("params of a batch", inputs.params.len(), layout.params.len())
     }
@@ -203,6 +255,39 @@ impl<T: Real, W> Pack<T, W> {
         pack(inputs.controls, env, env + 1, &mut self.inputs.controls);
         pack(inputs.params, env, env + 1, &mut self.inputs.params);
     }
+
+    /// What became of the environment that is in all lanes.
+    fn outcome(&self) -> Outcome {
+        let first = |values: &[T]| values.iter().map(|x| x.lane(0)).collect::<Vec<f64>>();
+        let (loss, found) = (self.loss.lane(0), &self.workspace.gradient);
+        let gradient = Gradient {
+            loss,
+            state: first(&found.state),
+            control: first(&found.control),
+            params: first(&found.params),
+        };
+        Outcome { loss, end: first(&self.end), gradient }
+    }
+
+    /// One quantity of the pack's environments to its places among those of all: from the lanes, or where these
+    /// failed from each environment alone; `failed` stands for those that failed alone too.
+    fn scatter(
+        &self,
+        envs: usize,
+        to: &mut [f64],
+        lanes: &[T],
+        failed: f64,
+        alone: impl Fn(&Outcome) -> &[f64],
+    ) {
+        let len = lanes.len();
+        for (lane, to) in to[self.first * len..].chunks_mut(len.max(1)).take(T::LANES.min(envs)).enumerate() {
+            match self.alone.get(lane) {
+                None => to.iter_mut().zip(lanes).for_each(|(to, x)| *to = x.lane(lane)),
+                Some(Ok(outcome)) => to.copy_from_slice(alone(outcome)),
+                Some(Err(_)) => to.fill(failed),
+            }
+        }
+    }
 }
 
 /// Gathers the lanes of one pack; values shared by all environments go to every lane.
@@ -214,15 +299,5 @@ fn pack<T: Real>(from: &[f64], first: usize, envs: usize, to: &mut [T]) {
             let env = if shared { 0 } else { (first + lane).min(envs - 1) };
             from[env * len + k]
         });
-    }
-}
-
-/// Scatters the lanes of one pack; padding lanes are dropped.
-fn unpack<T: Real>(from: &[T], first: usize, envs: usize, to: &mut [f64]) {
-    let len = from.len();
-    for lane in 0..T::LANES.min(envs - first) {
-        for (k, x) in from.iter().enumerate() {
-            to[(first + lane) * len + k] = x.lane(lane);
-        }
     }
 }

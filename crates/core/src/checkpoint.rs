@@ -45,7 +45,7 @@ pub trait Chain<T> {
 }
 
 /// The sizes that follow from a schedule and a number of steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Steps of the chain.
     pub steps: usize,

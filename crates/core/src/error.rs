@@ -27,6 +27,36 @@ pub enum StepError {
         /// Index of the step, from 0.
         step: usize,
     },
+    /// The loss of a trajectory that is finite is not.
+    #[error(
+        "the loss became {value}: the states are finite, so its weights or targets are not, or it overflows"
+    )]
+    LossNotFinite {
+        /// What it became.
+        value: f64,
+    },
+    /// A workspace is used by a rollout it was not made for.
+    #[error(
+        "this workspace was made for another rollout ({found} instead of {expected}): make one by `rollout.workspace()`"
+    )]
+    OtherWorkspace {
+        /// Sizes of the rollout.
+        expected: String,
+        /// Sizes the workspace was made for.
+        found: String,
+    },
+    /// Simulations of a batch failed; those of the other environments did not.
+    #[error("environment {env} of {envs}, one of {failed} that failed: {error}")]
+    Environment {
+        /// The first environment that failed, from 0.
+        env: usize,
+        /// Environments of the batch.
+        envs: usize,
+        /// How many failed.
+        failed: usize,
+        /// Why the first failed.
+        error: Box<StepError>,
+    },
     /// A cotangent left the finite numbers on the way back.
     #[error(
         "the gradient with respect to {entry} became {value} at step {step}: the rollout is too stiff or too chaotic to differentiate over this horizon"

@@ -1,5 +1,6 @@
 //! [`Rollout`]: a system run over a horizon, with the gradient of a loss over the trajectory.
 
+use std::fmt;
 use std::ops::Range;
 
 use pullback_math::Real;
@@ -36,7 +37,7 @@ pub struct Rollout<S> {
     /// The system: owned, borrowed or shared.
     pub system: S,
     /// How many controls.
-    pub steps: usize,
+    steps: usize,
     /// Steps of the system per control.
     substeps: usize,
     schedule: Schedule,
@@ -67,6 +68,9 @@ pub struct RolloutWorkspace<T, W> {
     /// Inner steps of the first sweep.
     #[workspace(plain)]
     pub info: Info,
+    /// What it was made for.
+    #[workspace(plain)]
+    sizes: Sizes,
     system: W,
     reversal: Reversal<T>,
     /// States before and after a step of a plain simulation.
@@ -75,6 +79,26 @@ pub struct RolloutWorkspace<T, W> {
     /// Cotangents after and before the step being reversed.
     next_bar: Vec<T>,
     state_bar: Vec<T>,
+}
+
+/// Sizes that a rollout and its workspace share.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Sizes {
+    plan: Plan,
+    controls: usize,
+    state: usize,
+    params: usize,
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Sizes { plan: Plan { steps, frame, slots }, controls, state, params } = self;
+        write!(
+            f,
+            "{steps} steps in frames of {frame}, {slots} kept, {state} state entries, {controls} controls, \
+             {params} parameters"
+        )
+    }
 }
 
 impl<T: Real, W: Workspace> RolloutWorkspace<T, W> {
@@ -97,6 +121,11 @@ impl<S> Rollout<S> {
             return Err(ConfigError::new("a control must hold for at least one step"));
         }
         Ok(Rollout { substeps, plan: Plan::new(self.schedule, self.steps * substeps)?, ..self })
+    }
+
+    /// How many controls.
+    pub fn steps(&self) -> usize {
+        self.steps
     }
 
     /// Steps of the system per control.
@@ -138,6 +167,7 @@ impl<S> Rollout<S> {
             },
             forward_steps: 0,
             info: Info::default(),
+            sizes: self.sizes(),
             system: self.system.workspace(),
             reversal: Reversal::new(self.plan, layout.state.len(), T::zero()),
             current: zeros(layout.state.len()),
@@ -145,6 +175,30 @@ impl<S> Rollout<S> {
             next_bar: zeros(layout.state.len()),
             state_bar: zeros(layout.state.len()),
         }
+    }
+
+    fn sizes(&self) -> Sizes
+    where
+        S: Described,
+    {
+        let layout = self.system.layout();
+        let controls = self.steps * layout.control.len();
+        Sizes { plan: self.plan, controls, state: layout.state.len(), params: layout.params.len() }
+    }
+
+    /// Checks that inputs and workspace are those of this rollout.
+    fn check<T: Real, W>(&self, ws: &RolloutWorkspace<T, W>, inputs: &Inputs<T>) -> Result<(), StepError>
+    where
+        S: Described,
+    {
+        let sizes = self.sizes();
+        if ws.sizes != sizes {
+            return Err(StepError::OtherWorkspace {
+                expected: sizes.to_string(),
+                found: ws.sizes.to_string(),
+            });
+        }
+        inputs.check(self.system.layout(), self.steps)
     }
 
     /// Where the control of a step lies in those of all steps.
@@ -166,8 +220,8 @@ impl<S> Rollout<S> {
     where
         S: System<T>,
     {
+        self.check(ws, inputs)?;
         let (layout, steps) = (self.system.layout(), self.steps);
-        inputs.check(layout, steps)?;
         let RolloutWorkspace { info, system, current, next, .. } = ws;
         *info = Info::default();
         current.copy_from_slice(&inputs.state);
@@ -197,6 +251,7 @@ impl<S> Rollout<S> {
     {
         let mut total = T::zero();
         self.simulate(ws, inputs, |sample| total += loss.value(sample))?;
+        check_loss(total)?;
         Ok(total)
     }
 
@@ -210,7 +265,7 @@ impl<S> Rollout<S> {
     where
         S: System<T>,
     {
-        inputs.check(self.system.layout(), self.steps)?;
+        self.check(ws, inputs)?;
         let RolloutWorkspace { gradient, forward_steps, info, system, reversal, next_bar, state_bar, .. } =
             ws;
         *info = Info::default();
@@ -233,6 +288,7 @@ impl<S> Rollout<S> {
         };
         reversal.forward(&mut chain, &inputs.state)?;
         chain.finish(reversal.final_state());
+        check_loss(*chain.total)?;
         reversal.backward(&mut chain)?;
         gradient.state.copy_from_slice(next_bar);
         let layout = self.system.layout();
@@ -320,6 +376,11 @@ impl<S: System<T>, T: Real, L: Loss<T>> Chain<T> for RolloutChain<'_, '_, S, T, 
         std::mem::swap(self.next_bar, self.state_bar);
         Ok(())
     }
+}
+
+/// A loss of finite states says that it is not finite.
+fn check_loss<T: Real>(loss: T) -> Result<(), StepError> {
+    first_not_finite(&[loss]).map_or(Ok(()), |(_, value)| Err(StepError::LossNotFinite { value }))
 }
 
 /// A diverging step says which quantity, and when.

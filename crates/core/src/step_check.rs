@@ -171,7 +171,7 @@ where
     let map = RolloutMap::new(rollout, loss, inputs);
     let x = joined(inputs);
     let layout = rollout.system.layout();
-    let directions = random_directions(layout, rollout.steps, &x, &mut Random::new(options.seed));
+    let directions = random_directions(layout, rollout.steps(), &x, &mut Random::new(options.seed));
     gradcheck_along(&map, &x, &directions, options)
 }
 
@@ -261,7 +261,7 @@ where
     L: Loss<f64> + Loss<Dual<f64>>,
 {
     fn input_names(&self) -> Vec<String> {
-        input_names(self.rollout.system.layout(), Some(self.rollout.steps))
+        input_names(self.rollout.system.layout(), Some(self.rollout.steps()))
     }
     fn sizes(&self, x: &[f64]) -> Vec<f64> {
         sizes(self.rollout.system.layout(), x)

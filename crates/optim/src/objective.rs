@@ -63,7 +63,7 @@ impl<S: System<f64>, L: Loss<f64>> RolloutObjective<S, L> {
         base: Inputs<f64>,
         pattern: &str,
     ) -> Result<Self, ConfigError> {
-        let map = LinearMap::select(rollout.system.layout(), rollout.steps, &base, pattern)?;
+        let map = LinearMap::select(rollout.system.layout(), rollout.steps(), &base, pattern)?;
         Ok(RolloutObjective::new(rollout, loss, map).with_base(base))
     }
 
@@ -77,7 +77,7 @@ impl<S: System<f64>, L: Loss<f64>> RolloutObjective<S, L> {
 impl<T: Real, S: System<T>, L: Loss<T>, M: InputMap> RolloutObjective<S, L, M, T> {
     /// The loss of `rollout` through `map`. What the map does not set stays at the defaults of the system.
     pub fn new(rollout: Rollout<S>, loss: L, map: M) -> Self {
-        let base = Inputs::defaults(&rollout.system, rollout.steps);
+        let base = Inputs::defaults(&rollout.system, rollout.steps());
         RolloutObjective { rollout, loss, base, map, floor: None, memory: Mutex::default() }
     }
 
@@ -120,7 +120,7 @@ impl<T: Real, S: System<T>, L: Loss<T>, M: InputMap> RolloutObjective<S, L, M, T
     /// States along the motion at `x`, one per sample.
     pub fn states(&self, x: &[f64]) -> Result<Vec<Vec<T>>, StepError> {
         let mut ws = self.rollout.workspace::<T>();
-        let mut states = Vec::with_capacity(self.rollout.steps + 1);
+        let mut states = Vec::with_capacity(self.rollout.steps() + 1);
         self.rollout.simulate(&mut ws, &self.inputs(x), |at| states.push(at.state.to_vec()))?;
         Ok(states)
     }

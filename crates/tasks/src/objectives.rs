@@ -86,7 +86,7 @@ fn point_bounce() -> Built {
     let integrator = Integrator::fixed(Method::SemiImplicitEuler);
     let system = Integrated::new(PenaltyPointMass::new(ContactDamping::ByDepth), 0.001, integrator)?;
     let rollout = Rollout::new(system, 2000, Schedule::StoreAll)?;
-    let base = Inputs::defaults(&rollout.system, rollout.steps);
+    let base = Inputs::defaults(&rollout.system, rollout.steps());
     let loss = EndHeight { height: rollout.system.layout().state.index_of("height")? };
     let task = RolloutObjective::select(rollout, loss, base, "state.height, params.stiffness")?;
     Ok(Box::new(task.with_bounds(&[(0.0, 3.0), (10.0, 200.0)])?))
@@ -95,7 +95,7 @@ fn point_bounce() -> Built {
 fn pendulum_identify() -> Built {
     let system = Integrated::new(SimplePendulum::default(), 0.02, Integrator::fixed(Method::Rk4))?;
     let rollout = Rollout::new(system, 200, Schedule::StoreAll)?;
-    let base = Inputs::defaults(&rollout.system, rollout.steps);
+    let base = Inputs::defaults(&rollout.system, rollout.steps());
     let angle = rollout.system.layout().state.index_of("angle")?;
     let mut recorded = Vec::new();
     let mut ws = rollout.workspace::<f64>();
@@ -110,7 +110,7 @@ fn pendulum_identify() -> Built {
 fn double_pendulum_reach() -> Built {
     let system = Integrated::new(DoublePendulum::default(), 0.01, Integrator::fixed(Method::Rk4))?;
     let rollout = Rollout::new(system, 200, Schedule::StoreAll)?;
-    let base = Inputs::defaults(&rollout.system, rollout.steps);
+    let base = Inputs::defaults(&rollout.system, rollout.steps());
     let angles = rollout.system.layout().state.slice("angle")?.range.clone();
     let loss = TipAt { angles, target: (1.0, -0.5) };
     let task = RolloutObjective::select(rollout, loss, base, "state.angle")?;

@@ -40,7 +40,7 @@ pub fn film<S: System<f64>, V: Visible<f64>>(
     let mut ws = rollout.workspace::<f64>();
     let mut stage = Stage::new(visible, shot);
     let (mut frames, mut failed) = (Vec::with_capacity(steps.len()), None);
-    let last = inputs.controls.len() / rollout.steps.max(1) * rollout.steps.saturating_sub(1);
+    let last = inputs.controls.len() / rollout.steps().max(1) * rollout.steps().saturating_sub(1);
     rollout.simulate(&mut ws, inputs, |at| {
         if steps.binary_search(&at.step).is_err() || failed.is_some() {
             return;

@@ -141,7 +141,8 @@ fn settle(ant: &Integrated<Articulated>, seed: u64) -> Result<Start, CliError> {
     let mut draw = |n: usize| (0..n).map(|_| random.uniform(-0.2, 0.2)).collect::<Vec<f64>>();
     let falling = BatchInputs { states: &states, controls: &draw(ENVS * SETTLE * nu), params: &params };
     let rollout = Rollout::new(ant, SETTLE, Schedule::Revolve { slots: 1 })?;
-    let states = Batch::<_, f64>::new(rollout, ENVS, 1)?.simulate(falling)?;
+    let mut states = Vec::new();
+    Batch::<_, f64>::new(rollout, ENVS, 1)?.simulate(falling, &mut states)?;
     Ok(Start { states, controls: draw(ENVS * STEPS * nu), params })
 }
 
@@ -175,10 +176,11 @@ fn add<'a, T: Real>(
 
     // Runs are deterministic: what succeeds once succeeds always.
     let mut batch = Batch::<_, T>::new(rollout, ENVS, who.1)?;
-    batch.simulate(start.inputs())?;
+    let mut ends = Vec::new();
+    batch.simulate(start.inputs(), &mut ends)?;
     contenders.push(Contender::new(name(who, "forward"), move |calls| {
         for _ in 0..calls {
-            let _ = black_box(batch.simulate(black_box(start.inputs())));
+            let _ = black_box(batch.simulate(black_box(start.inputs()), &mut ends));
         }
     }));
 

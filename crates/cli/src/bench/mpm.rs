@@ -259,10 +259,10 @@ fn batch<T: Scalar>(
     let rollout = || Rollout::new(&case.mpm, 1, Schedule::Every(SUBSTEPS))?.with_substeps(SUBSTEPS);
     let (mut one, mut other) =
         (Batch::<_, T>::new(rollout()?, envs, threads)?, Batch::<_, T>::new(rollout()?, envs, threads)?);
-    let mut out = BatchGradients::default();
+    let (mut ends, mut out) = (Vec::new(), BatchGradients::default());
     let forward = Contender::new(label(&name, "forward"), move |calls| {
         for _ in 0..calls {
-            let _ = one.simulate(inputs);
+            let _ = one.simulate(inputs, &mut ends);
         }
     });
     let gradient = Contender::new(label(&name, "gradient"), move |calls| {

@@ -110,8 +110,8 @@ fn alone(rollout: &Rollout<&Integrated<Articulated>>, start: &Inputs<f64>) -> Re
         rollout.gradient(&mut ws, start, &loss).map(|()| ws)
     });
     let mut ws = ws?;
-    let gradient = best(rollout.steps, || rollout.gradient(&mut ws, start, &loss))?;
-    let forward = best(rollout.steps, || rollout.value(&mut ws, start, &loss).map(drop))?;
+    let gradient = best(rollout.steps(), || rollout.gradient(&mut ws, start, &loss))?;
+    let forward = best(rollout.steps(), || rollout.value(&mut ws, start, &loss).map(drop))?;
     Ok(Measured { forward, gradient, bytes })
 }
 
@@ -130,8 +130,9 @@ fn together<T: Real>(
         Ok((batch, gradients))
     });
     let (mut batch, mut gradients) = done?;
-    let steps = rollout.steps * ROBOTS;
+    let steps = rollout.steps() * ROBOTS;
     let gradient = best(steps, || batch.gradients(inputs, |_| loss.clone(), &mut gradients))?;
-    let forward = best(steps, || batch.simulate(inputs).map(drop))?;
+    let mut ends = Vec::new();
+    let forward = best(steps, || batch.simulate(inputs, &mut ends))?;
     Ok(Measured { forward, gradient, bytes })
 }

@@ -80,5 +80,15 @@ fn losses_of_a_batch_are_those_of_its_gradients_and_a_failure_is_its_own() {
     for env in (0..envs).filter(|env| *env != 5) {
         assert!((found[env] / values[env] - 1.0).abs() < 1e-12, "{env}: {} {}", found[env], values[env]);
     }
-    assert!(batch.gradients(inputs, |_| &loss, &mut gradients).is_err());
+    let before = gradients.clone();
+    let error = batch.gradients(inputs, |_| &loss, &mut gradients).unwrap_err();
+    assert!(error.to_string().starts_with("environment 5 of 13, one of 1 that failed: x became "), "{error}");
+    assert_eq!(batch.failures().iter().map(|(env, _)| *env).collect::<Vec<_>>(), [5]);
+    assert!(gradients.controls[5 * steps..6 * steps].iter().all(|g| g.is_nan()));
+    for env in (0..envs).filter(|env| *env != 5) {
+        let of = |g: &BatchGradients| g.controls[env * steps..][..steps].to_vec();
+        for (found, alone) in of(&gradients).iter().zip(of(&before)) {
+            assert!((found - alone).abs() <= 1e-12 * alone.abs().max(1e-3), "{env}: {found} {alone}");
+        }
+    }
 }

@@ -10,3 +10,4 @@ mod losses;
 mod macros;
 mod manifold;
 mod math;
+mod rollouts;

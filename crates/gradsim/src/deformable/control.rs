@@ -195,13 +195,13 @@ impl Scene<'_> {
         let Filmed { rollout, visible, .. } = &self.filmed;
         let one = Rollout::new(&rollout.system, 1, Schedule::StoreAll)?;
         let mut frames = film(&one, &self.goal, visible, &shot, &[0])?;
-        frames.iter_mut().for_each(|frame| frame.step = rollout.steps);
+        frames.iter_mut().for_each(|frame| frame.step = rollout.steps());
         Ok(frames)
     }
 
     fn map(&self) -> Result<(LinearMap, Vec<Transform>), ConfigError> {
-        let Rollout { system, steps, .. } = &self.filmed.rollout;
-        let map = LinearMap::select(system.layout(), *steps, &self.filmed.inputs(), "params.network.weight")?;
+        let (system, steps) = (&self.filmed.rollout.system, self.filmed.rollout.steps());
+        let map = LinearMap::select(system.layout(), steps, &self.filmed.inputs(), "params.network.weight")?;
         let count = map.variables().len();
         Ok((map.with_bounds(&vec![(-1e3, 1e3); count])?, vec![Transform::Identity; count]))
     }
@@ -236,7 +236,7 @@ impl Scene<'_> {
 
     /// The privileged search: the center against that of the goal, 30 times per second.
     pub fn by_center(&self) -> Result<impl LeastSquares + use<'_>, ExperimentError> {
-        let moments = (1..=self.filmed.rollout.steps / 2).map(|k| (2 * k, self.center.to_vec())).collect();
+        let moments = (1..=self.filmed.rollout.steps() / 2).map(|k| (2 * k, self.center.to_vec())).collect();
         let tracks = Tracks::to(center(self.filmed.rollout.system.field().field()), moments);
         self.filmed.motion_problem(self.map()?, self.filmed.inputs(), tracks)
     }
@@ -357,7 +357,7 @@ impl Task {
         let mut sheet = Sheet::new();
         for (scene, run) in runs.iter().take(4) {
             let Filmed { rollout, visible, shot, .. } = &scene.filmed;
-            let steps: Vec<usize> = (0..=5).map(|k| k * rollout.steps / 5).collect();
+            let steps: Vec<usize> = (0..=5).map(|k| k * rollout.steps() / 5).collect();
             let frames =
                 film(rollout, &scene.inputs(&run.image.weights)?, visible, &for_eyes(*shot), &steps)?;
             let goal = scene.still(for_eyes(*shot))?;

@@ -61,7 +61,7 @@ where
 
     /// What the scene starts from when nothing else is said.
     pub fn inputs(&self) -> Inputs<f64> {
-        Inputs::defaults(&self.rollout.system, self.rollout.steps)
+        Inputs::defaults(&self.rollout.system, self.rollout.steps())
     }
 
     /// The video of a motion.
@@ -94,7 +94,7 @@ where
             }
         })?;
         let means = Tracks { groups, moments: Vec::new() }.means(&state);
-        let steps = self.rollout.steps;
+        let steps = self.rollout.steps();
         let controls = inputs.controls[inputs.controls.len() / steps * (steps - 1)..].to_vec();
         let one = Rollout::new(&self.rollout.system, 1, Schedule::StoreAll)?;
         let end = Inputs { state, controls, params: inputs.params.clone() };
@@ -134,7 +134,7 @@ where
         map: (M, Vec<Transform>),
         base: Inputs<f64>,
     ) -> Result<RolloutResiduals<&Integrated<F>, C, M>, ExperimentError> {
-        self.residuals_until(self.rollout.steps, (compare, residuals), map, base)
+        self.residuals_until(self.rollout.steps(), (compare, residuals), map, base)
     }
 
     /// The same for the first `steps` steps.
@@ -146,7 +146,7 @@ where
         base: Inputs<f64>,
     ) -> Result<RolloutResiduals<&Integrated<F>, C, M>, ExperimentError> {
         let Inputs { state, mut controls, params } = base;
-        controls.truncate(controls.len() / self.rollout.steps * steps);
+        controls.truncate(controls.len() / self.rollout.steps() * steps);
         let part = Part { state, controls, steps, residuals, ..Part::default() };
         let problem = RolloutResiduals::new(&self.rollout.system, compare, map, params, vec![part])?;
         Ok(problem.with_substeps(self.rollout.substeps()))

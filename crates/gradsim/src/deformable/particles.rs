@@ -145,7 +145,7 @@ impl Task {
 
     fn map(&self, filmed: &Filmed<World>) -> Result<(LinearMap, Vec<Transform>), ConfigError> {
         let layout = filmed.rollout.system.layout();
-        let map = LinearMap::select(layout, filmed.rollout.steps, &filmed.inputs(), self.pattern)?;
+        let map = LinearMap::select(layout, filmed.rollout.steps(), &filmed.inputs(), self.pattern)?;
         let count = map.variables().len();
         Ok((map.with_bounds(&vec![self.bounds; count])?, vec![self.transform; count]))
     }
@@ -220,7 +220,7 @@ impl Task {
             Filmed::new(world, (steps, self.steps.1), visible, filmed.shot, frames)
         };
         if let Some(count) = self.common {
-            let part = part(filmed.rollout.steps)?;
+            let part = part(filmed.rollout.steps())?;
             let (map, mut transforms) = self.map(&part)?;
             transforms.truncate(count);
             let stage = fit(&part, (map.with_period(count), transforms), &guess[..count])?;

@@ -66,7 +66,7 @@ where
     }
 
     fn inputs(&self, rollout: &Rollout<Integrated<F>>, values: &[f64]) -> Inputs<f64> {
-        let mut inputs = Inputs::<f64>::defaults(&rollout.system, rollout.steps);
+        let mut inputs = Inputs::<f64>::defaults(&rollout.system, rollout.steps());
         self.map().0.apply(values, &mut inputs);
         inputs
     }

@@ -86,7 +86,8 @@ fn all_kinds() -> [Data; 4] {
 
 fn run<T: Real>(data: &Data, threads: usize) -> (Vec<f64>, BatchGradients) {
     let mut batch = Batch::<_, T>::new(rollout(), ENVS, threads).unwrap();
-    let states = batch.simulate(data.inputs()).unwrap();
+    let mut states = Vec::new();
+    batch.simulate(data.inputs(), &mut states).unwrap();
     let mut gradients = BatchGradients::default();
     batch.gradients(data.inputs(), |_| Squares, &mut gradients).unwrap();
     (states, gradients)
@@ -183,7 +184,7 @@ fn the_loss_learns_which_environments_it_is_for() {
 
 /// Simple pendula of which some have an absurd negative friction, overflowing in the step after its exponent
 /// says.
-fn failing<T: Real>(threads: usize, envs: usize, absurd: &[(usize, f64)]) -> Result<Vec<f64>, StepError> {
+fn failing<T: Real>(threads: usize, envs: usize, absurd: &[(usize, f64)]) -> Result<(), StepError> {
     let integrator = Integrator::fixed(Method::SemiImplicitEuler);
     let system = Integrated::new(SimplePendulum::default(), 0.01, integrator).unwrap();
     let rollout = Rollout::new(system, 10, Schedule::StoreAll).unwrap();
@@ -197,9 +198,12 @@ fn failing<T: Real>(threads: usize, envs: usize, absurd: &[(usize, f64)]) -> Res
     let controls = [0.0; 10];
     let inputs = BatchInputs { states: &states, controls: &controls, params: &params };
     let mut batch = Batch::<_, T>::new(rollout, envs, threads).unwrap();
-    let (simulated, mut gradients) = (batch.simulate(inputs), BatchGradients::default());
+    let (mut states, mut gradients) = (Vec::new(), BatchGradients::default());
+    let simulated = batch.simulate(inputs, &mut states);
     let differentiated = batch.gradients(inputs, |_| Squares, &mut gradients);
-    assert_eq!(simulated.as_ref().err(), differentiated.as_ref().err());
+    assert_eq!(simulated, differentiated);
+    let failed: Vec<usize> = batch.failures().iter().map(|(env, _)| *env).collect();
+    assert_eq!(failed, absurd.iter().map(|(env, _)| *env).collect::<Vec<_>>());
     simulated
 }
 
@@ -210,10 +214,12 @@ fn of_several_errors_the_first_environment_s_is_returned() {
             assert!(failing::<T>(threads, 20, &[]).is_ok());
             // The later environment fails in an earlier step.
             let error = failing::<T>(threads, 20, &[(4, -1e120), (17, -1e200)]).unwrap_err();
-            let StepError::NotFinite { entry, step, .. } = &error else { panic!("{error}") };
-            assert_eq!((entry.as_str(), *step), ("angle", 2), "{error}");
+            let start = "environment 4 of 20, one of 2 that failed: angle became ";
+            let words = error.to_string();
+            assert!(words.starts_with(start) && words.contains(" in step 2: "), "{error}");
             let error = failing::<T>(threads, 20, &[(17, -1e200)]).unwrap_err();
-            assert!(matches!(error, StepError::NotFinite { step: 1, .. }), "{error}");
+            let StepError::Environment { env: 17, failed: 1, error, .. } = error else { panic!("{error}") };
+            assert!(matches!(*error, StepError::NotFinite { step: 1, .. }), "{error}");
         }
     }
     first::<f64>();

@@ -63,11 +63,13 @@ fn same_bits<T: Real>(moving: &Moving) {
     for threads in [1, 2, 3] {
         let rollout = Rollout::new(&moving.system, STEPS, Schedule::Every(4)).unwrap();
         let mut batch = Batch::<_, T>::new(rollout, ENVS, threads).unwrap();
-        let alone = batch.simulate(inputs).unwrap();
+        let mut alone = Vec::new();
+        batch.simulate(inputs, &mut alone).unwrap();
         let mut gradients = BatchGradients::default();
         batch.gradients(inputs, |_| FinalState { weights: weights.clone() }, &mut gradients).unwrap();
         // With gradients the motion is the same: the loss is the sum of the final state.
-        let again = batch.simulate(inputs).unwrap();
+        let mut again = Vec::new();
+        batch.simulate(inputs, &mut again).unwrap();
         assert_eq!(bits(&alone), bits(&again), "{threads} threads");
         let BatchGradients { loss, states, controls, params, .. } = &gradients;
         all.push([bits(&alone), bits(loss), bits(states), bits(controls), bits(params)].concat());

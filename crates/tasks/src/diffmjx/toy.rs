@@ -236,7 +236,8 @@ impl Scene<'_> {
         let rollout = Rollout::new(system, (SPAN / 0.1).round() as usize, Schedule::StoreAll)?;
         let params = pullback_core::Described::layout(&rollout.system).params.defaults();
         let mut batch = Batch::<_, f64>::new(rollout, self.heights.len(), self.threads)?;
-        let ends = batch.simulate(BatchInputs { states: &self.states(), controls: &[], params: &params })?;
+        let mut ends = Vec::new();
+        batch.simulate(BatchInputs { states: &self.states(), controls: &[], params: &params }, &mut ends)?;
         Ok(ends.chunks(2).map(|x| End { height: x[0], velocity: x[1] }).collect())
     }
 }

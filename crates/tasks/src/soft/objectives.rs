@@ -62,7 +62,7 @@ pub fn gear_reach(
     let system = substep(solids::gear(size)?)?;
     let particles = system.layout().state.slice("gear.position")?.range.clone();
     let rollout = Rollout::new(system, GEAR_STEPS, Schedule::Every(SUBSTEPS))?.with_substeps(SUBSTEPS)?;
-    let base = Inputs::defaults(&rollout.system, rollout.steps);
+    let base = Inputs::defaults(&rollout.system, rollout.steps());
     RolloutObjective::select(
         rollout,
         CenterAt { particles, target: GEAR_TARGET },
@@ -78,7 +78,7 @@ pub fn ball_mass(size: Size) -> Result<RolloutObjective<Integrated<World>, Follo
     let particles = system.layout().state.slice("ball.position")?.range.clone();
     let masses = system.layout().params.slice("ball.mass")?.range.clone();
     let rollout = Rollout::new(system, BALL_STEPS, Schedule::Every(SUBSTEPS))?.with_substeps(SUBSTEPS)?;
-    let mut base = Inputs::defaults(&rollout.system, rollout.steps);
+    let mut base = Inputs::defaults(&rollout.system, rollout.steps());
     let mut recorded = Vec::new();
     let mut ws = rollout.workspace::<f64>();
     rollout

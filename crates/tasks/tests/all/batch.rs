@@ -114,7 +114,8 @@ fn neither_threads_nor_gradients_change_a_bit_of_a_robot_in_contact() {
         let mut results = Vec::new();
         for threads in [1, 2] {
             let mut batch = Batch::<_, T>::new(rollout(robot), ENVS, threads).unwrap();
-            let forward = batch.simulate(data.inputs()).unwrap();
+            let mut forward = Vec::new();
+            batch.simulate(data.inputs(), &mut forward).unwrap();
             let ends = Mutex::new(vec![0.0; forward.len()]);
             let mut g = BatchGradients::default();
             let sum = FinalState { weights: weights(robot) };
@@ -146,8 +147,9 @@ fn every_lane_is_the_scalar_run_over_a_second_without_contact() {
         let controls = vec![0.0; steps * robot.layout().control.len()];
         let params = robot.layout().params.defaults();
         let inputs = BatchInputs { states: &states, controls: &controls, params: &params };
-        let scalar = Batch::<_, f64>::new(rollout, 8, 2).unwrap().simulate(inputs).unwrap();
-        let lanes = Batch::<_, f64x8>::new(rollout, 8, 1).unwrap().simulate(inputs).unwrap();
+        let (mut scalar, mut lanes) = (Vec::new(), Vec::new());
+        Batch::<_, f64>::new(rollout, 8, 2).unwrap().simulate(inputs, &mut scalar).unwrap();
+        Batch::<_, f64x8>::new(rollout, 8, 1).unwrap().simulate(inputs, &mut lanes).unwrap();
         let moved = scalar.iter().zip(&states).fold(0.0f64, |m, (a, b)| m.max((a - b).abs()));
         assert!(moved > 0.1, "{name} did not move");
         let worst =
