@@ -55,7 +55,7 @@ pub use lanes::{f32x4, f32x8, f32x16, f64x4, f64x8};
 pub use linear::Linear;
 pub use mat3::Mat3;
 pub use ops::{AddVjp, DivVjp, MulVjp, NegVjp, SubVjp};
-pub use pack::{Packing, RECORD};
+pub use pack::{HALF, Packing, RECORD};
 pub use polar::{Polar, polar, polar_vjp};
 /// ```
 /// use pullback_math::{Cotangent, Flat, Vec3};

@@ -10,7 +10,7 @@
 //! the way back (`work`) and no second forward pass is needed.
 
 use pullback_core::Workspace;
-use pullback_math::{Packing, RECORD, Real, Vec3};
+use pullback_math::{HALF, Packing, RECORD, Real, Vec3};
 use rayon::prelude::*;
 
 /// A vector at each corner of a pack of elements.
@@ -254,18 +254,10 @@ impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
                 T::scatter(&[a.x, a.y, a.z, o, b.x, b.y, b.z, o], |i, record| out[i * pairs + pair] = record);
             }
         });
-        let forces = &scratch.forces;
+        let (halves, _) = scratch.forces.as_flattened().as_chunks::<HALF>();
         for_each(at.parallel, force, |i, force| {
-            let [x, y, z] = *force;
-            let mut sum = [x, y, z, T::zero()];
-            for (e, c) in self.incidence.of(i) {
-                let record = &forces[e * pairs + c / 2];
-                let half = if c & 1 == 0 { &record[..4] } else { &record[4..] };
-                for (sum, f) in sum.iter_mut().zip(half) {
-                    *sum += *f;
-                }
-            }
-            *force = [sum[0], sum[1], sum[2]];
+            let [x, y, z, _] = T::sum_halves(self.incidence.of(i).map(|(e, c)| &halves[2 * pairs * e + c]));
+            add(force, Vec3 { x, y, z });
         });
     }
 
@@ -297,13 +289,8 @@ impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
         let (records, packs) = (&scratch.bars, &scratch.param_bars);
         let ParticleBars { x, v, work, wind, params, control } = bars;
         let collect = |i: usize, x_bar: &mut [T; 3], v_bar: &mut [T; 3], work: &mut T| {
-            let mut sum = [T::zero(); RECORD];
-            for (e, c) in self.incidence.of(i) {
-                for (sum, bar) in sum.iter_mut().zip(&records[e * N + c]) {
-                    *sum += *bar;
-                }
-            }
-            let [a, b, c, w, d, e, f, _] = sum;
+            let [a, b, c, w, d, e, f, _] =
+                T::sum_records(self.incidence.of(i).map(|(e, c)| &records[e * N + c]));
             add(x_bar, Vec3::new(a, b, c));
             add(v_bar, Vec3::new(d, e, f));
             *work += w;
