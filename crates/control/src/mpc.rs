@@ -138,7 +138,8 @@ impl RunFolder {
         log.sync()?;
         let path = self.checkpoint();
         let failed = |source| LogError::File { path: path.clone(), source };
-        Ok(write_atomically(&path, &log.seal_beside(checkpoint)?).map_err(failed)?)
+        write_atomically(&path, &log.seal_beside(checkpoint)?).map_err(failed)?;
+        Ok(LogError::unless_interrupted()?)
     }
 
     /// Refuses rounds and plans that are not those of a run of this size.

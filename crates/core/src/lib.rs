@@ -24,6 +24,7 @@ pub mod gradcheck;
 pub mod input_map;
 mod inputs;
 pub mod integrator;
+pub mod interrupt;
 pub mod layout;
 pub mod linearize;
 mod loss;

@@ -1,7 +1,7 @@
 //! [`Rollout`]: a system run over a horizon, with the gradient of a loss over the trajectory.
 
 use std::fmt;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use pullback_math::Real;
 
@@ -220,6 +220,22 @@ impl<S> Rollout<S> {
     where
         S: System<T>,
     {
+        self.simulate_while(ws, inputs, |sample| {
+            visit(sample);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Runs the system for as long as `visit`, which gets every sample, wants more.
+    pub fn simulate_while<T: Real>(
+        &self,
+        ws: &mut RolloutWorkspace<T, S::Workspace>,
+        inputs: &Inputs<T>,
+        mut visit: impl FnMut(Sample<'_, T>) -> ControlFlow<()>,
+    ) -> Result<(), StepError>
+    where
+        S: System<T>,
+    {
         self.check(ws, inputs)?;
         let (layout, steps) = (self.system.layout(), self.steps);
         let RolloutWorkspace { info, system, current, next, .. } = ws;
@@ -227,7 +243,9 @@ impl<S> Rollout<S> {
         current.copy_from_slice(&inputs.state);
         for step in 0..steps {
             let control = &inputs.controls[self.control_range(step)];
-            visit(Sample { step, steps, state: current, control });
+            if visit(Sample { step, steps, state: current, control }).is_break() {
+                return Ok(());
+            }
             for _ in 0..self.substeps {
                 let at = Point { params: &inputs.params, state: current, control };
                 info.add(self.system.step(system, at, next)?);
@@ -235,7 +253,7 @@ impl<S> Rollout<S> {
             }
             check_finite(layout, current, step)?;
         }
-        visit(Sample { step: steps, steps, state: current, control: &[] });
+        let _ = visit(Sample { step: steps, steps, state: current, control: &[] });
         Ok(())
     }
 

@@ -1,5 +1,8 @@
 //! What an objective looks like over two of its variables: values, adjoint gradients, finite differences.
 
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pullback_core::settings::{Range, check_memory, check_ranges};
 use pullback_core::{ConfigError, StepError};
 use rayon::prelude::*;
@@ -40,6 +43,8 @@ pub struct Landscape {
     pub difference: Vec<(f64, f64)>,
     /// Simulations that failed.
     pub failures: usize,
+    /// Rows that were not evaluated because the evaluation was ended; NaN like failures.
+    pub rows_left_out: usize,
 }
 
 impl Landscape {
@@ -48,6 +53,19 @@ impl Landscape {
         objective: &dyn Objective,
         config: &LandscapeConfig,
         tick: impl Fn() + Sync,
+    ) -> Result<Landscape, ConfigError> {
+        let tick = || {
+            tick();
+            ControlFlow::Continue(())
+        };
+        Landscape::evaluate_while(objective, config, tick)
+    }
+
+    /// The same for as long as `tick` wants more; rows that were not begun are left out.
+    pub fn evaluate_while(
+        objective: &dyn Objective,
+        config: &LandscapeConfig,
+        tick: impl Fn() -> ControlFlow<()> + Sync,
     ) -> Result<Landscape, ConfigError> {
         let (names, bounds, start) = (objective.names(), objective.bounds(), objective.start());
         let (i, j) = config.dims;
@@ -100,14 +118,23 @@ impl Landscape {
             let difference = (slope(step(i), 0.0)?, slope(0.0, step(j))?);
             Ok(Sample { value, adjoint: (gradient[i], gradient[j]), difference })
         };
-        let rows: Vec<Vec<Sample>> = ys
+        let ended = AtomicBool::new(false);
+        let evaluated: Vec<Option<Vec<Sample>>> = ys
             .par_iter()
             .map(|y| {
+                if ended.load(Ordering::Relaxed) {
+                    return None;
+                }
                 let row = xs.iter().map(|x| at(*x, *y).unwrap_or(Sample::FAILED)).collect();
-                tick();
-                row
+                if tick().is_break() {
+                    ended.store(true, Ordering::Relaxed);
+                }
+                Some(row)
             })
             .collect();
+        let rows_left_out = evaluated.iter().filter(|row| row.is_none()).count();
+        let blank = || xs.iter().map(|_| Sample::FAILED).collect();
+        let rows: Vec<Vec<Sample>> = evaluated.into_iter().map(|row| row.unwrap_or_else(blank)).collect();
         let samples = || rows.iter().flatten();
         if samples().all(|s| !s.value.is_finite()) {
             let why = at(xs[0], ys[0]).map_or_else(|e| e.to_string(), |s| format!("the loss is {}", s.value));
@@ -119,7 +146,8 @@ impl Landscape {
             values: samples().map(|s| s.value).collect(),
             adjoint: samples().map(|s| s.adjoint).collect(),
             difference: samples().map(|s| s.difference).collect(),
-            failures: samples().filter(|s| s.value.is_nan()).count(),
+            failures: samples().filter(|s| s.value.is_nan()).count() - rows_left_out * xs.len(),
+            rows_left_out,
             xs,
             ys,
         })

@@ -40,9 +40,19 @@ pub enum LogError {
         /// What is wrong with it.
         what: String,
     },
+    /// The run was asked to stop; the log holds what it did.
+    #[error("interrupted; what was done is in the log, and the same command goes on from there")]
+    Interrupted,
     /// Another process writes to it.
     #[error("{} is in use by another process: wait until it ends, or use another folder (--out)", .0.display())]
     Locked(PathBuf),
+}
+
+impl LogError {
+    /// An error where the process was asked to stop ([`pullback_core::interrupt`]): called where nothing is lost.
+    pub fn unless_interrupted() -> Result<(), LogError> {
+        if pullback_core::interrupt::asked() { Err(LogError::Interrupted) } else { Ok(()) }
+    }
 }
 
 /// What a log is about: everything that its results depend on. A log resumes only the run it was written by.
