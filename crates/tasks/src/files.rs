@@ -14,7 +14,7 @@ pub use pullback_scene::robot::{
 };
 
 use crate::depict::depict_robot;
-use crate::recording;
+use crate::recording::{Recorder, RobotStage};
 use crate::scene::{About, BuiltIn};
 use crate::scenes::{BuiltScene, HORIZON, SceneOptions};
 
@@ -35,21 +35,26 @@ pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
 
 /// A robot as a scene, with every parameter.
 pub fn robot_scene(name: String, mut model: Model, options: SceneOptions) -> BuiltScene {
-    let SceneOptions { collision_softness, from_distance, .. } = options;
+    let SceneOptions { collision_softness, from_distance, pushes, .. } = options;
     let notes = model.notes.clone();
     model.options.collision_softness = collision_softness;
     let mut robot = Articulated::new(model)?;
     if from_distance != 0.0 {
         robot = robot.with_contacts_from_distance(ContactsFromDistance::new(from_distance))?;
     }
-    let system = system(robot.with_kinematic_params()?, options)?;
+    robot = robot.with_kinematic_params()?;
+    if pushes {
+        let bodies: Vec<String> = robot.model().bodies.iter().skip(1).map(|b| b.name.clone()).collect();
+        robot = robot.with_pushes(&bodies.iter().map(String::as_str).collect::<Vec<_>>())?;
+    }
+    let system = system(robot, options)?;
     let (robot, dt) = (system.field().clone(), system.dt());
     let probes = (0..2).map(|seed| (format!("at random state {seed}"), random_state(&robot, seed))).collect();
     let summary =
         format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.coordinates().nv);
     // Under the penalty model joints that follow others have no sensors.
     let sensing = robot.sensing().ok().filter(|sensing| !sensing.is_empty());
-    let (shown, seen) = (robot.clone(), robot.clone());
+    let (shown, seen, title) = (robot.clone(), robot.clone(), robot.model().name.clone());
     // Not from the pose in the file itself: a robot that just touches the ground at rest stands on a kink.
     let (rollout_from, settle) = if robot.model().options.contact_model != ContactModel::Penalty {
         let start = match robot.model().keyframes.first() {
@@ -64,7 +69,7 @@ pub fn robot_scene(name: String, mut model: Model, options: SceneOptions) -> Bui
         about: About { name, summary, horizon: HORIZON, notes },
         rollout_from,
         keyframes: robot.model().keyframes.clone(),
-        recorder: Some(Box::new(move |inputs, rows| recording::replay(&shown, (inputs, dt), rows))),
+        recorder: Some(Recorder::new(title, dt, move || RobotStage::new(shown.clone()))),
         depiction: Some(Box::new(move || depict_robot(&seen))),
         sensing,
         settle,

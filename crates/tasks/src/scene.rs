@@ -1,5 +1,7 @@
 //! [`Scene`]: a built-in system behind one object-safe face, for the program.
 
+use std::ops::ControlFlow;
+
 use pullback_core::gradcheck::{Options, Report};
 use pullback_core::layout::Layout;
 use pullback_core::picture::Picture;
@@ -16,6 +18,7 @@ use pullback_video::look::Depict;
 
 use crate::depict::Depiction;
 use crate::identify::RecordedMotion;
+use crate::recording::{Recorder, Stage};
 
 /// How gradients of a scene are checked.
 #[derive(Clone, Copy, Debug)]
@@ -58,10 +61,28 @@ pub trait Scene: Sync {
         inputs: &Inputs<f64>,
         steps: usize,
         visit: &mut dyn FnMut(Sample<'_, f64>),
+    ) -> Result<Info, StepError> {
+        self.simulate_while(inputs, steps, &mut |sample| {
+            visit(sample);
+            ControlFlow::Continue(())
+        })
+    }
+    /// Runs at most `steps` steps, for as long as `visit` wants more.
+    fn simulate_while(
+        &self,
+        inputs: &Inputs<f64>,
+        steps: usize,
+        visit: &mut dyn FnMut(Sample<'_, f64>) -> ControlFlow<()>,
     ) -> Result<Info, StepError>;
     /// The motion as a page that plays in a browser, for scenes that have bodies to show; `rows` are times
     /// and states of the motion under `inputs`.
     fn replay(&self, inputs: &Inputs<f64>, rows: &[(f64, Vec<f64>)]) -> Option<Replay>;
+    /// What a browser shows of the states, for scenes that have bodies to show.
+    fn stage(&self) -> Option<Box<dyn Stage>>;
+    /// The system, for those who step it themselves.
+    fn system(&self) -> &Erased;
+    /// Steps of the system per step of the scene, all under one control.
+    fn substeps(&self) -> usize;
     /// What draws the states as pictures, for scenes that can be seen.
     fn depict(&self) -> Option<Box<dyn Depict>> {
         None
@@ -79,9 +100,6 @@ pub trait Scene: Sync {
     /// Checks the gradients of one step at each state worth looking at, and of a rollout.
     fn gradcheck(&self, checking: Checking) -> Result<Vec<(String, Report)>, ConfigError>;
 }
-
-/// Makes a page of recorded times and states of a motion under inputs.
-pub type Recorder = Box<dyn Fn(&Inputs<f64>, &[(f64, Vec<f64>)]) -> Replay + Send + Sync>;
 
 /// What is known of a scene before it is built.
 #[derive(Clone, Debug)]
@@ -117,7 +135,7 @@ pub struct BuiltIn {
     /// A version with few entries from the same builder. Where there is one, it is checked entry by entry and
     /// the scene itself along random directions.
     pub small: Option<Box<dyn Scene>>,
-    /// Turns recorded states into a page, where there are bodies to show.
+    /// Shows states in a browser, where there are bodies to show.
     pub recorder: Option<Recorder>,
     /// Makes what draws states as pictures, where there is something to see.
     pub depiction: Option<Depiction>,
@@ -187,23 +205,36 @@ impl Scene for BuiltIn {
         self.small.as_deref()
     }
 
-    fn simulate(
+    fn simulate_while(
         &self,
         inputs: &Inputs<f64>,
         steps: usize,
-        visit: &mut dyn FnMut(Sample<'_, f64>),
+        visit: &mut dyn FnMut(Sample<'_, f64>) -> ControlFlow<()>,
     ) -> Result<Info, StepError> {
         // Nothing is kept for a way back: one slot is always enough.
         let rollout = Rollout::new(&self.system, steps, Schedule::Revolve { slots: 1 })
             .and_then(|rollout| rollout.with_substeps(self.substeps))
             .unwrap_or_else(|_| unreachable!("one slot, and at least one substep"));
         let mut ws = rollout.workspace::<f64>();
-        rollout.simulate(&mut ws, inputs, visit)?;
+        rollout.simulate_while(&mut ws, inputs, visit)?;
         Ok(ws.info)
     }
 
     fn replay(&self, inputs: &Inputs<f64>, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
-        self.recorder.as_ref().map(|record| record(inputs, rows))
+        let controls = self.layout().control.len();
+        self.recorder.as_ref().map(|recorder| recorder.replay(inputs, controls, rows))
+    }
+
+    fn stage(&self) -> Option<Box<dyn Stage>> {
+        self.recorder.as_ref().map(Recorder::stage)
+    }
+
+    fn system(&self) -> &Erased {
+        &self.system
+    }
+
+    fn substeps(&self) -> usize {
+        self.substeps
     }
 
     fn depict(&self) -> Option<Box<dyn Depict>> {

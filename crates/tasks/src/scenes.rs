@@ -14,6 +14,7 @@ use pullback_physics::point_mass::{ContactDamping, ElasticPointMass, PenaltyPoin
 use crate::depict::{Depiction, depict_height, depict_pendulum};
 use crate::files::{self, FileOptions};
 use crate::mpm::{self, MpmSpec};
+use crate::recording::{HeightStage, PendulumStage, Recorder};
 use crate::scene::{About, BuiltIn, Scene};
 use crate::smoke::{self, SmokeSpec};
 use crate::soft::{self, SoftSpec};
@@ -31,6 +32,9 @@ pub struct SceneOptions {
     pub collision_softness: f64,
     /// Distance from which contacts of a model file act on the way back, m; 0 for not at all.
     pub from_distance: f64,
+    /// Whether every body of a model file can be pushed: its controls then end with `BODY.force` and
+    /// `BODY.torque` of each.
+    pub pushes: bool,
 }
 
 /// What a builder of a scene returns.
@@ -223,7 +227,7 @@ fn elastic(about: About, time_of_impact: bool, options: SceneOptions) -> BuiltSc
     if options.integrator.is_some() {
         return Err(ConfigError::new(format!("{} bounces by itself: --method does not apply", about.name)));
     }
-    let system = ElasticPointMass::new(dt, time_of_impact)?;
+    let (system, title) = (ElasticPointMass::new(dt, time_of_impact)?, about.name.clone());
     Ok(Box::new(BuiltIn {
         rollout_from: default_start(&system),
         about,
@@ -233,7 +237,7 @@ fn elastic(about: About, time_of_impact: bool, options: SceneOptions) -> BuiltSc
         probes: named(BOUNCE),
         keyframes: Vec::new(),
         sensing: None,
-        recorder: None,
+        recorder: Some(Recorder::new(title, dt, || HeightStage)),
         depiction: Some(Box::new(depict_height)),
         settle: 0,
         small: None,
@@ -265,10 +269,12 @@ where
         )));
     }
     let system = Integrated::new(field, dt, integrator)?;
-    let layout = system.layout().clone();
-    let depiction: Depiction = match layout.params.entry_names().iter().any(|name| name.contains("length")) {
-        true => Box::new(move || depict_pendulum(&layout)),
-        false => Box::new(depict_height),
+    let (layout, title) = (system.layout().clone(), about.name.clone());
+    let (depiction, recorder): (Depiction, _) = match PendulumStage::new(&layout) {
+        Some(stage) => {
+            (Box::new(move || depict_pendulum(&layout)), Recorder::new(title, dt, move || stage.clone()))
+        }
+        None => (Box::new(depict_height), Recorder::new(title, dt, || HeightStage)),
     };
     Ok(Box::new(BuiltIn {
         rollout_from: default_start(&system),
@@ -279,7 +285,7 @@ where
         probes: named(probes),
         keyframes: Vec::new(),
         sensing: None,
-        recorder: None,
+        recorder: Some(recorder),
         depiction: Some(depiction),
         settle: 0,
         small: None,

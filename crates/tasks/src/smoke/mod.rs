@@ -13,6 +13,7 @@
 pub mod objectives;
 mod shapes;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use pullback_core::gradcheck::Report;
@@ -34,6 +35,7 @@ use pullback_video::look::Depict;
 
 use crate::depict::depict_smoke;
 use crate::identify::RecordedMotion;
+use crate::recording::Stage;
 use crate::scene::{About, BuiltIn, Checking, Scene};
 use crate::scenes::{BuiltScene, SceneEntry, SceneOptions, SceneSpec};
 
@@ -187,16 +189,25 @@ where
     fn keyframes(&self) -> &[Keyframe] {
         &[]
     }
-    fn simulate(
+    fn simulate_while(
         &self,
         inputs: &Inputs<f64>,
         steps: usize,
-        visit: &mut dyn FnMut(Sample<'_, f64>),
+        visit: &mut dyn FnMut(Sample<'_, f64>) -> ControlFlow<()>,
     ) -> Result<Info, StepError> {
-        self.shown.simulate(inputs, steps, visit)
+        self.shown.simulate_while(inputs, steps, visit)
     }
     fn replay(&self, _inputs: &Inputs<f64>, _rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
         None
+    }
+    fn stage(&self) -> Option<Box<dyn Stage>> {
+        None
+    }
+    fn system(&self) -> &Erased {
+        self.shown.system()
+    }
+    fn substeps(&self) -> usize {
+        self.shown.substeps()
     }
     fn depict(&self) -> Option<Box<dyn Depict>> {
         self.shown.depict()

@@ -40,7 +40,7 @@ use pullback_physics::articulated::{Geom, Model, Shape};
 use pullback_physics::world::World;
 
 use crate::depict::depict_world;
-use crate::recording;
+use crate::recording::{Recorder, WorldStage};
 use crate::scene::{About, BuiltIn, Scene};
 use crate::scenes::{BuiltScene, SceneEntry, SceneOptions, SceneSpec};
 
@@ -282,9 +282,7 @@ impl SoftSpec {
             keyframes: Vec::new(),
             sensing: None,
             settle: (self.settle / dt).round() as usize,
-            recorder: Some(Box::new(move |inputs, rows| {
-                recording::world_replay(&world, &title, inputs, rows)
-            })),
+            recorder: Some(Recorder::new(title, dt, move || WorldStage::new(world.clone()))),
             depiction: Some(Box::new(move || depict_world(&seen))),
             // Forward mode is the strict judge. Differences suffer round-off of sums over thousands of
             // entries, and where things touch they step over the kinks of particles that come and go.
