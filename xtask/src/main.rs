@@ -2,6 +2,7 @@
 //! toolchain, gcc and, for golden files, python3.
 
 mod assets;
+mod browser;
 mod test;
 
 use std::env;
@@ -15,6 +16,8 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test          formatting, lints, unit + integration + documentation tests, documentation; the time of each stage
+                --without-browser leaves out tests of pages; else Chromium is installed where there is none, from
+                Debian's packages, which needs root or sudo without a password
   test --quick  formatting; lints and tests of the crates that changed since the last commit, or in it if nothing
                 changed since; other crates that use them, and documentation, are left to `test`
   reference     make a Python environment and regenerate the golden files of the tests
@@ -25,7 +28,8 @@ usage: cargo xtask COMMAND
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["test"] => test::all(),
+        ["test"] => test::all(true),
+        ["test", "--without-browser"] => test::all(false),
         ["test", "--quick"] => test::quick(),
         ["reference"] => reference(),
         ["assets"] => assets::fetch(),
