@@ -1,5 +1,8 @@
 //! The command line.
 
+mod completions;
+mod view;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -25,10 +28,14 @@ use crate::commands::demo::{PARTS, Part};
 use crate::commands::reproduce::{EXPERIMENTS, Experiment};
 use crate::commands::train::PrecisionName;
 use crate::names::{NameOrPath, OneOf};
+use crate::version;
+
+pub use completions::CompletionsOptions;
+pub use view::ViewOptions;
 
 /// A differentiable multiphysics engine: every function has its pullback.
 #[derive(Debug, Parser)]
-#[command(name = "pullback", version, arg_required_else_help = true)]
+#[command(name = "pullback", version = version::version(), arg_required_else_help = true)]
 pub struct Arguments {
     /// Print exactly one JSON object on standard output
     #[arg(long, global = true)]
@@ -54,6 +61,8 @@ pub enum Command {
     Demo(DemoOptions),
     /// Run a scene: trajectory as CSV and NPZ, a picture of it, and for robots a page that plays it
     Simulate(SimulateOptions),
+    /// Run a scene live in a browser: pull bodies, move sliders, see gradients; until Ctrl-C
+    View(ViewOptions),
     /// What a model file holds, and its mass matrix, bias force and accelerations at a state
     Inspect(InspectOptions),
     /// Adjoint against forward mode and finite differences, as a table; exit code 1 if they disagree
@@ -78,6 +87,8 @@ pub enum Command {
     Reproduce(ReproduceOptions),
     /// Machine-readable figures of speed and memory
     Bench(BenchOptions),
+    /// What a shell offers after the tab key; bash: pullback completions bash > /etc/bash_completion.d/pullback
+    Completions(CompletionsOptions),
 }
 
 #[derive(Debug, Args)]
@@ -265,6 +276,9 @@ pub struct GradcheckOptions {
     /// Let contacts act on the way back from this distance on, m; compared with forward mode alone (model files)
     #[arg(long, default_value_t = 0.0, value_name = "DISTANCE")]
     pub from_distance: f64,
+    /// Every check with its entries [default: for `all` a line per scene]
+    #[arg(long)]
+    pub verbose: bool,
 }
 
 #[derive(Debug, Args)]

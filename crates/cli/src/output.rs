@@ -13,6 +13,8 @@ use pullback_tasks::files::keyframe_names;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::style::{self, Color};
+
 /// Anything that ends the program with exit code 2.
 #[derive(Debug, Error)]
 pub enum CliError {
@@ -44,6 +46,13 @@ pub enum CliError {
     Run(#[from] pullback_learn::run::RunError),
     #[error(transparent)]
     Lock(#[from] LockError),
+    #[error(transparent)]
+    View(#[from] pullback_view::ViewError),
+    #[error("Ctrl-C cannot be caught: {0}")]
+    Signals(ctrlc::Error),
+    /// Ctrl-C ended the run, and what there is was written and printed; a line on how to go on.
+    #[error("{0}")]
+    Partial(String),
     #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: io::Error },
     #[error("cannot encode the result as JSON: {0}")]
@@ -128,7 +137,10 @@ pub fn results_text(results: &Results) -> String {
         text += "\ngoals\n";
     }
     for goal in &results.goals {
-        let mark = if goal.met { "met   " } else { "MISSED" };
+        let mark = match goal.met {
+            true => style::out(Color::Green, "met   "),
+            false => style::out(Color::Red, "MISSED"),
+        };
         let (value, limit) = (pullback_plot::compact(goal.value, 4), pullback_plot::compact(goal.limit, 4));
         text += &format!("  {mark}  {}: {value} ({} {limit})\n", goal.name, goal.must_be);
     }

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::args::DemoOptions;
 use crate::bench::measure_checkpoints;
-use crate::commands::{gradcheck, landscape, reproduce, simulate};
+use crate::commands::{gradcheck, landscape, reproduce, trajectory};
 use crate::output::{CliError, Output};
 use crate::progress;
 
@@ -246,7 +246,7 @@ fn chaos() -> Result<Chapter, CliError> {
             "Two heat maps with arrows, the same picture by adjoint and by finite differences",
         )?
         .figure(
-            &simulate::figure(scene.as_ref(), &rows),
+            &trajectory::figure(scene.as_ref(), &rows),
             "Ten seconds of a double pendulum, RK4 with steps of 10 ms.",
             "Angles and rates of both rods over time",
         )?;

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::args::GradcheckOptions;
 use crate::output::{CliError, Output, print_notes};
 use crate::progress;
+use crate::style::{self, Color};
 
 /// One check of a scene.
 #[derive(Serialize)]
@@ -57,6 +58,28 @@ pub fn check(names: &[&str], built: SceneOptions, checking: Checking) -> Result<
     Ok(checks?.into_iter().flatten().collect())
 }
 
+/// Scene, how many checks and entries, and the largest errors.
+fn a_line_per_scene(checks: &[Checked]) -> String {
+    let mut text = format!("{:28} checks  entries  error, forward mode  error, differences\n", "scene");
+    for of_scene in checks.chunk_by(|a, b| a.scene == b.scene) {
+        let entries: usize = of_scene.iter().map(|check| check.report.entries.len()).sum();
+        let worst = |error: fn(&Checked) -> f64| of_scene.iter().map(error).fold(0.0, f64::max);
+        text += &format!(
+            "{:28} {:>6}  {entries:>7}  {:>19.1e}  {:>18.1e}  {}\n",
+            of_scene[0].scene,
+            of_scene.len(),
+            worst(|check| check.worst_forward_error),
+            worst(|check| check.worst_difference_error),
+            if of_scene.iter().all(|check| check.passed) {
+                String::new()
+            } else {
+                style::out(Color::Red, "FAILED")
+            }
+        );
+    }
+    text + "\n"
+}
+
 pub fn run(options: &GradcheckOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let names: Vec<&str> =
         if options.scene == "all" { SCENES.names().collect() } else { vec![options.scene.as_str()] };
@@ -69,11 +92,16 @@ pub fn run(options: &GradcheckOptions, seed: u64, output: &Output) -> Result<boo
     let passed = checks.iter().all(|c| c.passed);
     let summary = Summary { tolerance: options.tolerance, seed, passed, checks };
     output.print(&summary, || {
-        let mut text = String::new();
-        for check in &summary.checks {
+        let brief = options.scene == "all" && !options.verbose;
+        let mut text = if brief { a_line_per_scene(&summary.checks) } else { String::new() };
+        for check in summary.checks.iter().filter(|check| !brief || !check.passed) {
             text += &format!("{}: {}\n{}\n\n", check.scene, check.what, check.report);
         }
-        let (n, verdict) = (summary.checks.len(), if passed { "all passed" } else { "SOME FAILED" });
+        let verdict = match passed {
+            true => style::out(Color::Green, "all passed"),
+            false => style::out(Color::Red, "SOME FAILED"),
+        };
+        let n = summary.checks.len();
         text + &format!("{n} checks at {:e} against forward mode: {verdict}", options.tolerance)
     })?;
     Ok(passed)

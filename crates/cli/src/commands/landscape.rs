@@ -1,12 +1,15 @@
 //! `pullback landscape`: what a task looks like over two of its variables.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use pullback_core::interrupt::asked;
 use pullback_optim::{Landscape, LandscapeConfig};
 use pullback_plot::{Figure, HeatmapPanel};
 use serde::Serialize;
 
 use crate::args::LandscapeOptions;
+use crate::interrupt;
 use crate::output::{CliError, Output};
 use crate::progress;
 
@@ -36,7 +39,12 @@ pub fn run(options: &LandscapeOptions, output: &Output) -> Result<bool, CliError
         difference_step: 1e-4,
     };
     let bar = progress::bar(options.points, &options.task);
-    let landscape = Landscape::evaluate(objective.as_ref(), &config, || bar.inc(1))?;
+    interrupt::listen()?;
+    let tick = || {
+        bar.inc(1);
+        if asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let landscape = Landscape::evaluate_while(objective.as_ref(), &config, tick)?;
     bar.finish_and_clear();
 
     // A task given a file, `cloth-lift:data/paper.csv`, has its results beside the others.
@@ -80,7 +88,15 @@ pub fn run(options: &LandscapeOptions, output: &Output) -> Result<bool, CliError
             summary.files[1].display(),
         )
     })?;
-    Ok(true)
+    match summary.landscape.rows_left_out {
+        0 => Ok(true),
+        left => Err(CliError::Partial(format!(
+            "interrupted: {left} of {} rows are blank in {}; the whole landscape: {}",
+            summary.landscape.ys.len(),
+            folder.display(),
+            interrupt::command_line()
+        ))),
+    }
 }
 
 /// Values with descent directions by the adjoint; beside it, by finite differences.

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod compare;
+pub mod completions;
 pub mod demo;
 pub mod doctor;
 mod filming;
@@ -16,3 +17,5 @@ pub mod play;
 pub mod reproduce;
 pub mod simulate;
 pub mod train;
+pub mod trajectory;
+pub mod view;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pullback_core::ConfigError;
 use pullback_core::files::noting_inputs;
-use pullback_optim::search::{Search, lowest_so_far};
+use pullback_optim::search::{Search, SearchError, lowest_so_far};
 use pullback_optim::{Best, Failures};
 use pullback_plot::{Figure, LinePanel, Series, compact};
 use serde::Serialize;
@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::args::OptimizeOptions;
 use crate::commands::pictures;
+use crate::interrupt;
 use crate::output::{CliError, Output};
 use crate::progress;
 
@@ -54,7 +55,11 @@ pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool
     };
     let (objective, search_by) = (objective.as_ref(), search_by.as_ref());
     let search = Search { objective, task, inputs: &inputs, method: search_by, budget, seed };
-    let found = search.run(Some(&log), watch)?;
+    interrupt::listen()?;
+    let (found, interrupted) = match search.run(Some(&log), watch) {
+        Err(SearchError::Interrupted(found)) if found.best.is_some() => (*found, true),
+        ended => (ended?, false),
+    };
     bar.finish_and_clear();
     let Some(best) = found.best else {
         return Err(ConfigError::new("a budget of nothing finds nothing; give --budget").into());
@@ -91,6 +96,12 @@ pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool
     };
     output.write(&result, serde_json::to_string_pretty(&summary)?.as_bytes())?;
     output.print(&summary, || text(&summary))?;
+    if interrupted {
+        let (done, line) = (summary.episodes, interrupt::command_line());
+        return Err(CliError::Partial(format!(
+            "interrupted after {done} of {budget} simulations; go on with: {line}"
+        )));
+    }
     Ok(true)
 }
 

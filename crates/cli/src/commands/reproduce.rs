@@ -112,6 +112,7 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
             return Err(ConfigError::new(why).into());
         }
     }
+    crate::interrupt::listen()?;
     (options.what.value)(options, output)
 }
 

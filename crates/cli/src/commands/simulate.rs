@@ -1,12 +1,14 @@
 //! `pullback simulate`: a trajectory as CSV, as NumPy arrays and as a picture.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use pullback_core::interrupt::asked;
 use pullback_core::layout::Section;
 use pullback_core::rollout::Inputs;
 use pullback_core::{ConfigError, Point, csv};
-use pullback_plot::{Figure, LinePanel, Panel, Series};
+use pullback_plot::compact;
 use pullback_tasks::Scene;
 use pullback_tasks::files::{FileOptions, find_keyframe};
 use pullback_tasks::scenes::{self, SceneOptions};
@@ -15,7 +17,8 @@ use serde::Serialize;
 use crate::args::SimulateOptions;
 use crate::commands::filming::Filming;
 use crate::commands::inspect::SolverReport;
-use crate::commands::pictures;
+use crate::commands::{pictures, trajectory};
+use crate::interrupt;
 use crate::npz::Npz;
 use crate::output::{CliError, Output, note_keyframes, print_notes};
 use crate::progress;
@@ -66,7 +69,10 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     let mut page_rows: Vec<(f64, Vec<f64>)> = Vec::new();
     let mut controls = Vec::new();
     let bar = progress::bar(steps, &options.scene);
-    let info = scene.simulate(&inputs, steps, &mut |at| {
+    interrupt::listen()?;
+    let mut done = steps;
+    let info = scene.simulate_while(&inputs, steps, &mut |at| {
+        let interrupted = asked() && !at.last();
         let nu = scene.layout().control.len();
         // At the end no control is about to act; the last one is repeated.
         let control = if at.last() { &inputs.controls[(steps - 1) * nu..] } else { at.control };
@@ -74,7 +80,7 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
         if page_stride < stride && (at.step % page_stride == 0 || at.last()) {
             page_rows.push((at.step as f64 * scene.dt(), at.state.to_vec()));
         }
-        if at.step % stride == 0 || at.last() {
+        if at.step % stride == 0 || at.last() || interrupted {
             let time = at.step as f64 * scene.dt();
             let values: Vec<String> = at.state.iter().map(f64::to_string).collect();
             table += &format!("{time},{}\n", values.join(","));
@@ -82,13 +88,18 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
             controls.extend_from_slice(control);
             bar.set_position(at.step as u64);
         }
+        if interrupted {
+            done = at.step;
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
     })?;
     bar.finish_and_clear();
 
     let folder = output.folder(&format!("simulate-{}", scene.name()))?;
     let (data, picture) = (folder.join("trajectory.csv"), folder.join("trajectory.png"));
     output.write(&data, table.as_bytes())?;
-    figure(scene.as_ref(), &rows).save_png(&picture)?;
+    trajectory::figure(scene.as_ref(), &rows).save_png(&picture)?;
     let arrays = folder.join("trajectory.npz");
     let packed = npz(scene.as_ref(), &rows, &controls);
     let packed = packed.map_err(|source| CliError::Write { path: arrays.clone(), source })?;
@@ -108,7 +119,7 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
 
     let summary = Summary {
         scene: scene.name().into(),
-        steps,
+        steps: done,
         dt: scene.dt(),
         accepted_inner_steps: info.accepted,
         rejected_inner_steps: info.rejected,
@@ -121,18 +132,20 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
         note_keyframes(scene.keyframes());
     }
     output.print(&summary, || {
-        let mut text = format!("{} for {} steps of {} s\n", summary.scene, steps, summary.dt);
-        for (i, (name, x)) in summary.names.iter().zip(&summary.final_state).take(PRINTED).enumerate() {
-            text += &format!("  {name:16} {x:>14.8} {}\n", scene.layout().state.unit(i));
-        }
-        if summary.names.len() > PRINTED {
-            text += &format!("  and {} more\n", summary.names.len() - PRINTED);
-        }
+        let mut text = format!("{} for {} steps of {} s\n", summary.scene, summary.steps, summary.dt);
+        text += &state_text(&scene.layout().state, &summary.final_state);
         for file in &summary.files {
             text += &format!("{}\n", file.display());
         }
         text
     })?;
+    if done < steps {
+        return Err(CliError::Partial(format!(
+            "interrupted after {done} of {steps} steps, which are in {}; the whole motion: {}",
+            folder.display(),
+            interrupt::command_line()
+        )));
+    }
     Ok(true)
 }
 
@@ -203,46 +216,35 @@ fn inputs(scene: &dyn Scene, steps: usize, options: &SimulateOptions) -> Result<
     Ok(Inputs { state, controls, params })
 }
 
-/// One panel per slice of the state, over time; where there are many, one panel per unit.
-pub fn figure(scene: &dyn Scene, rows: &[(f64, Vec<f64>)]) -> Figure {
-    let state = &scene.layout().state;
-    let over_time = |i: usize| rows.iter().map(|(t, x)| (*t, x[i])).collect::<Vec<_>>();
-    let panel = |y_label: String, series: Vec<Series>| -> Panel {
-        LinePanel { x_label: "time (s)".into(), y_label, series, ..LinePanel::default() }.into()
-    };
-    let mut panels: Vec<Panel> = Vec::new();
-    if state.slices().len() <= 6 && state.len() <= 6 * DRAWN {
-        for slice in state.slices() {
-            let series = slice.range.clone().enumerate().map(|(k, i)| {
-                let label = if slice.len() == 1 { String::new() } else { slice.entry_name(k) };
-                Series::new(label, k, over_time(i))
-            });
-            panels.push(panel(format!("{} ({})", slice.name, slice.unit), series.collect()));
-        }
-    } else {
-        let mut units: Vec<&str> = Vec::new();
-        for slice in state.slices() {
-            if !units.contains(&slice.unit.as_ref()) {
-                units.push(&slice.unit);
-            }
-        }
-        for unit in units {
-            let all: Vec<usize> = (0..state.len()).filter(|i| state.unit(*i) == unit).collect();
-            // Of thousands of particles a few dozen stand for the rest.
-            let entries: Vec<usize> = all.iter().copied().step_by(all.len().div_ceil(DRAWN).max(1)).collect();
-            // As many names as colors.
-            let label = |k: usize, i: usize| if k < LABELED { state.entry_name(i) } else { String::new() };
-            let series = entries.iter().enumerate().map(|(k, i)| Series::new(label(k, *i), k, over_time(*i)));
-            panels.push(panel(format!("state ({unit})"), series.collect()));
+/// A line per entry of a state; slices of many entries, as those of particles, are summed up.
+fn state_text(section: &Section, state: &[f64]) -> String {
+    /// Entries of a slice that are printed.
+    const MANY: usize = 12;
+    /// Lines that are printed.
+    const LINES: usize = 48;
+    let mut lines = Vec::new();
+    for slice in section.slices() {
+        let values = &state[slice.range.clone()];
+        let unit = if slice.unit == "1" { "" } else { slice.unit.as_ref() };
+        if values.len() <= MANY {
+            let entry = |(i, x): (usize, &f64)| format!("  {:24} {x:>14.8} {unit}\n", slice.entry_name(i));
+            lines.extend(values.iter().enumerate().map(entry));
+        } else {
+            let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let (low, high, mean) = (compact(low, 4), compact(high, 4), compact(mean, 4));
+            let count = values.len();
+            lines.push(format!(
+                "  {:24} {count} numbers from {low} to {high}, mean {mean} {unit}\n",
+                slice.name
+            ));
         }
     }
-    let count = panels.len();
-    Figure::grid(scene.name(), 1, panels).sized(7.5, 0.6 + 3.0 * count as f64)
+    let left_out = lines.len().saturating_sub(LINES);
+    lines.truncate(LINES);
+    if left_out > 0 {
+        lines.push(format!("  and {left_out} more, in the files\n"));
+    }
+    lines.concat()
 }
-
-/// Entries of the final state that are printed.
-const PRINTED: usize = 48;
-/// Lines of one panel.
-const DRAWN: usize = 48;
-/// Lines of one panel that get a name in its legend.
-const LABELED: usize = 8;

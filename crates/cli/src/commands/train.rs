@@ -113,6 +113,7 @@ pub struct Summary {
 
 pub fn run(options: &TrainArguments, seed: u64, output: &Output) -> Result<bool, CliError> {
     let config = config(options, seed)?;
+    crate::interrupt::listen()?;
     let folder = output.folder(&format!("train-{}-{}-{seed}", config.task, config.algorithm))?;
     let how = TrainOptions {
         checkpoint_every: options.checkpoint_every.max(1),
