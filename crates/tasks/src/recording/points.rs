@@ -4,12 +4,19 @@ use std::ops::Range;
 
 use pullback_core::Point;
 use pullback_core::layout::{Layout, Section};
-use pullback_replay::{Replay, ReplayGeom, ReplayShape, ReplaySoft};
+use pullback_replay::{Pose, Replay, ReplayGeom, ReplayShape, ReplaySoft};
 
 use super::{COLORS, Instant, Pace, Stage};
 
 /// Radius of a bob as a share of the reach of its pendulum, and that of a point, m.
 const BOB: f64 = 0.08;
+
+/// Where the only body is, the world.
+const REST: Pose = ([0.0; 3], [1.0, 0.0, 0.0, 0.0]);
+
+fn floor() -> ReplayGeom {
+    ReplayGeom::new("floor", 0, ReplayShape::Plane { half_x: 0.0, half_y: 0.0 })
+}
 
 /// A chain of rods that swing in the plane y = 0, by the angle of each from the vertical.
 #[derive(Clone)]
@@ -53,7 +60,9 @@ impl Stage for PendulumStage {
             rgba: COLORS[0],
             ..ReplaySoft::default()
         };
-        Replay { soft: vec![rod, bobs], ..Replay::default() }
+        let below = [0.0, 0.0, -(1.0 + 3.0 * BOB) * self.reach];
+        let floor = ReplayGeom { position: below, ..floor() };
+        Replay { bodies: vec!["world".into()], geoms: vec![floor], soft: vec![rod, bobs], ..Replay::default() }
     }
 
     fn instant(&mut self, at: Point<'_, f64>) -> Instant {
@@ -63,7 +72,7 @@ impl Stage for PendulumStage {
             let length = at.params[*length];
             ends.push([x + length * angle.sin(), y, z - length * angle.cos()]);
         }
-        Instant { soft: vec![ends.clone(), ends], ..Instant::default() }
+        Instant { poses: vec![REST], contacts: Vec::new(), soft: vec![ends.clone(), ends] }
     }
 
     fn pace(&self) -> Pace {
@@ -76,7 +85,6 @@ pub(crate) struct HeightStage;
 
 impl Stage for HeightStage {
     fn shapes(&self, _params: &[f64]) -> Replay {
-        let floor = ReplayGeom::new("floor", 0, ReplayShape::Plane { half_x: 0.0, half_y: 0.0 });
         let point = ReplaySoft {
             name: "point".into(),
             dots: vec![0],
@@ -84,14 +92,13 @@ impl Stage for HeightStage {
             rgba: COLORS[0],
             ..ReplaySoft::default()
         };
-        Replay { bodies: vec!["world".into()], geoms: vec![floor], soft: vec![point], ..Replay::default() }
+        Replay { bodies: vec!["world".into()], geoms: vec![floor()], soft: vec![point], ..Replay::default() }
     }
 
     fn instant(&mut self, at: Point<'_, f64>) -> Instant {
         // The ball stands on the surface where the point touches it.
         let vertices = vec![[0.0, 0.0, at.state[0] + BOB]];
-        let rest = ([0.0; 3], [1.0, 0.0, 0.0, 0.0]);
-        Instant { poses: vec![rest], contacts: Vec::new(), soft: vec![vertices] }
+        Instant { poses: vec![REST], contacts: Vec::new(), soft: vec![vertices] }
     }
 
     fn pace(&self) -> Pace {
