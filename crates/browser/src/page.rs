@@ -48,9 +48,12 @@ impl<'b> Page<'b> {
     /// Waits until an expression is true.
     pub fn wait_for(&mut self, expression: &str) {
         let start = Instant::now();
-        while self.eval(&format!("Boolean({expression})")) != true {
+        // While a page loads there may be nothing to look at.
+        let question =
+            format!("(() => {{ try {{ return Boolean({expression}); }} catch {{ return false; }} }})()");
+        while self.eval(&question) != true {
             if start.elapsed() > PATIENCE {
-                let root = self.text("JSON.stringify(document.documentElement.dataset)");
+                let root = self.text("JSON.stringify(document.documentElement?.dataset)");
                 panic!("{expression} does not become true; {root}; {:?}", self.errors());
             }
             thread::sleep(Duration::from_millis(30));

@@ -1,24 +1,40 @@
 //! Ctrl-C: the first asks work to end at its next safe point, the second ends the program at once.
 
-use std::process::exit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use pullback_core::interrupt;
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 
 use crate::output::CliError;
 
 /// Exit code of a program that Ctrl-C ended: 128 + SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
+/// Signals that come together are one: `timeout` sends its signal twice.
+const SAME: Duration = Duration::from_millis(250);
+
+/// How often a signal is looked for.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// From here on the first Ctrl-C asks work to stop.
 pub fn listen() -> Result<(), CliError> {
-    ctrlc::set_handler(|| {
-        if interrupt::asked() {
-            exit(INTERRUPTED.into());
+    let pressed = Arc::new(AtomicBool::new(false));
+    flag::register(SIGINT, pressed.clone()).map_err(CliError::Signals)?;
+    // A handler may hardly do anything; a thread does the rest.
+    std::thread::spawn(move || {
+        while !pressed.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK);
         }
         interrupt::ask();
         eprintln!("\nstopping at the next safe point; Ctrl-C again ends at once");
-    })
-    .map_err(CliError::Signals)
+        std::thread::sleep(SAME);
+        // Where this fails the first press still holds.
+        let _ = flag::register_conditional_shutdown(SIGINT, INTERRUPTED.into(), pressed);
+    });
+    Ok(())
 }
 
 /// The command line that was given, as a shell takes it.

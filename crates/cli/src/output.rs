@@ -49,7 +49,7 @@ pub enum CliError {
     #[error(transparent)]
     View(#[from] pullback_view::ViewError),
     #[error("Ctrl-C cannot be caught: {0}")]
-    Signals(ctrlc::Error),
+    Signals(std::io::Error),
     /// Ctrl-C ended the run, and what there is was written and printed; a line on how to go on.
     #[error("{0}")]
     Partial(String),

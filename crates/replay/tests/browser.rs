@@ -52,7 +52,7 @@ fn data(page: &mut Page<'_>, name: &str) -> String {
 fn the_page_plays_and_answers_keys_and_scrubber() {
     let replay = bouncing::bouncing();
     with_page("keys", &replay, "#frame=10", |page| {
-        let mut after = |page: &mut Page<'_>, key: &str, frame: usize| {
+        let after = |page: &mut Page<'_>, key: &str, frame: usize| {
             page.press(key);
             page.wait_for(&format!("document.documentElement.dataset.frame === '{frame}'"));
         };

@@ -1,30 +1,43 @@
 //! What the page is told once: shapes, names, units, bounds.
 
+use std::time::{Duration, Instant};
+
 use pullback_core::layout::Section;
 use pullback_replay::{Frame, Replay, ReplayError};
 use serde_json::{Value, json};
 
-use crate::command::Vector;
+use crate::command::{Command, Vector};
 use crate::quantity::Quantity;
 use crate::simulation::Simulation;
 
 /// Slices of up to so many entries show each of them; of longer ones all are set together.
 const MOST_SEPARATE: usize = 6;
 
-/// The description of a scene, with its first picture as a recording of one frame.
-pub(crate) fn describe(simulation: &mut Simulation<'_>) -> Result<Value, ReplayError> {
+/// How far the preview goes, s, and how long it may take.
+const PREVIEW: (f64, Duration) = (2.0, Duration::from_millis(300));
+/// Frames of the preview.
+const FRAMES: f64 = 10.0;
+
+/// The description of a scene, with what comes first as a recording: the page shows its first frame and sets the
+/// camera so that all of it is seen. The simulation is at its start again afterwards.
+pub(crate) fn describe(
+    simulation: &mut Simulation<'_>,
+    keyframe: Option<&str>,
+) -> Result<Value, ReplayError> {
     let scene = simulation.scene();
     let params = simulation.values(Vector::Params);
-    let instant = simulation.instant();
-    let mut picture = Replay {
-        title: scene.name().into(),
-        fps: 60.0,
-        frames: vec![Frame { time: 0.0, poses: instant.poses, contacts: instant.contacts }],
-        ..simulation.stage().shapes(&params)
-    };
-    for (shape, vertices) in picture.soft.iter_mut().zip(instant.soft) {
-        shape.vertices.push(vertices);
+    let mut picture = Replay { title: scene.name().into(), fps: 60.0, ..simulation.stage().shapes(&params) };
+    let (begun, every) = (Instant::now(), (PREVIEW.0 / FRAMES / scene.dt()).ceil() as u64);
+    while simulation.time() < PREVIEW.0 && begun.elapsed() < PREVIEW.1 {
+        if simulation.step().is_multiple_of(every) {
+            add_frame(&mut picture, simulation);
+        }
+        if simulation.advance().is_err() {
+            break;
+        }
     }
+    // The same start was found before.
+    let _ = simulation.obey(&Command::Reset { keyframe: keyframe.map(String::from) });
     let bodies = simulation.bodies().to_vec();
     let pulled: Vec<bool> = (0..bodies.len()).map(|body| simulation.can_be_pulled(body)).collect();
     let layout = scene.layout();
@@ -45,6 +58,16 @@ pub(crate) fn describe(simulation: &mut Simulation<'_>) -> Result<Value, ReplayE
         // About a third of a second.
         "steps": (0.3 / scene.dt()).round().clamp(1.0, 200.0),
     }))
+}
+
+/// Adds what is seen now.
+fn add_frame(picture: &mut Replay, simulation: &mut Simulation<'_>) {
+    let instant = simulation.instant();
+    let (time, poses, contacts) = (simulation.time(), instant.poses, instant.contacts);
+    picture.frames.push(Frame { time, poses, contacts });
+    for (shape, vertices) in picture.soft.iter_mut().zip(instant.soft) {
+        shape.vertices.push(vertices);
+    }
 }
 
 /// What can be set of a vector: an item per entry, or per slice where it is long.

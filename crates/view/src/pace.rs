@@ -33,10 +33,11 @@ impl Pace {
     /// Whether a step from simulated `time` is due.
     pub fn due(&mut self, now: Instant, time: f64) -> bool {
         let (start, from) = *self.anchor.get_or_insert((now, time));
-        let wanted = from + (now - start).as_secs_f64() * self.speed;
+        let mut wanted = from + (now - start).as_secs_f64() * self.speed;
         if wanted - time > MOST_ARREARS * self.speed {
             // Too slow for the clock: what was missed is not made up.
-            self.anchor = Some((now, time - 0.5 * MOST_ARREARS * self.speed));
+            wanted = time + 0.5 * MOST_ARREARS * self.speed;
+            self.anchor = Some((now, wanted));
         }
         time < wanted
     }

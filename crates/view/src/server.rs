@@ -36,6 +36,8 @@ const MOST_WAITING: usize = 64;
 const PICTURE_TIME: Duration = Duration::from_micros(16_600);
 /// Between two gradients of a motion.
 const GRADIENT_TIME: Duration = Duration::from_millis(150);
+/// Rest after a gradient, at most.
+const MOST_REST: Duration = Duration::from_secs(1);
 /// How long a client may take for a picture.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How long a command may take.
@@ -80,7 +82,7 @@ impl<'s> Viewer<'s> {
     /// is named; it runs once the page asks.
     pub fn new(scene: &'s dyn Scene, keyframe: Option<&str>, port: u16) -> Result<Self, ViewError> {
         let mut simulation = Simulation::new(scene, keyframe)?;
-        let description = describe(&mut simulation)?.to_string();
+        let description = describe(&mut simulation, keyframe)?.to_string();
         let refused = |source| ViewError::Port { port, source };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
@@ -242,9 +244,15 @@ fn differentiate(scene: &dyn Scene, bodies: &[String], site: &Site<'_>) {
     let Some(mut stage) = scene.stage() else { return };
     while !site.stops() {
         let Some(job) = site.jobs.wait(Option::take) else { continue };
+        let begun = Instant::now();
         let result = gradient::compute(scene, stage.as_mut(), bodies, &job);
         let message = Arc::new(frame::gradient(&result));
         site.latest.change(|latest| (latest.gradients, latest.gradient) = (latest.gradients + 1, message));
+        // Half of the time is left to the motion and the browser.
+        let until = Instant::now() + begun.elapsed().min(MOST_REST);
+        while !site.stops() && Instant::now() < until {
+            thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 const GRADIENT_COLORS = { light: [0.36, 0.22, 0.86, 1], dark: [0.70, 0.58, 1.0, 1] };
 const VECTOR_TITLES = { control: "by controls, held", state: "by the state now", params: "by parameters" };
 // Derivatives shown of each vector.
-const MOST_SHOWN = 8;
+const MOST_SHOWN = 6;
 
 function createGradient(app) {
   const { quantities, steps, dt } = app.description;

@@ -3,9 +3,13 @@
 function frameAll(app) {
   const aspect = app.canvas.clientWidth / app.canvas.clientHeight;
   const now = solidBounds(app.framed, app.now);
-  frameBox(app.camera, now.low, now.high, aspect);
+  const { motion } = app;
+  // What was seen of the motion beforehand, unless it went on elsewhere.
+  const elsewhere = [0, 1, 2].some((k) => now.high[k] < motion.low[k] || now.low[k] > motion.high[k]);
+  const box = elsewhere ? now : motion;
+  frameBox(app.camera, box.low, box.high, aspect);
   // Room for what comes.
-  zoom(app.camera, 1.4);
+  zoom(app.camera, 1.25);
 }
 
 function layout(app) {
@@ -15,9 +19,11 @@ function layout(app) {
   canvas.height = Math.max(1, Math.round(canvas.clientHeight * ratio));
   // The picture is centered between what stands at the top and what stands below.
   const height = canvas.clientHeight;
+  const bar = byId("bar").getBoundingClientRect().top;
+  const phone = window.innerWidth <= 640;
+  byId("panel").style.bottom = phone ? `${height - bar + 8}px` : "";
   const panel = byId("panel").getBoundingClientRect();
-  const wide = panel.width > 0.6 * canvas.clientWidth;
-  const below = height - (wide && panel.height ? panel.top : byId("bar").getBoundingClientRect().top);
+  const below = height - (phone && panel.height ? panel.top : bar);
   const above = 60;
   camera.lift = clamp((below - above) / height, -0.5, 0.5);
   camera.free = clamp(1 - (below + above) / height, 0.3, 1);

@@ -50,8 +50,8 @@ fn a_robot_is_pulled_stepped_and_differentiated() {
         let middle = [0.5 * 1280.0, 0.46 * 800.0];
         page.mouse("mouseMoved", middle, 0);
         page.mouse("mousePressed", middle, 1);
-        for k in 1..12 {
-            page.mouse("mouseMoved", [middle[0] - 4.0 * f64::from(k), middle[1] - 16.0 * f64::from(k)], 1);
+        for k in 1..4 {
+            page.mouse("mouseMoved", [middle[0] - 12.0 * f64::from(k), middle[1] - 50.0 * f64::from(k)], 1);
         }
         page.wait_for("document.documentElement.dataset.grabbing === 'true'");
         let pulled = site.stream_until(|kind, head, _| {

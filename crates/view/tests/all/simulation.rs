@@ -31,12 +31,13 @@ fn a_pulled_body_follows_and_a_released_one_does_not() {
     let target = [start[0], start[1], start[2] + 1.0];
     let body = live.bodies()[1].clone();
     live.obey(&Command::Drag { body, point: [0.0; 3], target }).unwrap();
-    live.obey(&Command::Step { steps: 200 }).unwrap();
+    live.obey(&Command::Step { steps: 600 }).unwrap();
     let lifted = place(&mut live);
     assert!(lifted[2] > start[2] + 0.5, "{lifted:?} from {start:?}");
     live.obey(&Command::Release).unwrap();
-    live.obey(&Command::Step { steps: 200 }).unwrap();
-    assert!(place(&mut live)[2] < lifted[2] - 0.3);
+    live.obey(&Command::Step { steps: 600 }).unwrap();
+    let fallen = place(&mut live);
+    assert!(fallen[2] < lifted[2] - 0.3, "{fallen:?} from {lifted:?}");
 }
 
 #[test]
