@@ -183,7 +183,7 @@ fn a_landscape_shows_the_rows_it_has() {
 fn a_second_signal_ends_at_once() {
     let folder = Folder::new("twice");
     // A single plan of this takes minutes.
-    let settings = r#"{"samples": 4000000}"#;
+    let settings = r#"{"samples": 1000000}"#;
     let arguments = ["mpc", "cartpole-swing-up", "--planner", "sampling", "--settings", settings];
     let child = wait(start(&folder, &arguments), "handler", listens);
     signal(&child);

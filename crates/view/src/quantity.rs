@@ -63,7 +63,7 @@ impl Quantity {
             }
             Quantity::Mean { slice, axis } => {
                 let found = layout.state.slice(slice).map_err(named)?;
-                if found.len() % 3 != 0 {
+                if !found.len().is_multiple_of(3) {
                     return Err(format!("`{slice}` does not hold three coordinates for each particle"));
                 }
                 Ok(Resolved::Entries(found.range.clone().skip(*axis as usize).step_by(3).collect()))
@@ -119,7 +119,7 @@ impl Quantity {
 
 /// Slices of the state that hold the positions of particles.
 pub(crate) fn particles(layout: &Layout) -> impl Iterator<Item = &pullback_core::layout::Slice> {
-    let positions = |s: &&pullback_core::layout::Slice| s.unit == "m" && s.len() > 6 && s.len() % 3 == 0;
+    let positions = |s: &&pullback_core::layout::Slice| s.unit == "m" && s.len() > 6 && s.len().is_multiple_of(3);
     layout.state.slices().iter().filter(positions)
 }
 
