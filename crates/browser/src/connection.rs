@@ -13,8 +13,10 @@ use serde_json::{Value, json};
 /// A browser that says nothing for so long hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The pipe is standard input and output here, and descriptors 3 and 4 there.
-const HAND_OVER: &str = r#"exec "$0" "$@" 3<&0 4>&1 0</dev/null 1>/dev/null"#;
+/// The pipe is standard input and output here, and descriptors 3 and 4 there. The browser ends when it closes; the
+/// shell then removes its profile.
+const HAND_OVER: &str = r#"profile=$1; shift; "$0" --user-data-dir="$profile" "$@" 3<&0 4>&1 0</dev/null 1>/dev/null
+rm -rf "$profile""#;
 
 const OPTIONS: [&str; 13] = [
     "--remote-debugging-pipe",
@@ -35,7 +37,8 @@ const OPTIONS: [&str; 13] = [
 
 /// A browser and what it said.
 pub struct Connection {
-    child: Child,
+    /// The shell that started it; nobody waits for it, since it ends with the pipe.
+    _shell: Child,
     orders: ChildStdin,
     received: Receiver<Value>,
     next: u64,
@@ -47,9 +50,8 @@ impl Connection {
     pub fn start(program: &Path, profile: &Path) -> Connection {
         let mut child = Command::new("sh")
             .args(["-c", HAND_OVER])
-            .arg(program)
+            .args([program, profile])
             .args(OPTIONS)
-            .arg(format!("--user-data-dir={}", profile.display()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -71,7 +73,7 @@ impl Connection {
                 message.clear();
             }
         });
-        Connection { child, orders, received, next: 0, events: VecDeque::new() }
+        Connection { _shell: child, orders, received, next: 0, events: VecDeque::new() }
     }
 
     /// Calls a method of the protocol, in a session or none; its result.
@@ -106,21 +108,5 @@ impl Connection {
         let (own, others) = self.events.drain(..).partition(|event| event["sessionId"] == session);
         self.events = others;
         Vec::from_iter::<VecDeque<Value>>(own)
-    }
-
-    /// Ends the browser.
-    pub fn stop(&mut self) {
-        let order = json!({ "id": self.next + 1, "method": "Browser.close" });
-        // It may have ended by itself.
-        let _ = self.orders.write_all(format!("{order}\0").as_bytes()).and_then(|()| self.orders.flush());
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(5) {
-            if matches!(self.child.try_wait(), Ok(Some(_)) | Err(_)) {
-                return;
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

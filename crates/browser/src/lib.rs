@@ -1,6 +1,6 @@
 //! Pages in headless Chromium, for tests.
 //!
-//! [`Browser::for_tests`] starts the Chromium on the PATH and talks to it in the DevTools protocol over a pipe;
+//! [`Browser::shared`] starts the Chromium on the PATH and talks to it in the DevTools protocol over a pipe;
 //! a [`Page`] loads an address, evaluates JavaScript, takes clicks and drags, keeps what was written to the
 //! console as an error, and is seen as a [`Picture`]. Tests panic where the browser does not do as it is told.
 //!
@@ -14,7 +14,7 @@ mod page;
 mod picture;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use connection::Connection;
 pub use page::Page;
@@ -37,15 +37,22 @@ pub const DESKTOP: Window = Window { width: 1280, height: 800, phone: false };
 /// A phone's.
 pub const PHONE: Window = Window { width: 390, height: 844, phone: true };
 
-/// A browser that runs until it is dropped.
+/// A browser.
 pub struct Browser {
     connection: Connection,
-    profile: PathBuf,
 }
 
 impl Browser {
-    /// A browser, or none where tests that need one are to be skipped.
-    pub fn for_tests() -> Option<Browser> {
+    /// The browser of this process, for one test at a time, or none where tests that need one are to be skipped. It
+    /// ends with the process.
+    pub fn shared() -> Option<MutexGuard<'static, Browser>> {
+        static SHARED: OnceLock<Option<Mutex<Browser>>> = OnceLock::new();
+        let shared = SHARED.get_or_init(|| Browser::for_tests().map(Mutex::new));
+        // A test that failed leaves a window open, which harms no other.
+        shared.as_ref().map(|browser| browser.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn for_tests() -> Option<Browser> {
         let wish = std::env::var("PULLBACK_BROWSER").unwrap_or_default();
         if wish == "none" {
             return None;
@@ -62,12 +69,8 @@ impl Browser {
     }
 
     fn start(program: PathBuf) -> Browser {
-        static STARTED: AtomicUsize = AtomicUsize::new(0);
-        let number = STARTED.fetch_add(1, Ordering::Relaxed);
-        let profile = std::env::temp_dir().join(format!("pullback-browser-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&profile).unwrap_or_else(|e| panic!("{}: {e}", profile.display()));
-        let connection = Connection::start(&program, &profile);
-        Browser { connection, profile }
+        let profile = std::env::temp_dir().join(format!("pullback-browser-{}", std::process::id()));
+        Browser { connection: Connection::start(&program, &profile) }
     }
 
     /// Loads an address in a window of its own.
@@ -92,14 +95,6 @@ impl Browser {
         page.call("Page.addScriptToEvaluateOnNewDocument", json!({ "source": script }));
         page.call("Page.navigate", json!({ "url": address }));
         page
-    }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        self.connection.stop();
-        // What stays behind in the folder for temporary files does no harm.
-        let _ = std::fs::remove_dir_all(&self.profile);
     }
 }
 

@@ -28,7 +28,7 @@ fn written(name: &str, arguments: &[&str]) -> Folder {
 
 #[test]
 fn replays_play() {
-    let Some(mut browser) = Browser::for_tests() else { return };
+    let Some(mut browser) = Browser::shared() else { return };
     let model = format!("{}/../../models/ant.xml", env!("CARGO_MANIFEST_DIR"));
     for (name, arguments) in [
         ("ant", &["simulate", &model, "--time", "1"][..]),
@@ -52,7 +52,7 @@ fn replays_play() {
 
 #[test]
 fn the_demo_shows_values_under_the_pointer() {
-    let Some(mut browser) = Browser::for_tests() else { return };
+    let Some(mut browser) = Browser::shared() else { return };
     let folder = written("demo", &["demo", "identification", "memory"]);
     let address = format!("file://{}", folder.0.join("index.html").display());
     let mut page = browser.open(&address, DESKTOP);

@@ -34,7 +34,7 @@ impl Drop for Saved {
 
 /// Tests a page in a browser, if there is one.
 fn with_page(name: &str, replay: &Replay, hash: &str, test: impl FnOnce(&mut Page<'_>)) {
-    let Some(mut browser) = Browser::for_tests() else { return };
+    let Some(mut browser) = Browser::shared() else { return };
     let saved = Saved::new(name, replay);
     let mut page = browser.open(&saved.address(hash), WINDOW);
     page.wait_for("document.documentElement.dataset.ready === 'true'");
@@ -138,7 +138,7 @@ fn soft_shapes_are_shown_beside_bodies_at_the_time_asked_for() {
 
 #[test]
 fn without_webgl_the_page_says_so() {
-    let Some(mut browser) = Browser::for_tests() else { return };
+    let Some(mut browser) = Browser::shared() else { return };
     let saved = Saved::new("nogl", &bouncing::bouncing());
     let none = "HTMLCanvasElement.prototype.getContext = () => null";
     let mut page = browser.open_after(none, &saved.address(""), WINDOW);

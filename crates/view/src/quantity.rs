@@ -119,7 +119,8 @@ impl Quantity {
 
 /// Slices of the state that hold the positions of particles.
 pub(crate) fn particles(layout: &Layout) -> impl Iterator<Item = &pullback_core::layout::Slice> {
-    let positions = |s: &&pullback_core::layout::Slice| s.unit == "m" && s.len() > 6 && s.len().is_multiple_of(3);
+    let positions =
+        |s: &&pullback_core::layout::Slice| s.unit == "m" && s.len() > 6 && s.len().is_multiple_of(3);
     layout.state.slices().iter().filter(positions)
 }
 

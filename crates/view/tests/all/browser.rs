@@ -12,7 +12,7 @@ fn is_sound(page: &mut Page<'_>) {
 
 #[test]
 fn a_robot_is_pulled_stepped_and_differentiated() {
-    let Some(mut browser) = Browser::for_tests() else { return };
+    let Some(mut browser) = Browser::shared() else { return };
     let ant = model("ant");
     serving(ant.as_ref(), |site| {
         let mut page = browser.open(&site.url, DESKTOP);
@@ -73,7 +73,7 @@ fn a_robot_is_pulled_stepped_and_differentiated() {
 
 #[test]
 fn cloth_and_particles_play_on_a_phone() {
-    let Some(mut browser) = Browser::for_tests() else { return };
+    let Some(mut browser) = Browser::shared() else { return };
     for name in ["robot-cloth", "plb-rope"] {
         let scene = scene(name);
         serving(scene.as_ref(), |site| {
@@ -93,7 +93,7 @@ fn cloth_and_particles_play_on_a_phone() {
 
 #[test]
 fn the_page_says_when_the_server_has_stopped() {
-    let Some(mut browser) = Browser::for_tests() else { return };
+    let Some(mut browser) = Browser::shared() else { return };
     let pendulum = scene("pendulum");
     let mut open = None;
     serving(pendulum.as_ref(), |site| {
