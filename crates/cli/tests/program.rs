@@ -600,9 +600,11 @@ fn the_demo_ends_in_one_self_contained_page() {
     for verdict in ["trustworthy", "plateaued"] {
         assert!(page.contains(verdict), "the page knows no {verdict} task");
     }
-    for outside in ["http://", "https://", "src=\"/", "<script"] {
+    for outside in ["http://", "https://", "src=\"/", "<script "] {
         assert!(!page.contains(outside), "the page refers to {outside}");
     }
+    // The page's own, which shows values under the pointer.
+    assert_eq!(page.matches("<script>").count(), 1);
 }
 
 #[test]
