@@ -1,4 +1,5 @@
-//! `pullback completions`: what a shell offers after a press of the tab key, names of scenes and tasks included.
+//! `pullback completions`: what a shell offers after a press of the tab key. Bash and zsh complete names of scenes and
+//! tasks, too; for fish and PowerShell clap_complete writes commands, options and values of options alone.
 
 use std::io::{self, Write};
 

@@ -62,7 +62,12 @@ impl Stage for PendulumStage {
         };
         let below = [0.0, 0.0, -(1.0 + 3.0 * BOB) * self.reach];
         let floor = ReplayGeom { position: below, ..floor() };
-        Replay { bodies: vec!["world".into()], geoms: vec![floor], soft: vec![rod, bobs], ..Replay::default() }
+        Replay {
+            bodies: vec!["world".into()],
+            geoms: vec![floor],
+            soft: vec![rod, bobs],
+            ..Replay::default()
+        }
     }
 
     fn instant(&mut self, at: Point<'_, f64>) -> Instant {
