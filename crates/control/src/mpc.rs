@@ -258,7 +258,7 @@ pub fn run<S: PlanSystem, L: PlanLoss>(
     episode.controls.truncate(steps * nu);
     let sample = |step: usize| {
         let control = if step == steps { &[] } else { &episode.controls[step * nu..(step + 1) * nu] };
-        Sample { step, steps, state: &episode.states[step][..], control }
+        Sample { step, steps, state: &episode.states[step][..], control, params: problem.params }
     };
     episode.costs = (0..=steps).map(|step| Loss::<f64>::value(problem.loss, sample(step))).collect();
     if let Some(step) = episode.costs.iter().position(|cost| !cost.is_finite()) {

@@ -227,7 +227,7 @@ impl<S> Rollout<S> {
         current.copy_from_slice(&inputs.state);
         for step in 0..steps {
             let control = &inputs.controls[self.control_range(step)];
-            visit(Sample { step, steps, state: current, control });
+            visit(Sample { step, steps, state: current, control, params: &inputs.params });
             for _ in 0..self.substeps {
                 let at = Point { params: &inputs.params, state: current, control };
                 info.add(self.system.step(system, at, next)?);
@@ -235,7 +235,7 @@ impl<S> Rollout<S> {
             }
             check_finite(layout, current, step)?;
         }
-        visit(Sample { step: steps, steps, state: current, control: &[] });
+        visit(Sample { step: steps, steps, state: current, control: &[], params: &inputs.params });
         Ok(())
     }
 
@@ -327,9 +327,10 @@ impl<S: System<T>, T: Real, L: Loss<T>> RolloutChain<'_, '_, S, T, L> {
     /// Loss and cotangent of the final state.
     fn finish(&mut self, state: &[T]) {
         let steps = self.rollout.steps;
-        let end = Sample { step: steps, steps, state, control: &[] };
+        let end = Sample { step: steps, steps, state, control: &[], params: &self.inputs.params };
         *self.total += self.loss.value(end);
         self.loss.vjp(end, self.next_bar, &mut []);
+        self.loss.params_vjp(end, self.params_bar);
         self.first_sweep = false;
     }
 }
@@ -343,7 +344,8 @@ impl<S: System<T>, T: Real, L: Loss<T>> Chain<T> for RolloutChain<'_, '_, S, T, 
         let info = system.step(self.workspace, at, next)?;
         if self.first_sweep {
             if substep == 0 {
-                *self.total += self.loss.value(Sample { step, steps: *steps, state: x, control });
+                let params = &self.inputs.params;
+                *self.total += self.loss.value(Sample { step, steps: *steps, state: x, control, params });
             }
             self.info.add(info);
             if substep + 1 == *substeps {
@@ -361,8 +363,9 @@ impl<S: System<T>, T: Real, L: Loss<T>> Chain<T> for RolloutChain<'_, '_, S, T, 
         let control_bar = &mut self.control_bar[range];
         self.state_bar.fill(T::zero());
         if substep == 0 {
-            let sample = Sample { step, steps: *steps, state: x, control };
+            let sample = Sample { step, steps: *steps, state: x, control, params: &self.inputs.params };
             self.loss.vjp(sample, self.state_bar, control_bar);
+            self.loss.params_vjp(sample, self.params_bar);
         }
         let at = Point { params: &self.inputs.params, state: x, control };
         let bars = Bars { params: self.params_bar, state: self.state_bar, control: control_bar };

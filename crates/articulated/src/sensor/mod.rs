@@ -142,9 +142,24 @@ pub(super) struct SensorBars<'a, T> {
 }
 
 impl Articulated {
+    /// A body and all that hangs on it, outward; the world is no body.
+    pub(crate) fn subtree(&self, root: usize) -> Vec<usize> {
+        let parent = &self.tree.parent;
+        let mut inside = vec![false; parent.len()];
+        for b in 0..parent.len() {
+            inside[b] = b == root || (b > 0 && inside[parent[b]]);
+        }
+        (1..parent.len()).filter(|b| inside[*b]).collect()
+    }
+
     /// What reads the sensors of the model. Sensors that are not supported are left out of the readings; see
     /// [`Sensing::unsupported`].
     pub fn sensing(&self) -> Result<Sensing, ConfigError> {
+        self.sensing_of(&self.model.sensors)
+    }
+
+    /// What reads these sensors, which need not be those of the model.
+    pub fn sensing_of(&self, sensors: &[Sensor]) -> Result<Sensing, ConfigError> {
         if self.coupling.is_some() {
             return Err(ConfigError::new(
                 "sensors: joints that follow others need the convex model, where they are constraints",
@@ -161,7 +176,7 @@ impl Articulated {
             forces: false,
             orientations: false,
         };
-        self.model.sensors.iter().for_each(|sensor| sensing.place(sensor));
+        sensors.iter().for_each(|sensor| sensing.place(sensor));
         Ok(sensing)
     }
 }
@@ -174,7 +189,7 @@ impl Sensing {
         }
         use SiteQuantity::{Accelerometer, Touch};
         let bodies = match sensor.kind {
-            SensorKind::Subtree(root, _) => self.subtree(root),
+            SensorKind::Subtree(root, _) => self.robot.subtree(root),
             _ => Vec::new(),
         };
         match sensor.kind {
@@ -232,20 +247,11 @@ impl Sensing {
                 Some("rays meet neither terrain nor tori; use meshes or boxes".into())
             }
             SensorKind::Subtree(root, _) => {
-                let mass: f64 = self.subtree(*root).iter().map(|b| model.bodies[*b].mass).sum();
+                let mass: f64 = self.robot.subtree(*root).iter().map(|b| model.bodies[*b].mass).sum();
                 (mass <= 0.0).then(|| "the subtree has no mass".into())
             }
             _ => None,
         }
-    }
-
-    fn subtree(&self, root: usize) -> Vec<usize> {
-        let parent = &self.robot.tree.parent;
-        let mut inside = vec![false; parent.len()];
-        for b in 0..parent.len() {
-            inside[b] = b == root || (b > 0 && inside[parent[b]]);
-        }
-        (1..parent.len()).filter(|b| inside[*b]).collect()
     }
 
     /// Number of entries of all readings.
