@@ -36,6 +36,7 @@ pub mod registry;
 pub mod rollout;
 pub mod settings;
 pub mod sources;
+pub mod stability;
 pub mod step_check;
 pub mod system;
 pub mod workspace;
