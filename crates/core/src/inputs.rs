@@ -7,6 +7,14 @@ use crate::layout::Layout;
 use crate::system::Described;
 
 /// Everything a rollout starts from.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::Inputs;
+/// let mut inputs = Inputs::<f64>::defaults(&falling(0.01), 100);
+/// inputs.state[0] = 10.0;
+/// assert_eq!((inputs.state, inputs.params), (vec![10.0, 0.0], vec![9.81]));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs<T> {
     /// Initial state.

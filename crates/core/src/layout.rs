@@ -12,6 +12,12 @@ use crate::block::Block;
 use crate::error::ConfigError;
 
 /// One named run of entries that share a unit and a meaning.
+///
+/// ```
+/// use pullback_core::Slice;
+/// let angle = Slice::new("angle", 2, "rad").default(&[0.5]).bounds(-3.0, 3.0).doc("of both rods");
+/// assert_eq!((angle.entry_name(1).as_str(), angle.default[1]), ("angle[1]", 0.5));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
     /// Name, such as `upper.mass`; dots separate the object from its property.
@@ -204,6 +210,16 @@ impl Section {
 }
 
 /// The three vectors of a system.
+///
+/// ```
+/// use pullback_core::{Layout, Slice};
+/// let layout = Layout::builder()
+///     .state(Slice::new("angle", 2, "rad"))
+///     .param(Slice::new("upper.mass", 1, "kg").default(&[2.0]))
+///     .build()?;
+/// assert_eq!((layout.state.index_of("angle[1]")?, layout.params.defaults()), (1, vec![2.0]));
+/// # Ok::<(), pullback_core::ConfigError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
     /// What changes from step to step.

@@ -29,6 +29,27 @@ use super::view::{PARTICLE_FIELDS, View, ViewMut};
 use super::workspace::MpmWorkspace;
 
 /// Particles and moving colliders.
+///
+/// ```
+/// use pullback_articulated::Model;
+/// use pullback_core::{Described, Inputs, Rollout, Schedule};
+/// use pullback_math::Vec3;
+/// use pullback_mpm::particles::random_box;
+/// use pullback_mpm::{Elastic, Grid, Material, Mpm, Particles};
+/// // A cube of jelly falls in a unit box.
+/// let mut particles = Particles::default();
+/// let places = random_box(200, Vec3::new(0.5, 0.5, 0.6), Vec3::new(0.2, 0.2, 0.2), 0);
+/// let jelly = Material::FixedCorotated(Elastic { young: 1e4, poisson: 0.3 });
+/// particles.add("jelly", jelly, 1000.0, 0.2f64.powi(3) / 200.0, &places, Vec3::zero())?;
+/// let mpm = Mpm::new(Grid::cube(16), particles, Model::new("box").compile()?, 2e-4)?;
+/// let inputs = Inputs::<f64>::defaults(&mpm, 50);
+/// assert!(mpm.stable_substep(&inputs.params, &inputs.state).seconds > mpm.dt());
+/// let rollout = Rollout::new(&mpm, 50, Schedule::StoreAll)?;
+/// let mut speed = 0.0;
+/// rollout.simulate(&mut rollout.workspace::<f64>(), &inputs, |at| speed = mpm.split(at.state).v[0][2])?;
+/// assert!((speed + 9.81 * 0.01).abs() < 0.01);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Mpm {
     pub(super) grid: Grid,
