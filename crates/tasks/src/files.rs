@@ -15,8 +15,9 @@ pub use pullback_scene::robot::{
 
 use crate::depict::depict_robot;
 use crate::recording;
-use crate::scene::{About, BuiltIn};
+use crate::scene::{About, BuiltIn, RobotPart};
 use crate::scenes::{BuiltScene, HORIZON, SceneOptions};
+use crate::stability::{StepLimitOf, robot_energy};
 
 /// Seconds that a robot falls and settles before gradients of its motion are checked.
 const SETTLING: f64 = 0.5;
@@ -39,10 +40,13 @@ pub fn robot_scene(name: String, mut model: Model, options: SceneOptions) -> Bui
     let notes = model.notes.clone();
     model.options.collision_softness = collision_softness;
     let mut robot = Articulated::new(model)?;
+    // Contacts from distance are a surrogate on the way back: stability is that of the motion itself.
+    let step_limit = StepLimitOf::of_robot(robot.clone().with_kinematic_params()?, &options);
     if from_distance != 0.0 {
         robot = robot.with_contacts_from_distance(ContactsFromDistance::new(from_distance))?;
     }
-    let system = system(robot.with_kinematic_params()?, options)?;
+    let robot = robot.with_kinematic_params()?;
+    let system = system(robot, options)?;
     let (robot, dt) = (system.field().clone(), system.dt());
     let probes = (0..2).map(|seed| (format!("at random state {seed}"), random_state(&robot, seed))).collect();
     let summary =
@@ -67,6 +71,9 @@ pub fn robot_scene(name: String, mut model: Model, options: SceneOptions) -> Bui
         recorder: Some(Box::new(move |inputs, rows| recording::replay(&shown, (inputs, dt), rows))),
         depiction: Some(Box::new(move || depict_robot(&seen))),
         sensing,
+        energy: robot_energy(&robot),
+        robot: Some(RobotPart::whole(robot)),
+        step_limit,
         settle,
         small: None,
         system: Erased::new(system),

@@ -1,5 +1,7 @@
 //! [`Scene`]: a built-in system behind one object-safe face, for the program.
 
+use std::ops::Range;
+
 use pullback_core::gradcheck::{Options, Report};
 use pullback_core::layout::Layout;
 use pullback_core::picture::Picture;
@@ -7,15 +9,16 @@ use pullback_core::random::Random;
 use pullback_core::rollout::{FinalState, Inputs, Rollout, Sample};
 use pullback_core::step_check::{check_rollout, check_rollout_along, check_step, check_step_along};
 use pullback_core::{ConfigError, Described, Erased, Info, Point, Schedule, StepError};
-use pullback_math::Dual;
+use pullback_math::{Dual, Real};
 use pullback_optim::least_squares::{LeastSquares, RolloutResiduals};
-use pullback_physics::articulated::Keyframe;
 use pullback_physics::articulated::sensor::Sensing;
+use pullback_physics::articulated::{Articulated, Keyframe};
 use pullback_replay::Replay;
 use pullback_video::look::Depict;
 
 use crate::depict::Depiction;
 use crate::identify::RecordedMotion;
+use crate::stability::{Energy, EnergyOf, StepLimit, StepLimitOf};
 
 /// How gradients of a scene are checked.
 #[derive(Clone, Copy, Debug)]
@@ -74,10 +77,68 @@ pub trait Scene: Sync {
     fn sensing(&self) -> Option<&Sensing> {
         None
     }
+    /// The robot in it.
+    fn robot(&self) -> Option<&RobotPart> {
+        None
+    }
+    /// What is stepped, and how often per step of the scene.
+    fn system(&self) -> (&Erased, usize);
+    /// What bounds the step at a point, for scenes whose step can be too large.
+    fn step_limit(&self, _at: Point<'_, f64>) -> Option<Result<StepLimit, ConfigError>> {
+        None
+    }
+    /// Whether the step is too large at a point: quicker than to find what would not be.
+    fn unstable(&self, _at: Point<'_, f64>) -> bool {
+        false
+    }
+    /// The energy at a point of scenes that nothing adds energy to.
+    fn energy(&self, _at: Point<'_, f64>) -> Option<Energy> {
+        None
+    }
     /// Recordings of this scene beside their simulation, as residuals.
     fn residuals(&self, motion: RecordedMotion) -> Result<Box<dyn LeastSquares + '_>, ConfigError>;
     /// Checks the gradients of one step at each state worth looking at, and of a rollout.
     fn gradcheck(&self, checking: Checking) -> Result<Vec<(String, Report)>, ConfigError>;
+}
+
+/// The robot in a scene: where its state is in that of the scene. Its parameters come first.
+#[derive(Clone)]
+pub struct RobotPart {
+    /// The robot.
+    pub robot: Articulated,
+    /// Its coordinates, then its velocities where the state has them.
+    parts: Vec<Range<usize>>,
+    whole: bool,
+}
+
+impl RobotPart {
+    /// A robot that is all there is.
+    pub fn whole(robot: Articulated) -> Self {
+        let all = 0..pullback_core::Described::layout(&robot).state.len();
+        RobotPart { robot, parts: vec![all], whole: true }
+    }
+
+    /// A robot beside other things.
+    pub fn beside(robot: Articulated, coordinates: Range<usize>, velocities: Range<usize>) -> Self {
+        RobotPart { robot, parts: vec![coordinates, velocities], whole: false }
+    }
+
+    /// Whether state and control are those of the scene.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// The state of the robot from that of the scene; what the scene does not have stays as it is.
+    pub fn state_of<T: Real>(&self, scene: &[T], robot: &mut [T]) {
+        let from = self.parts.iter().flat_map(|part| &scene[part.clone()]);
+        robot.iter_mut().zip(from).for_each(|(x, from)| *x = *from);
+    }
+
+    /// The pullback of [`RobotPart::state_of`]: *adds* to the cotangent of the scene's state.
+    pub fn add_state<T: Real>(&self, robot_bar: &[T], scene_bar: &mut [T]) {
+        let entries = self.parts.iter().flat_map(|part| part.clone());
+        entries.zip(robot_bar).for_each(|(i, bar)| scene_bar[i] += *bar);
+    }
 }
 
 /// Makes a page of recorded times and states of a motion under inputs.
@@ -123,6 +184,12 @@ pub struct BuiltIn {
     pub depiction: Option<Depiction>,
     /// What the sensors of a robot read.
     pub sensing: Option<Sensing>,
+    /// The robot in it.
+    pub robot: Option<RobotPart>,
+    /// What bounds its step, where it can be too large.
+    pub step_limit: Option<StepLimitOf>,
+    /// Its energy, where nothing adds to it.
+    pub energy: Option<EnergyOf>,
     /// Largest accepted error against finite differences: an adaptive solve changes its steps with its
     /// inputs, and differences see that to within its tolerance.
     pub difference_tolerance: f64,
@@ -212,6 +279,21 @@ impl Scene for BuiltIn {
 
     fn sensing(&self) -> Option<&Sensing> {
         self.sensing.as_ref()
+    }
+    fn robot(&self) -> Option<&RobotPart> {
+        self.robot.as_ref()
+    }
+    fn system(&self) -> (&Erased, usize) {
+        (&self.system, self.substeps)
+    }
+    fn step_limit(&self, at: Point<'_, f64>) -> Option<Result<StepLimit, ConfigError>> {
+        self.step_limit.as_ref().map(|limit| limit.find(at))
+    }
+    fn unstable(&self, at: Point<'_, f64>) -> bool {
+        self.step_limit.as_ref().is_some_and(|limit| limit.exceeded(at))
+    }
+    fn energy(&self, at: Point<'_, f64>) -> Option<Energy> {
+        self.energy.as_ref().map(|energy| energy(at))
     }
 
     fn residuals(&self, motion: RecordedMotion) -> Result<Box<dyn LeastSquares + '_>, ConfigError> {

@@ -17,6 +17,7 @@ use crate::mpm::{self, MpmSpec};
 use crate::scene::{About, BuiltIn, Scene};
 use crate::smoke::{self, SmokeSpec};
 use crate::soft::{self, SoftSpec};
+use crate::stability::StepLimitOf;
 
 /// What the command line may change about a scene.
 #[derive(Clone, Debug, Default)]
@@ -233,6 +234,9 @@ fn elastic(about: About, time_of_impact: bool, options: SceneOptions) -> BuiltSc
         probes: named(BOUNCE),
         keyframes: Vec::new(),
         sensing: None,
+        robot: None,
+        step_limit: None,
+        energy: None,
         recorder: None,
         depiction: Some(Box::new(depict_height)),
         settle: 0,
@@ -250,7 +254,7 @@ fn from_field<F>(
     options: SceneOptions,
 ) -> BuiltScene
 where
-    F: FieldShape + VectorField<f64> + VectorField<Dual<f64>> + 'static,
+    F: FieldShape + VectorField<f64> + VectorField<Dual<f64>> + Clone + 'static,
 {
     let dt = options.dt.unwrap_or(dt);
     let integrator = options.integrator.unwrap_or(integrator);
@@ -264,6 +268,7 @@ where
             about.name
         )));
     }
+    let step_limit = StepLimitOf::of_field(field.clone(), dt, integrator);
     let system = Integrated::new(field, dt, integrator)?;
     let layout = system.layout().clone();
     let depiction: Depiction = match layout.params.entry_names().iter().any(|name| name.contains("length")) {
@@ -279,6 +284,9 @@ where
         probes: named(probes),
         keyframes: Vec::new(),
         sensing: None,
+        robot: None,
+        step_limit,
+        energy: None,
         recorder: None,
         depiction: Some(depiction),
         settle: 0,

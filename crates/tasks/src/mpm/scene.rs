@@ -4,7 +4,7 @@ use pullback_core::gradcheck::Report;
 use pullback_core::layout::Layout;
 use pullback_core::random::Random;
 use pullback_core::rollout::{Inputs, Sample};
-use pullback_core::{ConfigError, Described, Erased, Info, StepError};
+use pullback_core::{ConfigError, Described, Erased, Info, Point, StepError};
 use pullback_optim::least_squares::LeastSquares;
 use pullback_physics::articulated::Keyframe;
 use pullback_replay::Replay;
@@ -15,8 +15,9 @@ use super::blueprint::{Blueprint, Size};
 use crate::depict::depict_mpm;
 use crate::identify::RecordedMotion;
 use crate::recording;
-use crate::scene::{About, BuiltIn, Checking, Scene};
+use crate::scene::{About, BuiltIn, Checking, RobotPart, Scene};
 use crate::scenes::{BuiltScene, SceneOptions};
+use crate::stability::{StepLimit, StepLimitOf};
 
 /// A scene, and the version of it whose gradients are checked.
 struct MpmScene {
@@ -70,6 +71,9 @@ fn built_in(
         rollout_from: ("the shaken state".to_owned(), shaken),
         keyframes: Vec::new(),
         sensing: None,
+        robot: Some(RobotPart::beside(mpm.robot().clone(), 0..mpm.robot().coordinates().nq, 0..0)),
+        step_limit: Some(StepLimitOf::of_particles(mpm.clone())),
+        energy: None,
         settle: 0,
         recorder: Some(Box::new(move |_, rows| recording::mpm_replay(&mpm, &title, rows))),
         depiction: Some(Box::new(move || depict_mpm(&seen))),
@@ -135,6 +139,18 @@ impl Scene for MpmScene {
     }
     fn depict(&self) -> Option<Box<dyn Depict>> {
         self.shown.depict()
+    }
+    fn robot(&self) -> Option<&RobotPart> {
+        self.shown.robot()
+    }
+    fn system(&self) -> (&Erased, usize) {
+        self.shown.system()
+    }
+    fn step_limit(&self, at: Point<'_, f64>) -> Option<Result<StepLimit, ConfigError>> {
+        self.shown.step_limit(at)
+    }
+    fn unstable(&self, at: Point<'_, f64>) -> bool {
+        self.shown.unstable(at)
     }
     fn residuals(&self, motion: RecordedMotion) -> Result<Box<dyn LeastSquares + '_>, ConfigError> {
         self.shown.residuals(motion)

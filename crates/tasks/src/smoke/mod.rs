@@ -131,6 +131,10 @@ where
         recorder: None,
         depiction: Some(Box::new(move || depict_smoke(&seen))),
         sensing: None,
+        robot: None,
+        // Advection traces backwards and pressure is solved for: no step is too large to be stable.
+        step_limit: None,
+        energy: None,
         // Forward mode is the strict check: differences step over the kinks of thousands of traces.
         difference_tolerance: 1e-2,
         system: Erased::from(system.clone()),
@@ -200,6 +204,9 @@ where
     }
     fn depict(&self) -> Option<Box<dyn Depict>> {
         self.shown.depict()
+    }
+    fn system(&self) -> (&Erased, usize) {
+        self.shown.system()
     }
     fn residuals(&self, motion: RecordedMotion) -> Result<Box<dyn LeastSquares + '_>, ConfigError> {
         self.shown.residuals(motion)

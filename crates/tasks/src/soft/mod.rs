@@ -41,8 +41,9 @@ use pullback_physics::world::World;
 
 use crate::depict::depict_world;
 use crate::recording;
-use crate::scene::{About, BuiltIn, Scene};
+use crate::scene::{About, BuiltIn, RobotPart, Scene};
 use crate::scenes::{BuiltScene, SceneEntry, SceneOptions, SceneSpec};
+use crate::stability::{StepLimitOf, world_energy};
 
 use Dynamics::{Network, Passive, Waypoints};
 
@@ -260,7 +261,7 @@ impl SoftSpec {
         small: Option<Box<dyn Scene>>,
     ) -> BuiltScene
     where
-        F: FieldShape + VectorField<f64> + VectorField<Dual<f64>> + 'static,
+        F: FieldShape + VectorField<f64> + VectorField<Dual<f64>> + Clone + 'static,
     {
         let dt = options.dt.unwrap_or(STEP);
         let integrator = options.integrator.unwrap_or(Integrator::fixed(Method::SemiImplicitEuler));
@@ -269,6 +270,11 @@ impl SoftSpec {
             StepControl::Fixed => (dt / STEP * self.substeps as f64).ceil().clamp(1.0, 1e6) as usize,
             StepControl::Adaptive(_) => 1,
         };
+        let step_limit = StepLimitOf::of_field(field.clone(), dt / substeps as f64, integrator);
+        let energy = matches!(self.dynamics, Passive(_)).then(|| world_energy(world.clone())).flatten();
+        let (nq, nv) = (world.robot().coordinates().nq, world.robot().coordinates().nv);
+        let velocities = world.particle_entries().end..world.particle_entries().end + nv;
+        let robot = RobotPart::beside(world.robot().clone(), 0..nq, velocities);
         let system = Integrated::new(field, dt / substeps as f64, integrator)?;
         let start = pullback_core::Described::layout(&system).state.defaults();
         let shaken = shake(&world, &start);
@@ -281,6 +287,9 @@ impl SoftSpec {
             rollout_from: ("the shaken state, settled".to_owned(), shaken),
             keyframes: Vec::new(),
             sensing: None,
+            robot: (nq > 0).then_some(robot),
+            step_limit,
+            energy,
             settle: (self.settle / dt).round() as usize,
             recorder: Some(Box::new(move |inputs, rows| {
                 recording::world_replay(&world, &title, inputs, rows)
