@@ -1,5 +1,7 @@
 //! The command line.
 
+mod loss;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -25,6 +27,8 @@ use crate::commands::demo::{PARTS, Part};
 use crate::commands::reproduce::{EXPERIMENTS, Experiment};
 use crate::commands::train::PrecisionName;
 use crate::names::{NameOrPath, OneOf};
+
+pub use loss::LossOptions;
 
 /// A differentiable multiphysics engine: every function has its pullback.
 #[derive(Debug, Parser)]
@@ -86,6 +90,9 @@ pub struct ListOptions {
     /// `all` with those of every scene
     #[arg(value_parser = NameOrPath(SCENES))]
     pub scene: Option<String>,
+    /// Print a loss file to begin with, for --loss of optimize, landscape, doctor and gradcheck
+    #[arg(long, requires = "scene")]
+    pub loss_template: bool,
     #[command(flatten)]
     pub reading: ReadingOptions,
 }
@@ -122,6 +129,10 @@ pub struct SimulateOptions {
     /// Contact model of a model file [default: convex]
     #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
     pub contact: Option<&'static Entry<ContactModel>>,
+    /// Play a sequence of controls, a .csv or .npz file such as simulate and optimize write; start and parameters are
+    /// those of the .npz file, where it has them
+    #[arg(long, value_name = "FILE")]
+    pub controls: Option<PathBuf>,
     /// Set an initial state, a constant control or a parameter, such as state.rate=0.5 or params.*.mass=2
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
@@ -237,6 +248,11 @@ impl ReadingOptions {
         }
     }
 
+    /// What is asked for other than the defaults, to tell runs apart.
+    pub fn words(&self) -> String {
+        if self.given() { format!("{self:?}") } else { String::new() }
+    }
+
     /// Whether something other than the defaults is asked for.
     pub fn given(&self) -> bool {
         self.floating_base || self.fix_inertia || !self.allow_ignored.is_empty() || !self.packages.is_empty()
@@ -248,6 +264,8 @@ pub struct GradcheckOptions {
     /// Name of a scene, path of a model file, or `all`
     #[arg(value_parser = NameOrPath(SCENES))]
     pub scene: String,
+    #[command(flatten)]
+    pub goal: LossOptions,
     /// Largest accepted error against forward mode
     #[arg(long, default_value_t = 1e-8, allow_negative_numbers = true, value_parser = positive)]
     pub tolerance: f64,
@@ -269,7 +287,7 @@ pub struct GradcheckOptions {
 
 #[derive(Debug, Args)]
 pub struct LandscapeOptions {
-    /// Name of a task
+    /// Name of a task, or a scene or model file with --loss
     #[arg(value_parser = NameOrPath(TASKS))]
     pub task: String,
     /// The two variables to move
@@ -278,13 +296,19 @@ pub struct LandscapeOptions {
     /// Grid points along each variable
     #[arg(long, default_value_t = 81)]
     pub points: usize,
+    #[command(flatten)]
+    pub goal: LossOptions,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
 }
 
 #[derive(Debug, Args)]
 pub struct DoctorOptions {
-    /// Name of a task, or path of a model file whose contacts are examined
+    /// Name of a task, a scene or model file with --loss, or a model file with --target whose contacts are examined
     #[arg(value_parser = NameOrPath(TASKS))]
     pub task: String,
+    #[command(flatten)]
+    pub goal: LossOptions,
     #[command(flatten)]
     pub reading: ReadingOptions,
     /// State that should have a value at the end, such as `ball.position[0]=0.5`; may be repeated (model files)
@@ -309,7 +333,7 @@ pub struct DoctorOptions {
 
 #[derive(Debug, Args)]
 pub struct OptimizeOptions {
-    /// Name of a task
+    /// Name of a task, or a scene or model file with --loss
     #[arg(value_parser = NameOrPath(TASKS))]
     pub task: String,
     /// How to search
@@ -321,6 +345,10 @@ pub struct OptimizeOptions {
     /// Settings of the method other than its defaults, as a JSON object
     #[arg(long, value_name = "JSON")]
     pub settings: Option<String>,
+    #[command(flatten)]
+    pub goal: LossOptions,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
 }
 
 #[derive(Debug, Args)]

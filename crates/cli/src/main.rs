@@ -6,11 +6,13 @@
 mod args;
 mod bench;
 mod commands;
+mod controls;
 mod memory;
 mod names;
 mod npz;
 mod output;
 mod progress;
+mod run_folder;
 mod timing;
 
 use std::io::Write;

@@ -1,5 +1,6 @@
 //! The program as a user meets it: what it prints, what it writes, how it fails.
 
+mod goals;
 mod robust;
 
 use std::path::PathBuf;
@@ -519,7 +520,10 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
         ),
         (&["reproduce", "diffmjy"], "no experiment is called `diffmjy` (did you mean `diffmjx`?)"),
         (&["reproduce", "diffmjx", "--quick", "--data", "no.csv"], "no.csv"),
-        (&["doctor", "../../models/ant.xml"], "say what the motion is for"),
+        (
+            &["doctor", "../../models/ant.xml", "--vary", "root=1"],
+            "are about gradients: give --target or --loss",
+        ),
         (&["identify", "pendulm"], "no identification is called `pendulm` (did you mean `pendulum`?)"),
         (&["identify", "gear"], "give recordings of its motion as --data FILE.csv"),
         (&["identify", "pendulum", "--fit", "length"], "need --data; a task has its own"),

@@ -8,6 +8,8 @@ use pullback_physics::articulated::constraint::contact::contact_frame;
 use pullback_physics::articulated::sensor::SensorReading;
 use pullback_physics::articulated::{Articulated, ContactModel, JointKind, Keyframe};
 use pullback_tasks::files::{FileOptions, find_keyframe, read_model_with};
+use pullback_tasks::scenes::SceneOptions;
+use pullback_tasks::stability::{StepLimit, StepLimitOf};
 use serde::Serialize;
 
 use crate::args::InspectOptions;
@@ -129,11 +131,15 @@ struct Summary {
     unsupported_sensors: BTreeMap<String, String>,
     potential_energy: f64,
     kinetic_energy: f64,
+    /// The step of the file beside the largest that is stable here; not for joints that follow others without equations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step_limit: Option<StepLimit>,
 }
 
 pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> {
     let contact = options.contact.map(|entry| entry.value);
     let loaded = read_model_with(&options.file, FileOptions { contact, ..options.reading.file_options() })?;
+    let stepped = Articulated::new(loaded.clone())?;
     let mut isolated = loaded.clone();
     isolated.options.contact = false;
     let robot = Articulated::new(loaded)?.with_instantaneous_activations();
@@ -284,6 +290,8 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         unsupported_sensors,
         potential_energy: ws.kinematics.potential_energy(model.options.gravity),
         kinetic_energy: ws.kinematics.kinetic_energy(&ws.sweep.velocities),
+        step_limit: StepLimitOf::of_robot(stepped, &SceneOptions::default())
+            .and_then(|limit| limit.find(at).ok()),
         qpos,
         qvel,
         act,
@@ -370,5 +378,6 @@ fn text(s: &Summary) -> String {
     for (name, why) in &s.unsupported_sensors {
         text += &format!("\nsensor {name} is not read: {why}");
     }
-    text + &format!("\nenergy: {:.6} J potential, {:.6} J kinetic\n", s.potential_energy, s.kinetic_energy)
+    text += &format!("\nenergy: {:.6} J potential, {:.6} J kinetic\n", s.potential_energy, s.kinetic_energy);
+    text + &s.step_limit.as_ref().map_or(String::new(), |limit| format!("{}\n", limit.sentence()))
 }

@@ -7,8 +7,10 @@ use pullback_plot::{Figure, HeatmapPanel};
 use serde::Serialize;
 
 use crate::args::LandscapeOptions;
+use crate::commands::objective;
 use crate::output::{CliError, Output};
 use crate::progress;
+use crate::run_folder::RunFolder;
 
 #[derive(Serialize)]
 struct Summary {
@@ -29,7 +31,7 @@ struct Lowest {
 }
 
 pub fn run(options: &LandscapeOptions, output: &Output) -> Result<bool, CliError> {
-    let objective = pullback_tasks::objectives::build(&options.task)?;
+    let objective = objective::build(&options.task, &options.goal, &options.reading)?;
     let config = LandscapeConfig {
         dims: options.dims,
         points: (options.points, options.points),
@@ -40,7 +42,12 @@ pub fn run(options: &LandscapeOptions, output: &Output) -> Result<bool, CliError
     bar.finish_and_clear();
 
     // A task given a file, `cloth-lift:data/paper.csv`, has its results beside the others.
-    let folder = output.folder(&format!("landscape-{}", options.task.replace([':', '/', '\\'], "-")))?;
+    let place = RunFolder::new("landscape", &options.task)
+        .file(options.goal.loss.as_deref())
+        .setting("dims", options.dims, (0, 1))
+        .setting("points", options.points, 81)
+        .setting("reading", options.reading.words(), String::new());
+    let folder = output.folder(&place.name())?;
     let picture = folder.join("landscape.png");
     figure(&options.task, &landscape).save_png(&picture)?;
     let data = folder.join("landscape.json");

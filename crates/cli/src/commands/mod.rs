@@ -10,6 +10,7 @@ pub mod inspect;
 pub mod landscape;
 pub mod list;
 pub mod mpc;
+mod objective;
 pub mod optimize;
 mod pictures;
 pub mod play;

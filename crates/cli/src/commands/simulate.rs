@@ -10,15 +10,18 @@ use pullback_plot::{Figure, LinePanel, Panel, Series};
 use pullback_tasks::Scene;
 use pullback_tasks::files::{FileOptions, find_keyframe};
 use pullback_tasks::scenes::{self, SceneOptions};
+use pullback_tasks::stability::warnings;
 use serde::Serialize;
 
 use crate::args::SimulateOptions;
 use crate::commands::filming::Filming;
 use crate::commands::inspect::SolverReport;
 use crate::commands::pictures;
+use crate::controls::{self, Sequence};
 use crate::npz::Npz;
 use crate::output::{CliError, Output, note_keyframes, print_notes};
 use crate::progress;
+use crate::run_folder::RunFolder;
 
 /// More steps than this are surely a slip of the keyboard.
 const MOST_STEPS: f64 = 1e8;
@@ -35,6 +38,8 @@ struct Summary {
     solver: Option<SolverReport>,
     names: Vec<String>,
     final_state: Vec<f64>,
+    /// What is doubtful about the motion.
+    warnings: Vec<String>,
     files: Vec<PathBuf>,
 }
 
@@ -49,8 +54,15 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     };
     let scene = scenes::build(&options.scene, built)?;
     print_notes(scene.notes());
-    let steps = steps(options.time.unwrap_or(scene.horizon()), scene.dt())?;
-    let inputs = inputs(scene.as_ref(), steps, options)?;
+    let sequence = match &options.controls {
+        Some(file) => Some(controls::read(file, scene.layout(), scene.dt())?),
+        None => None,
+    };
+    let steps = match &sequence {
+        Some(sequence) => steps_of(sequence, options, scene.dt())?,
+        None => steps(options.time.unwrap_or(scene.horizon()), scene.dt())?,
+    };
+    let inputs = inputs(scene.as_ref(), steps, options, sequence)?;
 
     // At most about 5000 rows and two million numbers: enough for any picture, small enough for any
     // spreadsheet. A page that plays may have twenty million.
@@ -64,9 +76,9 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     let mut table = format!("time,{}\n", csv::line(&names));
     let mut rows: Vec<(f64, Vec<f64>)> = Vec::new();
     let mut page_rows: Vec<(f64, Vec<f64>)> = Vec::new();
-    let mut controls = Vec::new();
+    let mut shown_controls = Vec::new();
     let bar = progress::bar(steps, &options.scene);
-    let info = scene.simulate(&inputs, steps, &mut |at| {
+    let simulated = scene.simulate(&inputs, steps, &mut |at| {
         let nu = scene.layout().control.len();
         // At the end no control is about to act; the last one is repeated.
         let control = if at.last() { &inputs.controls[(steps - 1) * nu..] } else { at.control };
@@ -79,21 +91,25 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
             let values: Vec<String> = at.state.iter().map(f64::to_string).collect();
             table += &format!("{time},{}\n", values.join(","));
             rows.push((time, at.state.to_vec()));
-            controls.extend_from_slice(control);
+            shown_controls.extend_from_slice(control);
             bar.set_position(at.step as u64);
         }
-    })?;
+    });
     bar.finish_and_clear();
+    let warnings = warnings(scene.as_ref(), &inputs, &rows, simulated.as_ref().err());
+    warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let info = simulated?;
 
-    let folder = output.folder(&format!("simulate-{}", scene.name()))?;
+    let folder = output.folder(&place(options).name())?;
     let (data, picture) = (folder.join("trajectory.csv"), folder.join("trajectory.png"));
     output.write(&data, table.as_bytes())?;
     figure(scene.as_ref(), &rows).save_png(&picture)?;
     let arrays = folder.join("trajectory.npz");
-    let packed = npz(scene.as_ref(), &rows, &controls);
+    let packed = npz(scene.as_ref(), &rows, &shown_controls);
     let packed = packed.map_err(|source| CliError::Write { path: arrays.clone(), source })?;
     output.write(&arrays, &packed)?;
     let mut files = vec![data, arrays, picture];
+    files.extend(controls::write(&folder, scene.layout(), &inputs, (scene.dt(), steps), output)?);
     if let Some(figure) = pictures::figure(scene.name(), 3, scene.pictures(&rows)) {
         let file = folder.join("pictures.png");
         figure.save_png(&file)?;
@@ -115,9 +131,10 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
         solver: (info.solver.rows > 0).then(|| SolverReport::new(info.solver)),
         names,
         final_state: rows.pop().map(|(_, state)| state).unwrap_or_default(),
+        warnings,
         files,
     };
-    if options.keyframe.is_none() {
+    if options.keyframe.is_none() && options.controls.is_none() {
         note_keyframes(scene.keyframes());
     }
     output.print(&summary, || {
@@ -149,6 +166,34 @@ fn steps(time: f64, dt: f64) -> Result<usize, ConfigError> {
     Ok(steps as usize)
 }
 
+/// As many steps as there are controls, or as --time asks for.
+fn steps_of(sequence: &Sequence, options: &SimulateOptions, dt: f64) -> Result<usize, ConfigError> {
+    let Some(time) = options.time else { return Ok(sequence.steps) };
+    let steps = steps(time, dt)?;
+    if steps <= sequence.steps {
+        return Ok(steps);
+    }
+    let file = options.controls.as_ref().map_or(String::new(), |file| file.display().to_string());
+    let there = sequence.steps as f64 * dt;
+    Err(ConfigError::new(format!("{file}: its controls end after {there} s, before --time {time}")))
+}
+
+/// Where results go.
+fn place(options: &SimulateOptions) -> RunFolder {
+    let method = options.method.map(|entry| entry.name);
+    RunFolder::new("simulate", &options.scene)
+        .file(options.controls.as_deref())
+        .setting("time", options.time, None)
+        .setting("dt", options.dt, None)
+        .setting("method", method, None)
+        .setting("tolerance", options.tolerance, None)
+        .setting("keyframe", &options.keyframe, &None)
+        .setting("reading", options.reading.words(), String::new())
+        .setting("contact", options.contact.map(|entry| entry.name), None)
+        .setting("set", &options.set, &Vec::new())
+        .setting("collision softness", options.collision_softness, 0.0)
+}
+
 /// The recorded rows as arrays: `time` (T), `state` (T × n), `control` (T × m, of the step that begins
 /// there), `names` of the states and `control_names`.
 fn npz(scene: &dyn Scene, rows: &[(f64, Vec<f64>)], controls: &[f64]) -> io::Result<Vec<u8>> {
@@ -164,12 +209,22 @@ fn npz(scene: &dyn Scene, rows: &[(f64, Vec<f64>)], controls: &[f64]) -> io::Res
     archive.finish()
 }
 
-/// The scene's defaults, or a keyframe, with `NAME=VALUE` settings applied.
-fn inputs(scene: &dyn Scene, steps: usize, options: &SimulateOptions) -> Result<Inputs<f64>, ConfigError> {
+/// The scene's defaults, what comes with a sequence of controls, or a keyframe, with `NAME=VALUE` settings applied.
+fn inputs(
+    scene: &dyn Scene,
+    steps: usize,
+    options: &SimulateOptions,
+    sequence: Option<Sequence>,
+) -> Result<Inputs<f64>, ConfigError> {
     let layout = scene.layout();
     let mut state = layout.state.defaults();
     let mut control = None;
     let mut params = layout.params.defaults();
+    let mut sequence = sequence;
+    if let Some(Sequence { start, params: own, .. }) = &mut sequence {
+        state = start.take().unwrap_or(state);
+        params = own.take().unwrap_or(params);
+    }
     if let Some(wanted) = &options.keyframe {
         let key = find_keyframe(scene.keyframes(), wanted)?;
         state = key.state();
@@ -190,6 +245,9 @@ fn inputs(scene: &dyn Scene, steps: usize, options: &SimulateOptions) -> Result<
         };
         match vector {
             "state" => set(&layout.state, &mut state)?,
+            "control" if options.controls.is_some() => {
+                return Err(ConfigError::new(format!("--set {setting}: controls are those of --controls")));
+            }
             "control" => set(&layout.control, control.get_or_insert_with(|| layout.control.defaults()))?,
             "params" => set(&layout.params, &mut params)?,
             other => {
@@ -199,7 +257,13 @@ fn inputs(scene: &dyn Scene, steps: usize, options: &SimulateOptions) -> Result<
             }
         }
     }
-    let controls = control.map_or_else(|| scene.controls(steps), |u| u.repeat(steps));
+    let controls = match sequence {
+        Some(mut sequence) => {
+            sequence.controls.truncate(steps * layout.control.len());
+            sequence.controls
+        }
+        None => control.map_or_else(|| scene.controls(steps), |u| u.repeat(steps)),
+    };
     Ok(Inputs { state, controls, params })
 }
 
