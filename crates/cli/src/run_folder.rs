@@ -5,8 +5,8 @@ use std::path::Path;
 
 use pullback_core::files::Fingerprint;
 
-/// The name of a folder in the making: `simulate-ant` with default settings, `simulate-ant-3f2a9c1b` with others, so that
-/// no run writes over another one's results. The same command has the same folder.
+/// The name of a folder in the making: `simulate-ant` with default settings, `simulate-ant-3f2a9c1b` with
+/// others, so that no run writes over another one's results. The same command has the same folder.
 pub struct RunFolder {
     name: String,
     settings: Vec<String>,
@@ -40,7 +40,7 @@ impl RunFolder {
     /// With the content of a file that results depend on; its stem can be read in the name.
     pub fn file(mut self, file: Option<&Path>) -> Self {
         if let Some(file) = file {
-            self = self.part(file.display().to_string());
+            self = self.part(file.file_stem().unwrap_or_default().to_string_lossy());
             let content = std::fs::read(file).unwrap_or_default();
             self.settings.push(Fingerprint::default().bytes(&content).digits());
         }

@@ -2,8 +2,10 @@
 //!
 //! Within a substep neither sound nor a particle may travel much farther than a cell. Sound has the speed
 //! c = √((λ + 2μ)/ρ) of compression waves in a particle's material, with λ multiplied by J (2J − 1) where the pressure
-//! is λ J (J − 1) and the material is stretched. The shortest waves on a grid of quadratic B-splines with lumped masses
-//! and affine momenta have ω² ≈ 2 (c/Δx)², so that Δt < 2/ω is [`CELLS_OF_SOUND`] cells.
+//! is λ J (J − 1) and the material is stretched. Inside a body the shortest waves on a grid of quadratic B-splines with
+//! lumped masses and affine momenta have ω² ≈ 2 (c/Δx)², which Δt < 2/ω lets travel 1.4 cells; at free surfaces, where
+//! nodes carry little mass, waves are shorter still. Blocks of all materials hold up to 0.9 … 1.2 cells, whence
+//! [`CELLS_OF_SOUND`].
 //!
 //! *Limits.* Shear waves of a material that is stretched far are faster than this says. Contact with colliders is a
 //! projection, and bounds no step.
@@ -15,7 +17,7 @@ use super::material::lame::lame;
 use super::system::Mpm;
 
 /// Cells that sound may travel within a stable substep.
-pub const CELLS_OF_SOUND: f64 = 1.4;
+pub const CELLS_OF_SOUND: f64 = 1.0;
 
 /// What bounds a substep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

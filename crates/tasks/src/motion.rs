@@ -1,5 +1,5 @@
-//! [`Motion`]: a motion that a search found, ready to be shown and played again, and [`Shown`], the objectives that have
-//! one.
+//! [`Motion`]: a motion that a search found, ready to be shown and played again, and [`Shown`], the objectives
+//! that have one.
 
 use pullback_core::drive::{Drive, Driven};
 use pullback_core::input_map::InputMap;
@@ -43,7 +43,8 @@ pub trait Shown: Objective {
 pub trait Visual: Described {
     /// Seconds per step.
     fn seconds(&self) -> f64;
-    /// The page of times and states under inputs with a control for each `dt` seconds, where there are bodies to show.
+    /// The page of times and states under inputs with a control for each `dt` seconds, where there are bodies
+    /// to show.
     fn page(&self, _inputs: &Inputs<f64>, _dt: f64, _rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
         None
     }

@@ -1,12 +1,14 @@
 //! Whether a scene's step is stable, and whether its energy grows by itself.
 //!
-//! The largest stable step is that of the linearized step ([`pullback_core::stability`]); that of material points has a
-//! closed form ([`pullback_physics::mpm::stability`]). Both are about one point of a motion, so [`warnings`] looks at
-//! several.
+//! The largest stable step is that of the linearized step ([`pullback_core::stability`]); that of material
+//! points has a closed form ([`pullback_physics::mpm::stability`]). Both are about one point of a motion, so
+//! [`warnings`] looks at several.
 
 use std::sync::Mutex;
 
 use pullback_core::integrator::{Integrated, Integrator, StepControl};
+use pullback_core::layout::Section;
+use pullback_core::random::Random;
 use pullback_core::rollout::Inputs;
 use pullback_core::stability::{growth, largest_stable_step};
 use pullback_core::{ConfigError, Described, FieldShape, Point, StepError, System, VectorField};
@@ -28,8 +30,23 @@ pub struct StepLimit {
     pub step: f64,
     /// The largest stable one, s; infinite if none that was tried is too large.
     pub largest: f64,
-    /// What grows beyond it.
+    /// What sets it: an entry of the state, or what travels.
     pub what: String,
+}
+
+/// Change of every velocity before a step is looked at, m/s or rad/s.
+const SLIP: f64 = 0.1;
+
+/// A state whose velocities are shaken, so that what touches slips. Friction at rest is a stiff damper up to a
+/// small bound: where it is too stiff for a step it chatters within that bound, and nothing grows. Where it
+/// slips it has that bound and no stiffness.
+fn slipping(section: &Section, state: &[f64]) -> Vec<f64> {
+    let mut random = Random::new(1);
+    let mut moving = state.to_vec();
+    for slice in section.slices().iter().filter(|slice| slice.unit.ends_with("/s")) {
+        moving[slice.range.clone()].iter_mut().for_each(|v| *v += random.uniform(-SLIP, SLIP));
+    }
+    moving
 }
 
 impl StepLimit {
@@ -38,7 +55,7 @@ impl StepLimit {
         let StepLimit { step, largest, what } = self;
         match largest.is_finite() {
             true => format!(
-                "steps of {step:.3e} s; the largest stable one here is about {largest:.3e} s, beyond which {what} grows"
+                "steps of {step:.3e} s; the largest stable one here is about {largest:.3e} s, set by {what}"
             ),
             false => format!("steps of {step:.3e} s; no step that was tried is too large here"),
         }
@@ -66,12 +83,16 @@ impl StepLimitOf {
         StepLimitOf {
             step,
             find: Box::new(move |at| {
-                let found = largest_stable_step(&system_of, at, step)?;
-                let entry = system_of(step)?.layout().state.entry_name(found.entry);
-                Ok((found.seconds, format!("`{entry}`")))
+                let state = &system_of(step)?.layout().state.clone();
+                let moving = &slipping(state, at.state);
+                let found = largest_stable_step(&system_of, Point { state: moving, ..at }, step)?;
+                Ok((found.seconds, format!("`{}`", state.entry_name(found.entry))))
             }),
             exceeded: Some(Box::new(move |at| {
-                of_step(step).is_ok_and(|system| growth(&system, at).is_ok_and(|found| found.unstable()))
+                of_step(step).is_ok_and(|system| {
+                    let moving = &slipping(&system.layout().state, at.state);
+                    growth(&system, Point { state: moving, ..at }).is_ok_and(|found| found.unstable())
+                })
             })),
         }
     }
@@ -204,8 +225,8 @@ pub struct EnergyGrowth {
 /// A rise of energy below this part of what is exchanged is the error of a step that is small enough.
 pub const RISE: f64 = 0.1;
 
-/// Whether energy grows in a motion that nothing adds energy to. What is let loose at the start, as by parts that
-/// overlap, does not count: the second half must rise above the first.
+/// Whether energy grows in a motion that nothing adds energy to. What is let loose at the start, as by parts
+/// that overlap, does not count: the second half must rise above the first.
 pub fn energy_growth(rows: &[(f64, Energy)]) -> Option<EnergyGrowth> {
     let (first, second) = rows.split_at_checked(rows.len() / 2)?;
     let start = first.first()?.1.total();
@@ -226,25 +247,33 @@ const ENERGY_ROWS: usize = 400;
 const POINTS: usize = 5;
 const STEPS_PER_POINT: usize = 400;
 
-/// The smallest of the largest stable steps at some points of a motion, and when that was; `rows` are times and states
-/// under `inputs`. None for scenes whose step is bounded by nothing.
+/// The smallest of the largest stable steps at some points of a motion, and when that was; `rows` are times and
+/// states under `inputs`. None for scenes whose step is bounded by nothing.
 pub fn step_limit(
     scene: &dyn Scene,
     inputs: &Inputs<f64>,
     rows: &[(f64, Vec<f64>)],
 ) -> Result<Option<(f64, StepLimit)>, ConfigError> {
     let mut least: Option<(f64, StepLimit)> = None;
-    for (time, state) in spread(rows, POINTS) {
-        let Some(found) = scene.step_limit(point(scene, inputs, *time, state)) else { return Ok(None) };
-        let found = found?;
+    for k in spread(rows, POINTS) {
+        let (mut time, mut found): (f64, Option<StepLimit>) = (0.0, None);
+        for (at, state) in around(rows, k) {
+            let Some(limit) = scene.step_limit(point(scene, inputs, *at, state)) else { return Ok(None) };
+            let limit = limit?;
+            if found.as_ref().is_none_or(|found| limit.largest > found.largest) {
+                (time, found) = (*at, Some(limit));
+            }
+        }
+        let Some(found) = found else { continue };
         if least.as_ref().is_none_or(|(_, least)| found.largest < least.largest) {
-            least = Some((*time, found));
+            least = Some((time, found));
         }
     }
     Ok(least)
 }
 
-/// What is to be said of a motion under `inputs`: `rows` are its times and states, `failed` is why it ended, if it did.
+/// What is to be said of a motion under `inputs`: `rows` are its times and states, `failed` is why it ended, if
+/// it did.
 pub fn warnings(
     scene: &dyn Scene,
     inputs: &Inputs<f64>,
@@ -256,7 +285,8 @@ pub fn warnings(
     let steps = (seconds / scene.dt()).round() as usize * scene.system().1;
     let points = if failed.is_some() { POINTS } else { (steps / STEPS_PER_POINT).clamp(1, POINTS) };
     let unstable = |(time, state): &&(f64, Vec<f64>)| scene.unstable(point(scene, inputs, *time, state));
-    let limit = spread(rows, points).find(unstable).and_then(|(time, state)| {
+    let lasting = spread(rows, points).find(|k| around(rows, *k).iter().all(|row| unstable(&row)));
+    let limit = lasting.map(|k| &rows[k]).and_then(|(time, state)| {
         let limit = scene.step_limit(point(scene, inputs, *time, state))?.ok()?;
         Some((*time, limit))
     });
@@ -264,7 +294,7 @@ pub fn warnings(
         let remedy = remedy(scene, *step, *largest);
         found.push(format!(
             "at {time:.4} s steps of {step:.3e} s are above the largest stable one, about {largest:.3e} s, \
-             beyond which {what} grows: {remedy}"
+             set by {what}: {remedy}"
         ));
     }
     let stride = rows.len().div_ceil(ENERGY_ROWS).max(1);
@@ -311,13 +341,19 @@ fn fastest(scene: &dyn Scene, rows: &[(f64, Vec<f64>)], time: f64) -> String {
     entry.map_or("nothing".into(), |i| format!("`{}`, {:.3e} {}", state.entry_name(i), at[i], state.unit(i)))
 }
 
-/// Some rows from the first to the last whose states are finite.
-fn spread(rows: &[(f64, Vec<f64>)], count: usize) -> impl Iterator<Item = &(f64, Vec<f64>)> {
-    let usable = rows.iter().take_while(|(_, state)| state.iter().all(|x| x.is_finite())).count();
+/// A row and its neighbors. An impact is stiff for a step and gone in the next: what is unstable lasts.
+fn around(rows: &[(f64, Vec<f64>)], k: usize) -> &[(f64, Vec<f64>)] {
+    &rows[k.saturating_sub(1)..(k + 2).min(rows.len())]
+}
+
+/// Numbers of some rows from the first to the last whose states, and those of the next, are finite.
+fn spread(rows: &[(f64, Vec<f64>)], count: usize) -> impl Iterator<Item = usize> {
+    let finite = rows.iter().take_while(|(_, state)| state.iter().all(|x| x.is_finite())).count();
+    let usable = if finite < rows.len() { finite.saturating_sub(1) } else { finite };
     let mut shown: Vec<usize> =
         (0..count).map(|k| if count == 1 { 0 } else { k * usable.saturating_sub(1) / (count - 1) }).collect();
     shown.dedup();
-    shown.into_iter().filter(move |k| *k < usable).map(|k| &rows[k])
+    shown.into_iter().filter(move |k| *k < usable)
 }
 
 /// A point of a motion.

@@ -1,5 +1,5 @@
-//! What `optimize`, `landscape`, `doctor` and `gradcheck` look at: a task of the tables, or a scene or model file with a
-//! loss.
+//! What `optimize`, `landscape`, `doctor` and `gradcheck` look at: a task of the tables, or a scene or model
+//! file with a loss.
 
 use pullback_core::ConfigError;
 use pullback_tasks::files::is_file_name;

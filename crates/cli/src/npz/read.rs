@@ -1,7 +1,7 @@
 //! The way back: the arrays of an `.npz` file, as `numpy.savez` and [`Npz`](super::Npz) write them.
 //!
-//! Read are members that are stored, not deflated, little-endian `f8` and `f4` and texts `U`, in C order. Everything else
-//! is an error that says so. Sizes are checked against the file before anything is allocated.
+//! Read are members that are stored, not deflated, little-endian `f8` and `f4` and texts `U`, in C order.
+//! Everything else is an error that says so. Sizes are checked against the file before anything is allocated.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Losses described in files, controls that are played again, folders that nothing writes over, steps that are too large.
+//! Losses described in files, controls that are played again, folders that nothing writes over, steps that are
+//! too large.
 
 use std::path::Path;
 use std::process::Command;
@@ -145,7 +146,7 @@ fn a_step_that_is_too_large_is_said() {
     };
     assert_eq!(said("0.002"), Vec::<String>::new());
     let above = said("0.0202");
-    assert!(above[0].contains("`spring.v` grows: give --dt 1.8e-2"), "{above:?}");
+    assert!(above[0].contains("set by `spring.v`: give --dt 1.8e-2"), "{above:?}");
     // A motion that leaves the numbers says why.
     let output =
         pullback(&["simulate", file, "--dt", "0.1", "--time", "100", "--out", folder.0.to_str().unwrap()]);

@@ -1,4 +1,5 @@
-//! [`Fields`]: a table of a loss file, field by field; what no field asks for is an error that suggests the nearest.
+//! [`Fields`]: a table of a loss file, field by field; what no field asks for is an error that suggests the
+//! nearest.
 
 use pullback_core::ConfigError;
 use pullback_core::registry::nearest;

@@ -1,8 +1,8 @@
 //! [`SceneLoss`]: the terms of a loss file over a scene.
 //!
-//! Places and sensors are readings of the robot ([`Sensing`]), taken once for all terms of a sample, so that their
-//! cotangents reach parameters too: a target of a foot knows how long the shin is. Everything else is a sum of entries
-//! of the state or the control.
+//! Places and sensors are readings of the robot ([`Sensing`]), taken once for all terms of a sample, so that
+//! their cotangents reach parameters too: a target of a foot knows how long the shin is. Everything else is a
+//! sum of entries of the state or the control.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -65,8 +65,8 @@ struct Memory<T> {
     params_bar: Vec<T>,
 }
 
-/// The sum of the terms of a loss file: running weights are per second, so that the loss does not depend on how often
-/// it is sampled.
+/// The sum of the terms of a loss file: running weights are per second, so that the loss does not depend on how
+/// often it is sampled.
 pub struct SceneLoss {
     terms: Vec<Resolved>,
     reader: Option<Reader>,
@@ -83,7 +83,8 @@ struct Resolver<'a> {
 }
 
 impl SceneLoss {
-    /// The loss of `file` on a scene with a sample every so many seconds; `nominal` is the control of the start.
+    /// The loss of `file` on a scene with a sample every so many seconds; `nominal` is the control of the
+    /// start.
     pub fn new(
         scene: &dyn Scene,
         file: &LossFile,

@@ -1,7 +1,8 @@
 //! Goals: a scene of any kind, a loss described in a file, and what may change.
 //!
-//! [`LossFile`] is the description as plain data, from TOML or JSON or made in Rust; [`Goal`] puts it on a [`Scene`] and
-//! is an [`Objective`]: optimizers, landscapes, the doctor and the validator of gradients take it.
+//! [`LossFile`] is the description as plain data, from TOML or JSON or made in Rust; [`Goal`] puts it on a
+//! [`Scene`] and is an [`Objective`]: optimizers, landscapes, the doctor and the validator of gradients take
+//! it.
 //!
 //! ```no_run
 //! use pullback_optim::Objective;
@@ -54,7 +55,8 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// The loss of `file` on the scene or model file called `scene`; `options` hold where the file says nothing.
+    /// The loss of `file` on the scene or model file called `scene`; `options` hold where the file says
+    /// nothing.
     pub fn read(scene: &str, file: &Path, options: SceneOptions) -> Result<Self, ConfigError> {
         let file = LossFile::read(file)?;
         Goal::new(scenes::build(scene, file.scene_options(options))?, &file)

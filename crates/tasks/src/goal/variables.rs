@@ -234,8 +234,8 @@ impl Made<'_> {
     }
 }
 
-/// Knots and their weights for the control of a step. Held controls split the motion into equal segments; lines and
-/// cubics go from the first step to the last.
+/// Knots and their weights for the control of a step. Held controls split the motion into equal segments; lines
+/// and cubics go from the first step to the last.
 fn knot_weights(interpolation: Interpolation, step: usize, steps: usize, knots: usize) -> Vec<(usize, f64)> {
     if knots == 1 || steps == 1 {
         return vec![(0, 1.0)];

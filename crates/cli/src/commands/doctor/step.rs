@@ -25,7 +25,8 @@ struct Summary {
     scene: String,
     /// Seconds per step of the scene.
     dt: f64,
-    /// Of the steps inside, at the time at which the largest stable one is smallest; nothing if none is too large.
+    /// Of the steps inside, at the time at which the largest stable one is smallest; nothing if none is too
+    /// large.
     limit: Option<Limit>,
     warnings: Vec<String>,
     /// Why the motion ended early.
