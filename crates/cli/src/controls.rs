@@ -195,8 +195,8 @@ fn check_times(times: &[f64], dt: f64) -> Result<(), String> {
     }
     let off = |(step, time): &(usize, &f64)| {
         let expected = *step as f64 * dt;
-        // Written so that NaN is refused too.
-        !((**time - expected).abs() <= 1e-6 * dt.max(expected))
+        let close = 0.0..=1e-6 * dt.max(expected);
+        !close.contains(&(**time - expected).abs())
     };
     match times.iter().enumerate().find(off) {
         None => Ok(()),

@@ -187,8 +187,10 @@ const FIELDS: &[&str] = &[
     "term",
     "vary",
 ];
+/// A quantity of a name.
+type MakeQuantity = fn(String) -> Quantity;
 /// Quantities of a term, and its other fields.
-const QUANTITIES: [(&str, fn(String) -> Quantity); 8] = [
+const QUANTITIES: [(&str, MakeQuantity); 8] = [
     ("body", Quantity::Body),
     ("site", Quantity::Site),
     ("geom", Quantity::Geom),

@@ -58,7 +58,7 @@ pub fn run(options: &DoctorOptions, output: &Output) -> Result<bool, CliError> {
     print_notes(scene.notes());
     let time = options.time.unwrap_or(TIME.min(scene.horizon()));
     let steps = (time / scene.dt()).round();
-    if !(steps >= 1.0 && steps <= 1e7) {
+    if !(1.0..=1e7).contains(&steps) {
         let why = format!("--time must be from one step of {} s to ten million of them", scene.dt());
         return Err(ConfigError::new(format!("{name}: {why}, got {time}")).into());
     }
