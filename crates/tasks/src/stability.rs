@@ -35,7 +35,7 @@ pub struct StepLimit {
 }
 
 /// Change of every velocity before a step is looked at, m/s or rad/s.
-const SLIP: f64 = 0.1;
+const SLIP: f64 = 0.5;
 
 /// A state whose velocities are shaken, so that what touches slips. Friction at rest is a stiff damper up to a
 /// small bound: where it is too stiff for a step it chatters within that bound, and nothing grows. Where it

@@ -52,7 +52,8 @@ fn an_optimum_is_played_again_to_the_last_bit() {
         (&["--dt", "0.001"], "give --dt 0.002"),
         (&["--set", "control.joint_1=1"], "controls are those of --controls"),
     ] {
-        let all = [&["simulate", ARM, "--controls", &file("controls.npz")][..], arguments].concat();
+        let best = file("controls.npz");
+        let all = [&["simulate", ARM, "--controls", &best][..], arguments].concat();
         let (value, code) = json(&again, &all);
         assert!(code == 2 && value["error"].as_str().unwrap().contains(says), "{value}");
     }
