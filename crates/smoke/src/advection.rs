@@ -84,8 +84,8 @@ impl<T: Scalar, const D: usize> Mover<'_, T, D> {
     }
 
     /// The pullback of [`Mover::advect`] from a cotangent without halo and zero where the field is closed: writes
-    /// the cotangents of the field, its halo included, and of the velocities at its points into the scratch; and what
-    /// [`Mover::advect`] wrote but for the halo, if that is wanted.
+    /// the cotangents of the field, its halo included, and of the velocities at its points into the scratch.
+    /// Writes what [`Mover::advect`] wrote too, without the halo, if that is wanted.
     pub fn advect_vjp(
         &self,
         field: &[T],

@@ -18,7 +18,7 @@
 //! Damping of contact grows with depth here, so that forces are continuous; its constants are chosen to equal
 //! the source's at a depth of 1 cm where that is stable and are smaller elsewhere. The walker's phases are
 //! sin(20 t + kπ/2): those written in its source, sin(20 (t + kπ/2)), are four times the same function.
-//! Weights start as a wave that runs around the gear and along the walker.
+//! Weights start as a wave that runs around the gear and along the walker; [`gear_wave`] makes others.
 //!
 //! Each scene has a small version from the same builder: gradients are checked there in every entry, and in
 //! the scene itself along random directions.
@@ -47,7 +47,7 @@ use crate::scenes::{BuiltScene, SceneEntry, SceneOptions, SceneSpec};
 use Dynamics::{Network, Passive, Waypoints};
 
 pub use sheets::{thrown, walker};
-pub use solids::{ball, beam, gear};
+pub use solids::{ball, beam, gear, gear_wave};
 
 /// The soft scenes.
 pub const SCENES: &[SceneEntry] = &[
