@@ -52,8 +52,8 @@ pub fn gear(size: Size) -> Result<Driven<World, SineNetwork>, ConfigError> {
     Driven::new(world, network, driven)
 }
 
-/// Weights of the gear's network by which a wave of so many crests runs around it, the other way if negative: a tetrahedron
-/// at angle θ has activation 0.3 tanh(gain · sin(ω t + crests · θ + phase)).
+/// Weights of the gear's network by which a wave of so many crests runs around it, the other way if negative: a
+/// tetrahedron at angle θ has activation 0.3 tanh(gain · sin(ω t + crests · θ + phase)).
 pub fn gear_wave(size: Size, crests: f64, phase: f64, gain: f64) -> Result<Vec<f64>, ConfigError> {
     let network = around(&wheel(size)?, size, crests, phase);
     Ok(network.slice().default.iter().map(|weight| gain * weight).collect())
