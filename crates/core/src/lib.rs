@@ -11,6 +11,7 @@ mod block;
 pub mod checkpoint;
 #[doc(hidden)]
 pub mod compiled;
+pub mod cpu;
 pub mod csv;
 pub mod directions;
 #[doc(hidden)]
@@ -29,6 +30,7 @@ pub mod linearize;
 mod loss;
 pub mod losses;
 pub mod manifold;
+pub mod memory;
 pub mod picture;
 pub mod point;
 pub mod random;

@@ -7,6 +7,7 @@ use pullback_math::Real;
 
 use crate::Workspace;
 use crate::checkpoint::{Chain, Plan, Reversal, Schedule};
+use crate::cpu::note_lost_speed;
 use crate::error::{ConfigError, StepError};
 pub use crate::inputs::Inputs;
 use crate::layout::Layout;
@@ -156,6 +157,7 @@ impl<S> Rollout<S> {
     where
         S: System<T>,
     {
+        note_lost_speed::<T>();
         let layout = self.system.layout();
         let zeros = |n| vec![T::zero(); n];
         RolloutWorkspace {
