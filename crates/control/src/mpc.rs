@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use pullback_core::files::write_atomically;
+use pullback_core::files::{self, write_atomically};
 use pullback_core::random::Random;
 use pullback_core::rollout::{Inputs, Loss, Sample};
 use pullback_core::{ConfigError, Rollout, Schedule, StepError};
@@ -116,7 +116,7 @@ impl RunFolder {
         let path = self.checkpoint();
         let found = match rounds.is_empty() {
             true => None,
-            false => std::fs::read(&path).ok().map(|bytes| log.unseal_beside::<Checkpoint>(&bytes)),
+            false => files::read(&path).ok().map(|bytes| log.unseal_beside::<Checkpoint>(&bytes)),
         };
         let kept = match found {
             None => None,
