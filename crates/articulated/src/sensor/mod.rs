@@ -26,6 +26,7 @@ mod touch;
 
 use std::ops::Range;
 
+use pullback_core::registry::did_you_mean;
 use pullback_core::{Bars, ConfigError, Point, VectorField, Workspace};
 use pullback_math::{Flat, Force, Motion, Quat, Real, SpatialInertia, Vec3, select};
 
@@ -270,7 +271,10 @@ impl Sensing {
         }
         Err(ConfigError::new(match self.unsupported.iter().find(|(n, _)| n == name) {
             Some((_, why)) => format!("sensor `{name}` is not supported: {why}"),
-            None => format!("no sensor is called `{name}`"),
+            None => {
+                let near = did_you_mean(name, self.readings.iter().map(|r| r.name.as_str()));
+                format!("no sensor is called `{name}`{near}")
+            }
         }))
     }
 

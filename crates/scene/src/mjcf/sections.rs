@@ -14,6 +14,7 @@ use super::actuator::{ACTUATORS, Targets};
 use super::assets::Assets;
 use super::attach::{AttachedKey, Attacher};
 use super::body::{BodyReader, Node, align_free_bodies, check_moving_mass, refuse_by_name, set_total_mass};
+use super::budget::Budget;
 use super::contact::read_contact;
 use super::defaults::Defaults;
 use super::equality::EqualityReader;
@@ -49,8 +50,9 @@ pub(super) fn read(
         return Err(root.error(why));
     }
     let mut compilers = Compilers::new(Compiler::of_file(&root, folder.cloned(), options)?);
-    let keys = Attacher { compilers: &mut compilers, options, elements: 0 }.expand(&mut root, 0)?;
-    expand(&mut root, &compilers)?;
+    let mut budget = Budget::default();
+    let keys = Attacher { compilers: &mut compilers, options, budget: &mut budget }.expand(&mut root, 0)?;
+    expand(&mut root, &compilers, &mut budget)?;
     read_expanded(&root, &compilers, keys, options)
 }
 
@@ -512,7 +514,13 @@ fn read_key(e: &Element, model: &Model, options: &ImportOptions) -> Result<Keyfr
             JointKind::Ball => joint.q,
             JointKind::Hinge | JointKind::Slide => continue,
         };
-        normalize(&mut q[at..at + 4]);
+        let zero = || {
+            e.error_in(
+                "qpos",
+                format!("the quaternion of joint `{}` is zero; the identity is 1 0 0 0", joint.name),
+            )
+        };
+        normalize(&mut q[at..at + 4]).ok_or_else(zero)?;
     }
     let mocap = read_mocap(e, model)?;
     let name = e.text("name").unwrap_or_default().to_string();
@@ -534,15 +542,16 @@ fn read_mocap(e: &Element, model: &Model) -> Result<Vec<f64>, ImportError> {
         }
         for (pose, given) in poses.chunks_exact_mut(7).zip(given.chunks_exact(width)) {
             pose[start..start + width].copy_from_slice(given);
-            normalize(&mut pose[3..]);
+            normalize(&mut pose[3..]).ok_or_else(|| e.error_in(name, "is zero; the identity is 1 0 0 0"))?;
         }
     }
     Ok(poses)
 }
 
-/// Makes a quaternion a unit; zero becomes the identity.
-fn normalize(q: &mut [f64]) {
+/// Makes a quaternion a unit; nothing if it is zero.
+fn normalize(q: &mut [f64]) -> Option<()> {
     let quat = Quat::new(q[0], q[1], q[2], q[3]);
-    let unit = if quat.norm_squared() < 1e-28 { Quat::identity() } else { quat.normalize() };
+    let unit = Some(quat).filter(|quat| quat.norm_squared() >= 1e-28)?.normalize();
     q.copy_from_slice(&[unit.w, unit.x, unit.y, unit.z]);
+    Some(())
 }
