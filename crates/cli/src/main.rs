@@ -6,7 +6,7 @@
 mod args;
 mod bench;
 mod commands;
-mod memory;
+mod finite;
 mod names;
 mod npz;
 mod output;
@@ -18,12 +18,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+use pullback_core::memory::Counting;
 
 use args::{Arguments, Command};
 use output::{CliError, Output};
 
 #[global_allocator]
-static ALLOCATOR: memory::Counting = memory::Counting;
+static ALLOCATOR: Counting = Counting;
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -43,7 +44,11 @@ fn main() -> ExitCode {
     match run(&arguments, &output) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
-        Err(error) => fail(&format!("error: {}", error.to_string().replace('\n', " ")), json),
+        Err(error) => {
+            // The object that holds the error was printed with the result.
+            let json = json && !matches!(error, CliError::NotFinite(_));
+            fail(&format!("error: {}", error.to_string().replace('\n', " ")), json)
+        }
     }
 }
 

@@ -89,6 +89,10 @@ pub fn build(name: &str, options: SceneOptions) -> BuiltScene {
         let why = "--allow-ignored is for model files; a built-in scene ignores nothing";
         return Err(ConfigError::new(format!("{name}: {why}")));
     }
+    if options.file.confined {
+        let why = "--confined is for model files; a built-in scene reads none";
+        return Err(ConfigError::new(format!("{name}: {why}")));
+    }
     if options.file.contact.is_some() {
         let why = "the contact model of a built-in scene is its own; that of a model file can be chosen";
         return Err(ConfigError::new(format!("{name}: {why}")));

@@ -115,7 +115,8 @@ const TABLE: &[Entry<Benchmark>] = &[
 ];
 
 pub fn run(options: &BenchOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
-    let results = (options.what.value)(options, seed, output)?;
+    let mut results = (options.what.value)(options, seed, output)?;
+    results.note_missing();
     output.print(&results, || results_text(&results))?;
     Ok(results.all_met())
 }

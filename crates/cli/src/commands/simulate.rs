@@ -22,6 +22,8 @@ use crate::progress;
 
 /// More steps than this are surely a slip of the keyboard.
 const MOST_STEPS: f64 = 1e8;
+/// Bytes of the controls of all steps: 1 GiB.
+const MOST_CONTROL_BYTES: f64 = (1u64 << 30) as f64;
 
 #[derive(Serialize)]
 struct Summary {
@@ -50,6 +52,7 @@ pub fn run(options: &SimulateOptions, output: &Output) -> Result<bool, CliError>
     let scene = scenes::build(&options.scene, built)?;
     print_notes(scene.notes());
     let steps = steps(options.time.unwrap_or(scene.horizon()), scene.dt())?;
+    check_controls(steps, scene.layout().control.len())?;
     let inputs = inputs(scene.as_ref(), steps, options)?;
 
     // At most about 5000 rows and two million numbers: enough for any picture, small enough for any
@@ -149,6 +152,18 @@ fn steps(time: f64, dt: f64) -> Result<usize, ConfigError> {
     Ok(steps as usize)
 }
 
+/// Refuses more controls than memory should hold; the trajectory itself is kept at a stride.
+fn check_controls(steps: usize, controls: usize) -> Result<(), ConfigError> {
+    let bytes = steps as f64 * controls as f64 * size_of::<f64>() as f64;
+    if bytes <= MOST_CONTROL_BYTES {
+        return Ok(());
+    }
+    Err(ConfigError::new(format!(
+        "{controls} controls of {steps} steps take {bytes:.1e} bytes, and at most {MOST_CONTROL_BYTES:.1e} are allowed: \
+         shorten --time, or raise --dt"
+    )))
+}
+
 /// The recorded rows as arrays: `time` (T), `state` (T × n), `control` (T × m, of the step that begins
 /// there), `names` of the states and `control_names`.
 fn npz(scene: &dyn Scene, rows: &[(f64, Vec<f64>)], controls: &[f64]) -> io::Result<Vec<u8>> {
@@ -186,7 +201,7 @@ fn inputs(scene: &dyn Scene, steps: usize, options: &SimulateOptions) -> Result<
         let (vector, pattern) = name.trim().split_once('.').unwrap_or((name.trim(), "*"));
         let set = |section: &Section, values: &mut [f64]| -> Result<(), ConfigError> {
             section.select(pattern)?.into_iter().for_each(|i| values[i] = value);
-            section.check(&format!("--set {setting}"), values)
+            section.check_bounds(&format!("--set {setting}"), values)
         };
         match vector {
             "state" => set(&layout.state, &mut state)?,
@@ -199,6 +214,10 @@ fn inputs(scene: &dyn Scene, steps: usize, options: &SimulateOptions) -> Result<
             }
         }
     }
+    // Several settings may make up one quaternion.
+    layout.state.check_directions("--set", &state)?;
+    control.as_ref().map_or(Ok(()), |control| layout.control.check_directions("--set", control))?;
+    layout.params.check_directions("--set", &params)?;
     let controls = control.map_or_else(|| scene.controls(steps), |u| u.repeat(steps));
     Ok(Inputs { state, controls, params })
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pullback_core::ConfigError;
+use pullback_core::{ConfigError, files};
 use pullback_learn::algorithm::table::{change, overlay};
 use pullback_learn::algorithm::{ALGORITHMS, Actor, Algorithm, PRESETS, PolicyActor, Preset};
 use pullback_learn::env::{Kept, VecEnv, VecEnvOptions};
@@ -290,10 +290,13 @@ pub fn preset(task: &str, asked: Option<&str>) -> Result<(&'static str, Preset),
     Ok((entry.name, entry.value))
 }
 
+/// Largest file of settings, bytes.
+const MOST_SETTINGS_BYTES: u64 = 1 << 20;
+
 /// Settings in a JSON or TOML file.
 fn read_settings(file: &Path) -> Result<Value, ConfigError> {
     let why = |e: &dyn std::fmt::Display| ConfigError::new(format!("{}: {e}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|e| why(&e))?;
+    let text = files::read_to_string_at_most(file, MOST_SETTINGS_BYTES).map_err(|e| why(&e))?;
     match file.extension().and_then(|e| e.to_str()) {
         Some("toml") => toml::from_str(&text).map_err(|e| why(&e)),
         Some("json") => serde_json::from_str(&text).map_err(|e| why(&e)),
