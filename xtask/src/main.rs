@@ -17,6 +17,8 @@ usage: cargo xtask COMMAND
   test          formatting, lints, unit + integration + documentation tests, documentation; the time of each stage
   test --quick  formatting; lints and tests of the crates that changed since the last commit, or in it if nothing
                 changed since; other crates that use them, and documentation, are left to `test`
+  fuzz          feed damaged files to every reader, ten minutes in all: [--seconds N | --inputs N] [--seed N] [TARGET...]; what
+                breaks one is kept in out/fuzz/ and fed again by `fuzz --repeat TARGET FILE`; twenty seconds of it are a test
   reference     make a Python environment and regenerate the golden files of the tests
   assets        fetch the muscle models of MyoSuite (Apache 2.0) into out/assets/myosuite, for `pullback reproduce
                 diffmjx-mpc` and `pullback bench muscle`
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         ["reference"] => reference(),
         ["assets"] => assets::fetch(),
         ["bench"] => bench(),
+        ["fuzz", ref rest @ ..] => fuzz(rest),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -69,6 +72,11 @@ fn reference() -> Result<(), String> {
         run(Command::new(&python).arg(script))?;
     }
     Ok(())
+}
+
+/// Damaged files for every reader, in the build that tests have.
+fn fuzz(arguments: &[&str]) -> Result<(), String> {
+    run(Command::new("cargo").args(["run", "--quiet", "--package", "pullback-fuzz", "--"]).args(arguments))
 }
 
 /// Every benchmark that the program lists, machine-readable.
