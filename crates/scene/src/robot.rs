@@ -118,16 +118,22 @@ pub fn read_model_with(file: &str, options: FileOptions) -> Result<Model, Config
     };
     let mut model = read.map_err(|e| ConfigError::new(e.to_string()))?;
     if let Some(contact) = contact {
-        match contact {
-            ContactModel::Penalty => check_penalty(file, &model)?,
-            ContactModel::Complementarity => {
-                Complementarity::check(&model).map_err(|e| ConfigError::new(format!("{file}: {e}")))?;
-            }
-            ContactModel::Convex => {}
-        }
-        model.options.contact_model = contact;
+        set_contact_model(file, &mut model, contact)?;
     }
     Ok(model)
+}
+
+/// Chooses the contact model of a model; an error if it would not act on all that the model has.
+pub fn set_contact_model(file: &str, model: &mut Model, contact: ContactModel) -> Result<(), ConfigError> {
+    match contact {
+        ContactModel::Penalty => check_penalty(file, model)?,
+        ContactModel::Complementarity => {
+            Complementarity::check(model).map_err(|e| ConfigError::new(format!("{file}: {e}")))?;
+        }
+        ContactModel::Convex => {}
+    }
+    model.options.contact_model = contact;
+    Ok(())
 }
 
 /// Refuses what the penalty model would not act on.

@@ -29,13 +29,19 @@ pub struct Checking {
 }
 
 /// A system with a name, a time step and states worth looking at.
-pub trait Scene: Sync {
+pub trait Scene: Send + Sync {
     /// Name on the command line.
     fn name(&self) -> &str;
     /// One line on what it is.
     fn summary(&self) -> &str;
+    /// The system itself.
+    fn system(&self) -> &Erased;
+    /// Steps of the system per step of the scene, all under one control.
+    fn substeps(&self) -> usize;
     /// Names, units, bounds and defaults.
-    fn layout(&self) -> &Layout;
+    fn layout(&self) -> &Layout {
+        self.system().layout()
+    }
     /// Seconds per step.
     fn dt(&self) -> f64;
     /// Named starts that the scene's file gives.
@@ -171,8 +177,11 @@ impl Scene for BuiltIn {
     fn horizon(&self) -> f64 {
         self.about.horizon
     }
-    fn layout(&self) -> &Layout {
-        self.system.layout()
+    fn system(&self) -> &Erased {
+        &self.system
+    }
+    fn substeps(&self) -> usize {
+        self.substeps
     }
     fn dt(&self) -> f64 {
         self.dt

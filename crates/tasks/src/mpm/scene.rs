@@ -110,8 +110,11 @@ impl Scene for MpmScene {
     fn small_version(&self) -> Option<&dyn Scene> {
         self.checked.small_version()
     }
-    fn layout(&self) -> &Layout {
-        self.shown.layout()
+    fn system(&self) -> &Erased {
+        self.shown.system()
+    }
+    fn substeps(&self) -> usize {
+        self.shown.substeps()
     }
     fn dt(&self) -> f64 {
         self.shown.dt

@@ -16,7 +16,6 @@ mod shapes;
 use std::sync::Arc;
 
 use pullback_core::gradcheck::Report;
-use pullback_core::layout::Layout;
 use pullback_core::picture::Picture;
 use pullback_core::random::Random;
 use pullback_core::registry::Entry;
@@ -178,8 +177,11 @@ where
     fn small_version(&self) -> Option<&dyn Scene> {
         self.shown.small_version()
     }
-    fn layout(&self) -> &Layout {
-        self.shown.layout()
+    fn system(&self) -> &Erased {
+        self.shown.system()
+    }
+    fn substeps(&self) -> usize {
+        self.shown.substeps()
     }
     fn dt(&self) -> f64 {
         self.shown.dt
