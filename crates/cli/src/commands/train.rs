@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use pullback_core::ConfigError;
+use pullback_learn::algorithm::presets::preset;
 use pullback_learn::algorithm::table::{change, overlay};
-use pullback_learn::algorithm::{ALGORITHMS, Actor, Algorithm, PRESETS, PolicyActor, Preset};
+use pullback_learn::algorithm::{ALGORITHMS, Actor, Algorithm, PolicyActor};
 use pullback_learn::env::{Kept, VecEnv, VecEnvOptions};
 use pullback_learn::evaluate::evaluate;
 use pullback_learn::nn::onnx::{self, Squash};
@@ -267,27 +268,6 @@ fn config(options: &TrainArguments, seed: u64) -> Result<RunConfig, ConfigError>
         settings,
         version: VERSION.into(),
     })
-}
-
-/// The preset asked for, or that of the task.
-pub fn preset(task: &str, asked: Option<&str>) -> Result<(&'static str, Preset), ConfigError> {
-    let entry = match asked {
-        Some(name) => PRESETS.find(name)?,
-        None => {
-            let of_task = |entry: &&pullback_core::registry::Entry<Preset>| {
-                let of_paper = |paper: &&str| entry.name == format!("{paper}-{task}");
-                entry.name == task || ["dflex", "rewarped"].iter().any(of_paper)
-            };
-            PRESETS.entries().find(of_task).ok_or_else(|| {
-                let names: Vec<&str> = PRESETS.names().collect();
-                ConfigError::new(format!(
-                    "{task} has no preset of its own; give --preset: {}",
-                    names.join(", ")
-                ))
-            })?
-        }
-    };
-    Ok((entry.name, entry.value))
 }
 
 /// Settings in a JSON or TOML file.

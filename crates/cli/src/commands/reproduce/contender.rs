@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pullback_core::ConfigError;
 use pullback_learn::algorithm::ALGORITHMS;
+use pullback_learn::algorithm::presets::preset;
 use pullback_learn::algorithm::table::change;
 use pullback_learn::run::statistics::{Estimate, IntervalMethod};
 use pullback_learn::train::TrainOptions;
@@ -13,7 +14,7 @@ use pullback_tasks::Results;
 use pullback_tasks::results::Row;
 use serde_json::Value;
 
-use crate::commands::train::{PrecisionName, RunConfig, Summary as Trained, VERSION, preset, run_in};
+use crate::commands::train::{PrecisionName, RunConfig, Summary as Trained, VERSION, run_in};
 use crate::output::{CliError, Output};
 
 /// Runs of one algorithm on one task.
