@@ -2,6 +2,7 @@
 //! toolchain, gcc and, for golden files, python3.
 
 mod assets;
+mod python;
 mod test;
 
 use std::env;
@@ -14,9 +15,13 @@ use serde_json::Value;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test          formatting, lints, unit + integration + documentation tests, documentation; the time of each stage
+  test          formatting, lints, unit + integration + documentation tests, documentation, tests of the Python package;
+                the time of each stage
   test --quick  formatting; lints and tests of the crates that changed since the last commit, or in it if nothing
                 changed since; other crates that use them, and documentation, are left to `test`
+  test-python   the tests of the Python package alone
+  test-torch    tests of the Python package with PyTorch and Stable-Baselines3, which are 3 GB
+  wheel         build a wheel of the Python package into out/wheels, for x86-64-v3 or aarch64
   reference     make a Python environment and regenerate the golden files of the tests
   assets        fetch the muscle models of MyoSuite (Apache 2.0) into out/assets/myosuite, for `pullback reproduce
                 diffmjx-mpc` and `pullback bench muscle`
@@ -27,6 +32,9 @@ fn main() -> ExitCode {
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["test"] => test::all(),
         ["test", "--quick"] => test::quick(),
+        ["test-python"] => python::test_alone(python::Tests::Small),
+        ["test-torch"] => python::test_alone(python::Tests::Torch),
+        ["wheel"] => python::wheel(),
         ["reference"] => reference(),
         ["assets"] => assets::fetch(),
         ["bench"] => bench(),

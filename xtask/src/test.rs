@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::{root, run};
+use crate::{python, root, run};
 
 /// Crates whose tests need the layer above: the crate, and where those tests are.
 const TESTED_ABOVE: [(&str, &str); 3] = [
@@ -50,7 +50,11 @@ impl Stages {
         self.cargo("run documentation tests", &["test", "--workspace", "--doc", "--", "--quiet"])?;
         let mut doc = Command::new("cargo");
         doc.args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings");
-        self.run("document", &mut doc)
+        self.time("document", || run(&mut doc))?;
+        if python::available() {
+            self.time("test the Python package", || python::test(python::Tests::Small))?;
+        }
+        Ok(())
     }
 
     fn quick(&mut self, changed: &BTreeSet<String>) -> Result<(), String> {
@@ -69,12 +73,12 @@ impl Stages {
     }
 
     fn cargo(&mut self, name: &'static str, arguments: &[&str]) -> Result<(), String> {
-        self.run(name, Command::new("cargo").args(arguments))
+        self.time(name, || run(Command::new("cargo").args(arguments)))
     }
 
-    fn run(&mut self, name: &'static str, command: &mut Command) -> Result<(), String> {
+    fn time(&mut self, name: &'static str, work: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
         let (start, before) = (Instant::now(), processor_time());
-        let result = run(command);
+        let result = work();
         let processor = processor_time().zip(before).map(|(after, before)| after - before);
         self.0.push((name, start.elapsed(), processor));
         result
