@@ -12,6 +12,7 @@ mod hand_flip;
 mod mpm;
 mod muscle;
 pub mod peer;
+mod python;
 mod render;
 mod search;
 mod smoke;
@@ -107,6 +108,11 @@ const TABLE: &[Entry<Benchmark>] = &[
         "steps of a hand that folds dough, and epochs of five algorithms on it, beside the paper's GPU",
         REWARPED.at("Tables 16 and 18"),
         |_, seed, _| hand_flip::run(seed),
+    ),
+    Entry::new(
+        "python",
+        "batched steps and gradients of the Python package beside Rust's, and beside MJX, Brax and MuJoCo",
+        |_, seed, output| python::run(seed, output),
     ),
     Entry::new("bo", "trials of Bayesian optimization beside BoTorch", |_, _, output| bo::run(output)),
     Entry::new("search", "search methods on known functions beside cmaes and BoTorch", |_, _, output| {
