@@ -53,7 +53,7 @@ pub fn robot(mut model: Model, options: &SceneOptions) -> Result<Integrated<Arti
     system(robot.with_kinematic_params()?, options.clone())
 }
 
-/// The scene of a robot that [`robot`] has made with the same options.
+/// The scene of a robot that [`robot()`] has made with the same options.
 pub fn robot_in_motion(
     name: String,
     system: Arc<Integrated<Articulated>>,

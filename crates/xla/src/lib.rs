@@ -3,7 +3,7 @@
 //! A [`Handler`] sees arrays as slices and numbers by name; [`address`] is what JAX registers. Errors and panics become
 //! errors of XLA. Handlers declare version 0.1 of the interface, which jaxlib from 0.4.38 on takes.
 //!
-//! `unsafe` is here because the interface is made of pointers: [`serve`] trusts XLA that a frame is what its header says,
+//! `unsafe` is here because the interface is made of pointers: `serve` trusts XLA that a frame is what its header says,
 //! checks every kind, type and count it finds in it, and hands safe types on.
 
 mod abi;
