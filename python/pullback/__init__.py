@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from pullback._schedule import Schedule
     from pullback._section import Named, Section
     from pullback._system import System, load, names
+    from pullback._task import Observations, Task
     from pullback._training import Training, algorithms, environments, train
 
 #: Where each name is defined. Files, and NumPy with them, are read when a name is used for the first time.
@@ -54,12 +55,14 @@ _HOMES = {
     "Linearization": "_results",
     "Named": "_section",
     "Objective": "_objective",
+    "Observations": "_task",
     "Optimum": "_objective",
     "Quantity": "_identify",
     "Replay": "_replay",
     "Schedule": "_schedule",
     "Section": "_section",
     "System": "_system",
+    "Task": "_task",
     "Training": "_training",
     "Trajectory": "_results",
     "algorithms": "_training",
@@ -74,7 +77,7 @@ _HOMES = {
     "tasks": "_objective",
     "train": "_training",
 }
-_MODULES = ("jax", "losses", "torch")
+_MODULES = ("gymnasium", "jax", "losses", "torch")
 
 __all__ = [
     "Camera",
@@ -87,6 +90,7 @@ __all__ = [
     "Linearization",
     "Named",
     "Objective",
+    "Observations",
     "Optimum",
     "Quantity",
     "Replay",
@@ -94,6 +98,7 @@ __all__ = [
     "Section",
     "StepError",
     "System",
+    "Task",
     "Training",
     "Trajectory",
     "__version__",

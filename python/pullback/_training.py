@@ -8,12 +8,15 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pullback import _pullback
 from pullback._arrays import Array
+
+if TYPE_CHECKING:
+    from pullback._task import Task
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Training:
 
 
 def train(
-    task: str,
+    task: Task | str,
     folder: str | os.PathLike[str],
     *,
     algorithm: str = "sapo",
@@ -61,6 +64,9 @@ def train(
     watch: Callable[[dict[str, float]], object] | None = None,
 ) -> Training:
     """Learn a policy for a task in ``folder``, or go on with what is there.
+
+    A task is one of `environments` by its name, or a robot of your own by `Task.of_model`, which needs a
+    ``preset``: that of a similar task, such as ``dflex-hopper``.
 
     ``settings`` change those of the preset: ``{"epochs": 200, "critic": {"lr": 1e-3}}``. ``watch`` is called
     after each epoch. `pullback play` and `pullback compare` read the folder.
@@ -87,10 +93,14 @@ def train(
         if watch is not None:
             watch({"epoch": epoch, "epochs": epochs, "steps": steps, "steps_per_second": rate, **dict(report)})
 
-    told = json.loads(_pullback.train(task, asking, None if watch is None else tell))
+    told = json.loads(_pullback.train(_task_of(task), asking, None if watch is None else tell))
     return Training(
         told["return_mean"], told["return_interval"], told["epochs"], told["resumed"], Path(folder), told
     )
+
+
+def _task_of(task: Task | str) -> _pullback.Task | str:
+    return task if isinstance(task, str) else task._core
 
 
 def environments() -> dict[str, str]:

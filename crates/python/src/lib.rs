@@ -6,11 +6,13 @@
 mod arrays;
 mod batch;
 mod camera;
+mod environment;
 mod error;
 mod identify;
 mod layout;
 mod losses;
 mod model;
+mod model_task;
 mod objective;
 mod pictures;
 mod planning;
@@ -30,6 +32,8 @@ mod _pullback {
     use batch::{Batch, predict_bytes};
     #[pymodule_export]
     use camera::Camera;
+    #[pymodule_export]
+    use environment::{Environments, Task};
     #[pymodule_export]
     use error::{ConfigError, StepError, panics};
     #[pymodule_export]

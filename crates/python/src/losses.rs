@@ -11,7 +11,7 @@ use crate::error::{Error, refuse};
 use crate::system::System;
 
 /// One term of a loss.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum Term {
     /// Entries of the state that should have given values.
     Target(StateTarget),

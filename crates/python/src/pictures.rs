@@ -23,7 +23,8 @@ pub struct Camera {
 }
 
 impl Camera {
-    fn choice(self) -> Result<CameraChoice, Error> {
+    /// The camera that is meant.
+    pub fn choice(self) -> Result<CameraChoice, Error> {
         let Camera { name, azimuth, elevation, distance, lookat } = self;
         let moved = azimuth.or(elevation).or(distance).is_some() || lookat.is_some();
         if let Some(distance) = distance.filter(|d| !(*d > 0.0 && d.is_finite())) {

@@ -11,10 +11,11 @@ use pullback::learn::env::{Kept, VecEnv, VecEnvOptions};
 use pullback::learn::evaluate::evaluate;
 use pullback::learn::nn::onnx::{self, Squash};
 use pullback::learn::train::{TrainOptions, train as run};
-use pullback::tasks::environments::{self, ENVIRONMENTS, Environment, EnvironmentOptions, Precision};
+use pullback::tasks::environments::{Environment, Precision};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
+use crate::environment::AnyTask;
 use crate::error::{Error, detached, refuse};
 use crate::objective::parsed;
 
@@ -42,7 +43,7 @@ const JUDGING: u64 = 0x6a75_6467_6500;
 /// `watch` is called after each epoch with the epoch, their number, steps so far, steps per second and what the epoch
 /// reported.
 #[pyfunction]
-pub fn train(py: Python<'_>, task: String, asking: Asking, watch: Option<Py<PyAny>>) -> PyResult<String> {
+pub fn train(py: Python<'_>, task: AnyTask, asking: Asking, watch: Option<Py<PyAny>>) -> PyResult<String> {
     let changes = parsed(&asking.settings)?;
     let mut raised = None;
     let found = detached(py, || learn(&task, &asking, &changes, watch.as_ref(), &mut raised));
@@ -51,26 +52,34 @@ pub fn train(py: Python<'_>, task: String, asking: Asking, watch: Option<Py<PyAn
 }
 
 fn learn(
-    task: &str,
+    task: &AnyTask,
     asking: &Asking,
     changes: &Value,
     watch: Option<&Py<PyAny>>,
     raised: &mut Option<PyErr>,
 ) -> Result<Value, Error> {
-    let task = ENVIRONMENTS.find(task).map_err(ConfigError::from)?.name;
+    let built = task.built()?;
+    let (task, environment) = (built.name.as_str(), &*built.environment);
     let algorithm = ALGORITHMS.find(&asking.algorithm).map_err(ConfigError::from)?;
+    if built.description.is_some() && asking.preset.is_none() {
+        return Err(refuse(format!(
+            "{task} is a robot of your own and has no preset; give that of a similar task, such as dflex-hopper"
+        )));
+    }
     let (preset_name, preset) = preset(task, asking.preset.as_deref())?;
     let mut settings = (algorithm.value.settings)(&preset);
     overlay(&mut settings, changes, "")?;
-    let environment = environments::build(task, &EnvironmentOptions::default())?;
     // As `pullback train` writes it, so that other commands read the folder.
-    let config = json!({
+    let mut config = json!({
         "task": task, "algorithm": algorithm.name, "preset": preset_name, "seed": asking.seed,
         "precision": if asking.double { "f64" } else { "f32" }, "shard": asking.shard.max(1),
         "settings": settings, "version": env!("CARGO_PKG_VERSION"),
     });
+    if let Some(description) = &built.description {
+        config["model_task"] = description.as_str().into();
+    }
     let mut learner = (algorithm.value.build)(&settings, environment.spaces(), asking.seed)?;
-    let mut env = asking.vec_env(&*environment, learner.envs())?;
+    let mut env = asking.vec_env(environment, learner.envs())?;
     let options = TrainOptions {
         checkpoint_every: asking.checkpoint_every.max(1),
         stop_after: asking.stop_after,
@@ -87,7 +96,7 @@ fn learn(
     let trained = run(&mut *learner, &mut env, &asking.folder, &config, options, &mut tell)
         .map_err(|e| refuse(e.to_string()))?;
     let files = write_actor(&*learner, &asking.folder)?;
-    let mut env = asking.vec_env(&*environment, asking.episodes)?;
+    let mut env = asking.vec_env(environment, asking.episodes)?;
     let judged = evaluate(learner.actor(), &mut env, JUDGING, false, None)?.mean();
     Ok(json!({
         "task": task, "algorithm": algorithm.name, "preset": preset_name, "seed": asking.seed,
