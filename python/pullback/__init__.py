@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pullback._system import System, load, names
     from pullback._task import Observations, Task
     from pullback._training import Training, algorithms, environments, train
+    from pullback.mujoco import from_mujoco
 
 #: Where each name is defined. Files, and NumPy with them, are read when a name is used for the first time.
 _HOMES = {
@@ -68,6 +69,7 @@ _HOMES = {
     "algorithms": "_training",
     "doctor": "_objective",
     "environments": "_training",
+    "from_mujoco": "mujoco",
     "landscape": "_objective",
     "load": "_system",
     "methods": "_objective",
@@ -77,7 +79,7 @@ _HOMES = {
     "tasks": "_objective",
     "train": "_training",
 }
-_MODULES = ("gymnasium", "jax", "losses", "torch")
+_MODULES = ("gymnasium", "jax", "losses", "mujoco", "torch")
 
 __all__ = [
     "Camera",
@@ -105,6 +107,7 @@ __all__ = [
     "algorithms",
     "doctor",
     "environments",
+    "from_mujoco",
     "landscape",
     "load",
     "losses",

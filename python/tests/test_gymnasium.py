@@ -17,10 +17,10 @@ import pullback
 import pullback.gymnasium
 from pullback.gymnasium import Env, VectorEnv
 
-#: Versions with few particles where there are some.
+#: Tasks that have a version with few particles.
 SMALL = {"rolling-flat", "soft-jumper", "hand-flip", "fluid-move"}
 
-#: Tasks whose steps take long: every one is stepped, these less often.
+#: Models of Gymnasium's own environments.
 ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 
 
@@ -95,16 +95,19 @@ def test_rewards_and_ends_in_python_see_names() -> None:
         return after["rootx.v"] - 0.1 * (action**2).sum(axis=1)
 
     envs = VectorEnv(
-        hopper(), 4, reward=reward, terminated=lambda seen: seen["rooty.q"] > 0.05, autoreset_mode="SameStep"
+        hopper(alive=None),
+        4,
+        reward=reward,
+        terminated=lambda seen: seen["rooty.q"] > 0.05,
+        autoreset_mode="SameStep",
     )
     envs.reset(seed=3)
     names, ended = list(envs.task.observed), 0
     for actions in actions_of(envs, 60):
         seen, rewards, terminated, _, infos = envs.step(actions)
-        final = np.stack(
-            [infos["final_obs"][i] if terminated[i] else seen[i] for i in range(4)]
-        )
-        assert np.allclose(rewards, final[:, names.index("rootx.v")] - 0.1 * (actions**2).sum(axis=1), atol=1e-5)
+        final = np.stack([infos["final_obs"][i] if terminated[i] else seen[i] for i in range(4)])
+        wanted = final[:, names.index("rootx.v")] - 0.1 * (actions**2).sum(axis=1)
+        assert np.allclose(rewards, wanted, atol=1e-5)
         assert not terminated.any() or (final[terminated, names.index("rooty.q")] > 0.05).all()
         assert (seen[:, names.index("rooty.q")] <= 0.05).all(), "a new episode has begun"
         ended += int(terminated.sum())
@@ -172,7 +175,7 @@ def test_what_makes_no_sense_is_refused_by_name(tmp_path: Path) -> None:
     for wrong, said in cases:
         with pytest.raises(pullback.ConfigError, match=said):
             wrong()
-    with pytest.raises(pullback.ConfigError, match="action 0 of environment 1 is nan"):
+    with pytest.raises(pullback.ConfigError, match="action 0 of environment 1 is NaN"):
         envs = VectorEnv("cartpole", 2)
         envs.reset(seed=0)
         envs.step(np.array([[0.0], [np.nan]], np.float32))
