@@ -1,8 +1,9 @@
 """Train the robot of a file of your own with SHAC: gradients of the rewards go through the physics.
 
-    python examples/python/train_own_robot.py runs/cheetah [epochs]
+    python examples/python/train_own_robot.py runs/balance [epochs]
 
-The file is the half cheetah that Gymnasium ships; `pip install gymnasium` beside this package is all that is needed.
+The file is the pole on a cart that Gymnasium ships; `pip install gymnasium` beside this package is all
+that is needed. The pole is to be balanced upright.
 """
 
 import sys
@@ -12,17 +13,18 @@ import gymnasium
 
 import pullback
 
-model = Path(gymnasium.__file__).parent / "envs/mujoco/assets/half_cheetah.xml"
-cheetah = pullback.load(model)
+model = Path(gymnasium.__file__).parent / "envs/mujoco/assets/inverted_pendulum.xml"
+cart = pullback.load(model)
 
-# A step costs the distance of the speed from 3 m/s, of the pitch from level, and a little for torques.
+# A step costs the angle of the pole, the way of the cart, and a little for speeds and forces.
 loss = (
-    pullback.losses.state_target(cheetah, "rootx.v", 3.0, norm="smooth", softness=0.5)
-    + pullback.losses.state_target(cheetah, "rooty.q", 0.0)
-    + pullback.losses.effort(cheetah, 0.01)
+    pullback.losses.state_target(cart, "hinge.q", 0.0, terminal=10.0)
+    + pullback.losses.state_target(cart, "slider.q", 0.0, terminal=0.5)
+    + pullback.losses.state_target(cart, "*.v", 0.0, terminal=0.01)
+    + pullback.losses.effort(cart, 1e-3)
 )
 task = pullback.Task.of_model(
-    cheetah, loss, observe="rootz.q,rooty.q,?thigh.q,?shin.q,?foot.q,*.v", noise=0.05, substeps=2, episode_length=250
+    cart, loss, bonus=1.0, noise=0.1, substeps=2, episode_length=200, alive={"hinge.q": (-1.0, 1.0)}
 )
 
 
@@ -31,8 +33,8 @@ def watch(at: dict) -> None:
         print({name: round(value, 2) for name, value in at.items() if "return" in name or name == "epoch"})
 
 
-folder, epochs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 200
+folder, epochs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 60
 told = pullback.train(
-    task, folder, algorithm="shac", preset="dflex-cheetah", settings={"epochs": epochs}, watch=watch
+    task, folder, algorithm="shac", preset="dflex-cartpole", settings={"epochs": epochs}, watch=watch
 )
-print(f"A step costs {-told.return_mean / task.episode_length:.2f}; at rest it costs 2.5.")
+print(f"Return {told.return_mean:.1f} of at most {task.episode_length}")

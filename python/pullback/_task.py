@@ -140,7 +140,9 @@ class Task:
 
     def __repr__(self) -> str:
         sizes = f"{self.observation_size} observed, {self.action_size} actions"
-        return f"<pullback.Task {self.name}: {sizes}, {self.episode_length} steps of {self.action_seconds:.4g} s>"
+        return (
+            f"<pullback.Task {self.name}: {sizes}, {self.episode_length} steps of {self.action_seconds:.4g} s>"
+        )
 
 
 class Observations:

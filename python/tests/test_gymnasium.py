@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 import warnings
 from pathlib import Path
 
@@ -120,7 +121,9 @@ def test_rewards_and_ends_in_python_see_names() -> None:
 
 def histories(mode: AutoresetMode, steps: int) -> list[list[tuple]]:
     """What each environment goes through, without the steps that only begin an episode."""
-    envs = VectorEnv(hopper(episode_length=7), 5, reward=lambda _, __, after: after["rootx.v"], autoreset_mode=mode)
+    envs = VectorEnv(
+        hopper(episode_length=7), 5, reward=lambda _, __, after: after["rootx.v"], autoreset_mode=mode
+    )
     current, _ = envs.reset(seed=9)
     random = [np.random.default_rng(i) for i in range(5)]
     found: list[list[tuple]] = [[] for _ in range(5)]
@@ -215,3 +218,13 @@ def test_a_policy_is_trained_for_a_robot_of_a_file(tmp_path: Path) -> None:
     other = pullback.Task.of_model(system, noise=0.05, substeps=4, episode_length=32, name="upright")
     with pytest.raises(pullback.ConfigError):
         pullback.train(other, tmp_path, algorithm="shac", preset="dflex-cartpole", settings=settings, threads=1)
+
+
+def test_a_robot_of_gymnasiums_files_learns_by_shac(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = MODELS.parent / "examples" / "python" / "train_own_robot.py"
+    monkeypatch.setattr("sys.argv", [str(program), str(tmp_path / "run"), "60"])
+    runpy.run_path(str(program))
+    # Without control the pole falls within 20 steps, at a return of about -30.
+    assert float(capsys.readouterr().out.split("Return ")[1].split()[0]) > 150.0

@@ -22,7 +22,15 @@ PENDULUM = """<mujoco><option timestep="0.005"/><worldbody><body name="bob" pos=
 
 def compiled(**changes: object) -> SimpleNamespace:
     """The fields of an `MjModel` of the pendulum that are compared."""
-    told = {"nq": 1, "nv": 1, "nu": 1, "na": 0, "nbody": 2, "body_mass": np.array([0.0, 2.0]), "timestep": 0.005}
+    told = {
+        "nq": 1,
+        "nv": 1,
+        "nu": 1,
+        "na": 0,
+        "nbody": 2,
+        "body_mass": np.array([0.0, 2.0]),
+        "timestep": 0.005,
+    }
     told.update(changes)
     return SimpleNamespace(opt=SimpleNamespace(timestep=told.pop("timestep")), **told)
 

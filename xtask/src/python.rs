@@ -16,7 +16,7 @@ const X86_64: &str = "-C target-cpu=x86-64-v3";
 const MATURIN: &str = "maturin>=1.16,<2";
 
 /// What the tests need beside the package, in the environments of `test` and `test-torch`.
-const SMALL: &[&str] = &["numpy", "gymnasium", "jax", "pytest"];
+const SMALL: &[&str] = &["numpy", "gymnasium", "jax", "mujoco", "pytest"];
 const TORCH: &[&str] = &["numpy", "gymnasium", "torch", "stable-baselines3", "pytest"];
 
 /// Which tests of Python are run.

@@ -35,9 +35,7 @@ class Env(gymnasium.Env[Floats, Floats]):
     ) -> None:
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise ConfigError(f"render_mode `{render_mode}` is not one of {', '.join(RENDER_MODES)}")
-        self._stepper = Stepper(
-            task, 1, reward=reward, terminated=terminated, precision=precision, threads=1
-        )
+        self._stepper = Stepper(task, 1, reward=reward, terminated=terminated, precision=precision, threads=1)
         self.task = self._stepper.task
         self.metadata = {**self.metadata, "render_fps": max(1, round(1.0 / self.task.action_seconds))}
         self.observation_space = self._stepper.observation_space

@@ -102,7 +102,9 @@ class VectorEnv(vector.VectorEnv[Floats, Floats, npt.NDArray[Any]]):
             raise ResetNeeded(f"{self.task.name}: call reset before the first step")
         if self._mode is AutoresetMode.DISABLED and self._over.any():
             over = ", ".join(map(str, np.flatnonzero(self._over)[:8]))
-            raise ResetNeeded(f'{self.task.name}: episodes {over} are over; reset them by options["reset_mask"]')
+            raise ResetNeeded(
+                f'{self.task.name}: episodes {over} are over; reset them by options["reset_mask"]'
+            )
         held = self._over if self._mode is AutoresetMode.NEXT_STEP else None
         found = self._stepper.step(actions, held)
         infos = self._infos(found)
