@@ -22,8 +22,8 @@ class Task:
     """
 
     def __init__(self, name: str, *, small: bool = False, paper_values: bool = False) -> None:
-        """A built-in task. ``small`` is a version with few particles, ``paper_values`` has the constants that the
-        paper prints where its code has others."""
+        """A built-in task. ``small`` is a version with few particles, ``paper_values`` has the constants that
+        the paper prints where its code has others."""
         self._core = _pullback.Task.named(name, small, paper_values)
         #: The robot of a task made by `of_model`.
         self.system: System | None = None
@@ -49,9 +49,9 @@ class Task:
 
         The reward of a step is ``bonus`` minus the loss over a rollout of that one control: running terms of
         ``loss`` see the state before and the control, terminal terms the state after. It has exact gradients.
-        ``observe`` selects entries of the state, ``alive`` gives ranges of entries outside which an episode ends,
-        ``noise`` bounds what is added to positions and velocities at the start (a state or a keyframe), and each
-        action is held for ``substeps`` steps. Actions go to the ranges of the controls.
+        ``observe`` selects entries of the state, ``alive`` gives ranges of entries outside which an episode
+        ends, ``noise`` bounds what is added to positions and velocities at the start (a state or a keyframe), and
+        each action is held for ``substeps`` steps. Actions go to the ranges of the controls.
         """
         if isinstance(start, str):
             start, _ = system.keyframe(start)

@@ -24,7 +24,7 @@ from pullback._system import System, load
 
 __all__ = ["Data", "from_mujoco", "make_data", "put_data", "state_of", "step"]
 
-#: Masses and centres of mass may differ by this part of the largest: integrals over meshes are rounded differently.
+#: Masses may differ by this part of the largest: integrals over meshes are rounded differently.
 MASS_TOLERANCE = 1e-3
 
 
@@ -44,8 +44,8 @@ def from_mujoco(model: Any, xml: str | os.PathLike[str], **options: Any) -> Syst
         system = load(xml, **options)
     if differs := _differences(model, system, timestep="dt" not in options):
         raise ConfigError(
-            f"{system.name}: the MjModel and its XML differ: {'; '.join(differs)}. Give the XML that the model was "
-            "compiled from, or save that of a changed model by mujoco.mj_saveLastXML"
+            f"{system.name}: the MjModel and its XML differ: {'; '.join(differs)}. Give the XML that the model "
+            "was compiled from, or save that of a changed model by mujoco.mj_saveLastXML"
         )
     return system
 

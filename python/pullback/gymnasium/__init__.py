@@ -5,8 +5,8 @@
 >>> env = gymnasium.make("pullback/Ant-v0", render_mode="rgb_array")
 >>> envs = gymnasium.make_vec("pullback/Ant-v0", num_envs=64)
 
-Names are known as soon as this module is imported; where the package is installed Gymnasium imports it by itself.
-A robot of your own is a `pullback.Task`: ``Env(task, reward=...)``, ``VectorEnv(task, 64, reward=...)``.
+Names are known as soon as this module is imported; where the package is installed Gymnasium imports it by
+itself. A robot of your own is a `pullback.Task`: ``Env(task, reward=...)``, ``VectorEnv(task, 64, reward=...)``.
 """
 
 from __future__ import annotations

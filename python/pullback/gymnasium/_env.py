@@ -18,8 +18,8 @@ from pullback.gymnasium._stepper import RENDER_MODES, Floats, Reward, Screen, St
 class Env(gymnasium.Env[Floats, Floats]):
     """One environment of a task: what `gymnasium.make` gives.
 
-    ``reward`` and ``terminated`` are functions of named observations, for tasks made by `pullback.Task.of_model`.
-    They see an axis of environments, here of length one, so that they serve `VectorEnv` too.
+    ``reward`` and ``terminated`` are functions of named observations, for tasks made by
+    `pullback.Task.of_model`. They see an axis of environments, here of length one, so that they serve `VectorEnv` too.
     """
 
     metadata: dict[str, Any] = {"render_modes": RENDER_MODES}

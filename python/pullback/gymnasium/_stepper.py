@@ -1,4 +1,4 @@
-"""What `Env` and `VectorEnv` share: environments on lanes, rewards and ends told in Python, and what is shown."""
+"""What `Env` and `VectorEnv` share: environments on lanes, rewards and ends of Python, and what is shown."""
 
 from __future__ import annotations
 

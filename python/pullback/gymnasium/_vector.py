@@ -20,8 +20,8 @@ class VectorEnv(vector.VectorEnv[Floats, Floats, npt.NDArray[Any]]):
     """Many environments of a task, stepped side by side: what `gymnasium.make_vec` gives.
 
     What an environment does depends on its number and the seed alone. ``autoreset_mode`` is Gymnasium's:
-    ``NEXT_STEP``, where the step after the end of an episode begins the next, ``SAME_STEP``, where the same step
-    does and ``infos["final_obs"]`` holds the end, or ``DISABLED``, where ``reset`` does with
+    ``NEXT_STEP``, where the step after the end of an episode begins the next, ``SAME_STEP``, where the same
+    step does and ``infos["final_obs"]`` holds the end, or ``DISABLED``, where ``reset`` does with
     ``options={"reset_mask": ...}``.
     """
 
@@ -103,7 +103,7 @@ class VectorEnv(vector.VectorEnv[Floats, Floats, npt.NDArray[Any]]):
         if self._mode is AutoresetMode.DISABLED and self._over.any():
             over = ", ".join(map(str, np.flatnonzero(self._over)[:8]))
             raise ResetNeeded(
-                f'{self.task.name}: episodes {over} are over; reset them by options["reset_mask"]'
+                f'{self.task.name}: episodes {over} are over; reset by options["reset_mask"]'
             )
         held = self._over if self._mode is AutoresetMode.NEXT_STEP else None
         found = self._stepper.step(actions, held)
