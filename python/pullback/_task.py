@@ -50,8 +50,8 @@ class Task:
         The reward of a step is ``bonus`` minus the loss over a rollout of that one control: running terms of
         ``loss`` see the state before and the control, terminal terms the state after. It has exact gradients.
         ``observe`` selects entries of the state, ``alive`` gives ranges of entries outside which an episode
-        ends, ``noise`` bounds what is added to positions and velocities at the start (a state or a keyframe), and
-        each action is held for ``substeps`` steps. Actions go to the ranges of the controls.
+        ends, ``noise`` bounds what is added to positions and velocities at the start (a state or a keyframe),
+        and each action is held for ``substeps`` steps. Actions go to the ranges of the controls.
         """
         if isinstance(start, str):
             start, _ = system.keyframe(start)

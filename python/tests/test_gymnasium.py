@@ -200,7 +200,7 @@ def test_pictures_show_the_state_and_people_see_a_page(monkeypatch: pytest.Monke
     env.reset(seed=0)
     for _ in range(3):
         env.step(np.zeros(1, np.float32))
-    assert env.unwrapped.replay.html.startswith("<!DOCTYPE html>")
+    assert env.unwrapped.replay.html.startswith("<!doctype html>")
     env.close()
     assert len(shown) == 1 and shown[0].startswith("file://")
 

@@ -6,7 +6,9 @@
 >>> envs = gymnasium.make_vec("pullback/Ant-v0", num_envs=64)
 
 Names are known as soon as this module is imported; where the package is installed Gymnasium imports it by
-itself. A robot of your own is a `pullback.Task`: ``Env(task, reward=...)``, ``VectorEnv(task, 64, reward=...)``.
+itself.
+
+A robot of your own is a `pullback.Task`: ``Env(task, reward=...)``, ``VectorEnv(task, 64, reward=...)``.
 """
 
 from __future__ import annotations

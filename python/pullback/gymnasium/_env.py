@@ -19,7 +19,8 @@ class Env(gymnasium.Env[Floats, Floats]):
     """One environment of a task: what `gymnasium.make` gives.
 
     ``reward`` and ``terminated`` are functions of named observations, for tasks made by
-    `pullback.Task.of_model`. They see an axis of environments, here of length one, so that they serve `VectorEnv` too.
+    `pullback.Task.of_model`.
+    They see an axis of environments, here of length one, so that they serve `VectorEnv` too.
     """
 
     metadata: dict[str, Any] = {"render_modes": RENDER_MODES}
