@@ -223,7 +223,7 @@ def test_a_policy_is_trained_for_a_robot_of_a_file(tmp_path: Path) -> None:
 def test_a_robot_of_gymnasiums_files_learns_by_shac(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    program = MODELS.parent / "examples" / "python" / "train_own_robot.py"
+    program = MODELS.parent / "python" / "examples" / "train_own_robot.py"
     monkeypatch.setattr("sys.argv", [str(program), str(tmp_path / "run"), "60"])
     runpy.run_path(str(program))
     # Without control the pole falls within 20 steps, at a return of about -30.

@@ -1,6 +1,6 @@
 """Train the robot of a file of your own with SHAC: gradients of the rewards go through the physics.
 
-    python examples/python/train_own_robot.py runs/balance [epochs]
+    python python/examples/train_own_robot.py runs/balance [epochs]
 
 The file is the pole on a cart that Gymnasium ships; `pip install gymnasium` beside this package is all
 that is needed. The pole is to be balanced upright.
