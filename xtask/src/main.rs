@@ -2,6 +2,8 @@
 //! toolchain, gcc and, for golden files, python3.
 
 mod assets;
+mod browser;
+mod python;
 mod test;
 
 use std::env;
@@ -14,9 +16,16 @@ use serde_json::Value;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  test          formatting, lints, unit + integration + documentation tests, documentation; the time of each stage
+  test          formatting, lints, unit + integration + documentation tests, documentation, tests of the Python package;
+                the time of each stage; --without-browser leaves out tests of pages, else Chromium is installed where
+                there is none, from Debian's packages, which needs root or sudo without a password
   test --quick  formatting; lints and tests of the crates that changed since the last commit, or in it if nothing
                 changed since; other crates that use them, and documentation, are left to `test`
+  test-python   the tests of the Python package alone
+  test-torch    tests of the Python package with PyTorch and Stable-Baselines3, which are 3 GB
+  wheel         build a wheel of the Python package into out/wheels, for x86-64-v3 or aarch64
+  fuzz          feed damaged files to every reader, ten minutes in all: [--seconds N | --inputs N] [--seed N] [TARGET...]; what
+                breaks one is kept in out/fuzz/ and fed again by `fuzz --repeat TARGET FILE`; twenty seconds of it are a test
   reference     make a Python environment and regenerate the golden files of the tests
   assets        fetch the muscle models of MyoSuite (Apache 2.0) into out/assets/myosuite, for `pullback reproduce
                 diffmjx-mpc` and `pullback bench muscle`
@@ -25,11 +34,16 @@ usage: cargo xtask COMMAND
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["test"] => test::all(),
+        ["test"] => test::all(true),
+        ["test", "--without-browser"] => test::all(false),
         ["test", "--quick"] => test::quick(),
+        ["test-python"] => python::test_alone(python::Tests::Small),
+        ["test-torch"] => python::test_alone(python::Tests::Torch),
+        ["wheel"] => python::wheel(),
         ["reference"] => reference(),
         ["assets"] => assets::fetch(),
         ["bench"] => bench(),
+        ["fuzz", ref rest @ ..] => fuzz(rest),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);
@@ -69,6 +83,11 @@ fn reference() -> Result<(), String> {
         run(Command::new(&python).arg(script))?;
     }
     Ok(())
+}
+
+/// Damaged files for every reader, in the build that tests have.
+fn fuzz(arguments: &[&str]) -> Result<(), String> {
+    run(Command::new("cargo").args(["run", "--quiet", "--package", "pullback-fuzz", "--"]).args(arguments))
 }
 
 /// Every benchmark that the program lists, machine-readable.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::{root, run};
+use crate::{browser, python, root, run};
 
 /// Crates whose tests need the layer above: the crate, and where those tests are.
 const TESTED_ABOVE: [(&str, &str); 3] = [
@@ -14,9 +14,9 @@ const TESTED_ABOVE: [(&str, &str); 3] = [
     ("pullback-core", "pullback-physics"),
 ];
 
-/// Everything.
-pub fn all() -> Result<(), String> {
-    let mut stages = Stages::default();
+/// Everything; pages are tested in a browser, or not at all.
+pub fn all(with_browser: bool) -> Result<(), String> {
+    let mut stages = Stages { browser: if with_browser { "required" } else { "none" }, ..Stages::default() };
     let result = stages.all();
     stages.print();
     result
@@ -39,18 +39,29 @@ pub fn quick() -> Result<(), String> {
 
 /// Stages that ran: name, wall time, and processor time where the system tells it.
 #[derive(Default)]
-struct Stages(Vec<(&'static str, Duration, Option<Duration>)>);
+struct Stages {
+    ran: Vec<(&'static str, Duration, Option<Duration>)>,
+    /// What tests of pages are told (`PULLBACK_BROWSER`); nothing lets them be skipped without a browser.
+    browser: &'static str,
+}
 
 impl Stages {
     fn all(&mut self) -> Result<(), String> {
         self.cargo("format", &["fmt", "--all", "--check"])?;
+        if self.browser == "required" {
+            self.time("browser", browser::install)?;
+        }
         self.cargo("lint", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])?;
         self.cargo("build tests", &["test", "--workspace", "--tests", "--no-run"])?;
         self.cargo("run tests", &["test", "--workspace", "--tests", "--", "--quiet"])?;
         self.cargo("run documentation tests", &["test", "--workspace", "--doc", "--", "--quiet"])?;
         let mut doc = Command::new("cargo");
         doc.args(["doc", "--workspace", "--no-deps", "--quiet"]).env("RUSTDOCFLAGS", "-D warnings");
-        self.run("document", &mut doc)
+        self.time("document", || run(&mut doc))?;
+        if python::available() {
+            self.time("test the Python package", || python::test(python::Tests::Small))?;
+        }
+        Ok(())
     }
 
     fn quick(&mut self, changed: &BTreeSet<String>) -> Result<(), String> {
@@ -69,23 +80,24 @@ impl Stages {
     }
 
     fn cargo(&mut self, name: &'static str, arguments: &[&str]) -> Result<(), String> {
-        self.run(name, Command::new("cargo").args(arguments))
+        let browser = self.browser;
+        self.time(name, || run(Command::new("cargo").args(arguments).env("PULLBACK_BROWSER", browser)))
     }
 
-    fn run(&mut self, name: &'static str, command: &mut Command) -> Result<(), String> {
+    fn time(&mut self, name: &'static str, work: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
         let (start, before) = (Instant::now(), processor_time());
-        let result = run(command);
+        let result = work();
         let processor = processor_time().zip(before).map(|(after, before)| after - before);
-        self.0.push((name, start.elapsed(), processor));
+        self.ran.push((name, start.elapsed(), processor));
         result
     }
 
     /// A table of the stages, with their sum.
     fn print(&self) {
-        let sum = self.0.iter().map(|(_, wall, _)| *wall).sum();
-        let processor = self.0.iter().map(|(_, _, processor)| *processor).sum();
+        let sum = self.ran.iter().map(|(_, wall, _)| *wall).sum();
+        let processor = self.ran.iter().map(|(_, _, processor)| *processor).sum();
         eprintln!("\n{:24} {:>9} {:>12}", "stage", "wall", "processor");
-        for (name, wall, processor) in self.0.iter().chain([&("all", sum, processor)]) {
+        for (name, wall, processor) in self.ran.iter().chain([&("all", sum, processor)]) {
             let seconds = |time: &Duration| format!("{:.1} s", time.as_secs_f64());
             let processor = processor.as_ref().map(seconds).unwrap_or_default();
             eprintln!("{name:24} {:>9} {processor:>12}", seconds(wall));

@@ -5,6 +5,7 @@
 //! gets what the moment of the cotangent about it gives. Poses, axes and anchors are those of the model.
 
 use pullback_core::ConfigError;
+use pullback_core::registry::did_you_mean;
 use pullback_math::{Flat, Mat3, Quat, Real, Transform, Vec3};
 
 use super::field::Articulated;
@@ -51,7 +52,11 @@ impl Chain {
         match model.bodies.iter().position(|body| body.name == name) {
             Some(body) => Chain::new(robot, body, Vec3::zero()),
             None => {
-                Err(ConfigError::new(format!("no site and no body of `{}` is called `{name}`", model.name)))
+                let sites = model.sites.iter().map(|site| site.name.as_str());
+                let near =
+                    did_you_mean(name, sites.chain(model.bodies.iter().map(|body| body.name.as_str())));
+                let why = format!("no site and no body of `{}` is called `{name}`{near}", model.name);
+                Err(ConfigError::new(why))
             }
         }
     }

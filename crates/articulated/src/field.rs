@@ -4,6 +4,7 @@
 //! [`VectorField`]. Joints that follow others are left out of the state; see [`super::coupling`].
 
 use pullback_core::layout::{Layout, LayoutBuilder, Slice};
+use pullback_core::registry::did_you_mean;
 use pullback_core::{Bars, ConfigError, Described, FieldShape, Point, SolverInfo, VectorField};
 use pullback_math::{Flat, Real, Vec3, rotation_vector_rate, rotation_vector_rate_vjp};
 
@@ -27,6 +28,7 @@ use super::model::{
 use super::pairs::{candidate_pairs, check_tori};
 use super::params::{ParamIndex, layout};
 use super::reference;
+use super::size;
 use super::tendon::Tendons;
 use super::tree::Tree;
 use super::workspace::ArticulatedWorkspace;
@@ -81,6 +83,7 @@ impl Articulated {
         reference::complete(&mut model)?;
         let convex = model.options.contact_model == ContactModel::Convex;
         check_tendons(&model)?;
+        size::check(&model)?;
         if model.options.contact_model != ContactModel::Penalty {
             mimics_to_equalities(&mut model);
         }
@@ -106,6 +109,7 @@ impl Articulated {
             index.complementarity = Some(blocks);
         }
         let pairs = if model.options.contact { candidate_pairs(&model) } else { Vec::new() };
+        size::check_pairs(&model, &pairs)?;
         check_tori(&model, &pairs)?;
         let lines: Vec<Line> = (model.actuators.iter().zip(&tendons.actuator_spans))
             .map(|(actuator, span)| Line::new(&model, actuator, *span))
@@ -259,7 +263,10 @@ impl Articulated {
         let mut builder = LayoutBuilder::from(self.layout);
         for name in bodies {
             let found = self.model.bodies.iter().skip(1).position(|b| b.name == *name);
-            let body = found.ok_or_else(|| ConfigError::new(format!("no body is called `{name}`")))?;
+            let body = found.ok_or_else(|| {
+                let near = did_you_mean(name, self.model.bodies.iter().map(|b| b.name.as_str()));
+                ConfigError::new(format!("no body is called `{name}`{near}"))
+            })?;
             self.pushed.push(body + 1);
             builder = builder.control(Slice::new(format!("{name}.force"), 3, "N")).control(Slice::new(
                 format!("{name}.torque"),

@@ -8,6 +8,8 @@
 //! and beyond body b exerts on a small motion of it. A parameter moves axes directly, and everything beyond
 //! by a small motion, so its cotangent is local to its body: no further sweep is needed.
 
+use std::collections::HashSet;
+
 use pullback_core::Block;
 use pullback_core::layout::{LayoutBuilder, Slice};
 use pullback_math::{Cotangent, Flat, Force, Quat, Real, Transform, Vec3};
@@ -67,13 +69,14 @@ impl KinematicIndex {
 /// is at rest.
 pub fn add_slices(model: &Model, builder: &mut LayoutBuilder) -> KinematicIndex {
     let mut index = KinematicIndex { bodies: Vec::new(), joints: Vec::new() };
+    let geoms: HashSet<&str> = model.geoms.iter().map(|g| g.name.as_str()).collect();
     for body in model.bodies.iter().skip(1) {
-        let taken = model.geoms.iter().any(|g| g.name == body.name);
+        let taken = geoms.contains(body.name.as_str());
         let name = |what: &str| format!("{}.{}{what}", body.name, if taken { "body_" } else { "" });
         let (p, o) = (body.position, body.orientation);
         index.bodies.push(builder.param_block([
             Slice::new(name("position"), 3, "m").default(&[p.x, p.y, p.z]),
-            Slice::new(name("orientation"), 4, "1").default(&[o.w, o.x, o.y, o.z]),
+            Slice::new(name("orientation"), 4, "1").default(&[o.w, o.x, o.y, o.z]).normalized(),
         ]));
     }
     for joint in &model.joints {
@@ -85,7 +88,7 @@ pub fn add_slices(model: &Model, builder: &mut LayoutBuilder) -> KinematicIndex 
         let axis = matches!(joint.kind, JointKind::Hinge | JointKind::Slide).then(|| {
             let (a, unit) = (joint.axis, if joint.kind == JointKind::Hinge { "rad" } else { "m" });
             builder.param_block([
-                Slice::new(name("axis"), 3, "1").default(&[a.x, a.y, a.z]),
+                Slice::new(name("axis"), 3, "1").default(&[a.x, a.y, a.z]).normalized(),
                 Slice::new(name("reference"), 1, unit).default(&[joint.reference]),
             ])
         });

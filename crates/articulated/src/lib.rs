@@ -37,6 +37,7 @@ mod reference;
 pub mod restitution;
 pub mod rnea;
 pub mod sensor;
+mod size;
 pub mod tendon;
 pub mod tree;
 mod workspace;

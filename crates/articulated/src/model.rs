@@ -271,7 +271,8 @@ impl Model {
 
     /// Joints of a body, in order.
     pub fn joints_of(&self, body: usize) -> impl Iterator<Item = &Joint> {
-        self.joints.iter().filter(move |j| j.body == body)
+        let first = self.joints.partition_point(|j| j.body < body);
+        self.joints[first..].iter().take_while(move |j| j.body == body)
     }
 
     /// The most contacts that shapes of two kinds can have.

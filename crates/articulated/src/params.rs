@@ -255,7 +255,8 @@ fn state_and_control(model: &Model) -> Result<LayoutBuilder, ConfigError> {
         for (what, count, unit, _, _) in state_slices(joint.kind) {
             let first = joint.q + if *what == "orientation" { joint.kind.coordinates() - 4 } else { 0 };
             let slice = Slice::new(format!("{}.{what}", joint.name), *count, *unit);
-            builder = builder.state(slice.default(&q0[first..first + count]));
+            let slice = slice.default(&q0[first..first + count]);
+            builder = builder.state(if *what == "orientation" { slice.normalized() } else { slice });
         }
     }
     for joint in independent() {
@@ -277,7 +278,7 @@ fn state_and_control(model: &Model) -> Result<LayoutBuilder, ConfigError> {
         let name = |what: &str| format!("{}.{what}", body.name);
         builder = builder
             .control(Slice::new(name("mocap_pos"), 3, "m").default(&[p.x, p.y, p.z]))
-            .control(Slice::new(name("mocap_quat"), 4, "1").default(&[o.w, o.x, o.y, o.z]));
+            .control(Slice::new(name("mocap_quat"), 4, "1").default(&[o.w, o.x, o.y, o.z]).normalized());
     }
     Ok(builder)
 }
@@ -359,7 +360,9 @@ fn site_slices(site: &Site) -> [Slice; 2] {
     let (p, o) = (site.position, site.orientation);
     [
         Slice::new(format!("{}.site_position", site.name), 3, "m").default(&[p.x, p.y, p.z]),
-        Slice::new(format!("{}.site_orientation", site.name), 4, "1").default(&[o.w, o.x, o.y, o.z]),
+        Slice::new(format!("{}.site_orientation", site.name), 4, "1")
+            .default(&[o.w, o.x, o.y, o.z])
+            .normalized(),
     ]
 }
 
@@ -410,7 +413,7 @@ fn geom_slices(model: &Model, geom: &Geom) -> [Slice; 4] {
     [
         Slice::new(format!("{name}.size"), 3, "m").default(&[size.x, size.y, size.z]),
         Slice::new(format!("{name}.position"), 3, "m").default(&[p.x, p.y, p.z]),
-        Slice::new(format!("{name}.orientation"), 4, "1").default(&[o.w, o.x, o.y, o.z]),
+        Slice::new(format!("{name}.orientation"), 4, "1").default(&[o.w, o.x, o.y, o.z]).normalized(),
         Slice::new(format!("{name}.friction"), 1, "1").default(&[geom.friction[0]]),
     ]
 }

@@ -1,5 +1,9 @@
 //! The command line.
 
+mod completions;
+mod loss;
+mod view;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -25,10 +29,20 @@ use crate::commands::demo::{PARTS, Part};
 use crate::commands::reproduce::{EXPERIMENTS, Experiment};
 use crate::commands::train::PrecisionName;
 use crate::names::{NameOrPath, OneOf};
+use crate::version;
+
+pub use completions::CompletionsOptions;
+pub use view::ViewOptions;
+
+pub use loss::LossOptions;
+
+mod numbers;
+
+use numbers::{count, count_u64, finite, not_negative, positive, thread_count};
 
 /// A differentiable multiphysics engine: every function has its pullback.
 #[derive(Debug, Parser)]
-#[command(name = "pullback", version, arg_required_else_help = true)]
+#[command(name = "pullback", version = version::version(), arg_required_else_help = true)]
 pub struct Arguments {
     /// Print exactly one JSON object on standard output
     #[arg(long, global = true)]
@@ -54,6 +68,8 @@ pub enum Command {
     Demo(DemoOptions),
     /// Run a scene: trajectory as CSV and NPZ, a picture of it, and for robots a page that plays it
     Simulate(SimulateOptions),
+    /// Run a scene live in a browser: pull bodies, move sliders, see gradients; until Ctrl-C
+    View(ViewOptions),
     /// What a model file holds, and its mass matrix, bias force and accelerations at a state
     Inspect(InspectOptions),
     /// Adjoint against forward mode and finite differences, as a table; exit code 1 if they disagree
@@ -78,6 +94,8 @@ pub enum Command {
     Reproduce(ReproduceOptions),
     /// Machine-readable figures of speed and memory
     Bench(BenchOptions),
+    /// What a shell offers after the tab key; bash: pullback completions bash > /etc/bash_completion.d/pullback
+    Completions(CompletionsOptions),
 }
 
 #[derive(Debug, Args)]
@@ -86,6 +104,9 @@ pub struct ListOptions {
     /// `all` with those of every scene
     #[arg(value_parser = NameOrPath(SCENES))]
     pub scene: Option<String>,
+    /// Print a loss file to begin with, for --loss of optimize, landscape, doctor and gradcheck
+    #[arg(long, requires = "scene")]
+    pub loss_template: bool,
     #[command(flatten)]
     pub reading: ReadingOptions,
 }
@@ -103,16 +124,16 @@ pub struct SimulateOptions {
     #[arg(value_parser = NameOrPath(SCENES))]
     pub scene: String,
     /// Seconds to simulate [default: 5, or as long as the scene's episode]
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive)]
     pub time: Option<f64>,
     /// Seconds per step [default: the scene's own]
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive)]
     pub dt: Option<f64>,
     /// How one step is made [default: the scene's own]
     #[arg(long, value_parser = OneOf(METHODS))]
     pub method: Option<&'static Entry<Method>>,
     /// Adaptive inner steps with this tolerance (tsit5 and dopri5)
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive)]
     pub tolerance: Option<f64>,
     /// Start from this keyframe of the model file, by name or number [default: the pose in the file]
     #[arg(long, value_name = "NAME|INDEX")]
@@ -122,11 +143,15 @@ pub struct SimulateOptions {
     /// Contact model of a model file [default: convex]
     #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
     pub contact: Option<&'static Entry<ContactModel>>,
+    /// Play a sequence of controls, a .csv or .npz file such as simulate and optimize write; start and parameters are
+    /// those of the .npz file, where it has them
+    #[arg(long, value_name = "FILE")]
+    pub controls: Option<PathBuf>,
     /// Set an initial state, a constant control or a parameter, such as state.rate=0.5 or params.*.mass=2
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
     /// Choose features that touch softly over this length, m (model files)
-    #[arg(long, default_value_t = 0.0, value_name = "LENGTH")]
+    #[arg(long, default_value_t = 0.0, value_name = "LENGTH", allow_negative_numbers = true, value_parser = not_negative)]
     pub collision_softness: f64,
     #[command(flatten)]
     pub filming: FilmingOptions,
@@ -146,13 +171,13 @@ pub struct FilmingOptions {
     #[arg(long, value_name = "NAME|INDEX|free")]
     pub camera: Option<String>,
     /// Direction of view of the free camera around z, from x, degrees
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, value_parser = finite)]
     pub azimuth: Option<f64>,
     /// Angle of its view above the ground, degrees; negative looks down
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, value_parser = finite)]
     pub elevation: Option<f64>,
     /// Distance from what it looks at, m
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive)]
     pub distance: Option<f64>,
     /// What it looks at, m [default: the middle, following what floats]
     #[arg(long, value_name = "X,Y,Z", value_parser = parse_place, allow_hyphen_values = true)]
@@ -161,10 +186,10 @@ pub struct FilmingOptions {
     #[arg(long, value_name = "WIDTHxHEIGHT")]
     pub size: Option<PictureSize>,
     /// Frames per second of the video [default: 30]
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive)]
     pub fps: Option<f64>,
     /// Seconds of the motion per second of the video, below 1 for slow motion [default: 1]
-    #[arg(long, allow_negative_numbers = true)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive)]
     pub speed: Option<f64>,
 }
 
@@ -219,6 +244,10 @@ pub struct ReadingOptions {
     /// move no mass or inertia 1 g and 1e-6 kg m² [default: they are errors]
     #[arg(long)]
     pub fix_inertia: bool,
+    /// Refuse files that a model file names (includes, meshes, terrain) outside of its folder and of packages that are given:
+    /// for models that one does not trust [default: they may be anywhere, as in MuJoCo]
+    #[arg(long)]
+    pub confined: bool,
     /// Folder of a package (`package://NAME/...`) that a URDF file names, or folder that holds packages; may
     /// be repeated
     #[arg(long = "package", value_name = "NAME=DIR|DIR")]
@@ -233,13 +262,20 @@ impl ReadingOptions {
             floating_base: self.floating_base,
             fix_inertia: self.fix_inertia,
             packages: self.packages.clone(),
+            confined: self.confined,
             contact: None,
         }
     }
 
+    /// What is asked for other than the defaults, to tell runs apart.
+    pub fn words(&self) -> String {
+        if self.given() { format!("{self:?}") } else { String::new() }
+    }
+
     /// Whether something other than the defaults is asked for.
     pub fn given(&self) -> bool {
-        self.floating_base || self.fix_inertia || !self.allow_ignored.is_empty() || !self.packages.is_empty()
+        let Self { allow_ignored, floating_base, fix_inertia, confined, packages } = self;
+        *floating_base || *fix_inertia || *confined || !allow_ignored.is_empty() || !packages.is_empty()
     }
 }
 
@@ -248,11 +284,13 @@ pub struct GradcheckOptions {
     /// Name of a scene, path of a model file, or `all`
     #[arg(value_parser = NameOrPath(SCENES))]
     pub scene: String,
+    #[command(flatten)]
+    pub goal: LossOptions,
     /// Largest accepted error against forward mode
     #[arg(long, default_value_t = 1e-8, allow_negative_numbers = true, value_parser = positive)]
     pub tolerance: f64,
     /// Steps of the rollout that is checked [default: 8, and 2 for large scenes]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = count)]
     pub steps: Option<usize>,
     #[command(flatten)]
     pub reading: ReadingOptions,
@@ -260,31 +298,40 @@ pub struct GradcheckOptions {
     #[arg(long, value_parser = OneOf(CONTACT_MODELS))]
     pub contact: Option<&'static Entry<ContactModel>>,
     /// Choose features that touch softly over this length, m (model files)
-    #[arg(long, default_value_t = 0.0, value_name = "LENGTH")]
+    #[arg(long, default_value_t = 0.0, value_name = "LENGTH", allow_negative_numbers = true, value_parser = not_negative)]
     pub collision_softness: f64,
     /// Let contacts act on the way back from this distance on, m; compared with forward mode alone (model files)
-    #[arg(long, default_value_t = 0.0, value_name = "DISTANCE")]
+    #[arg(long, default_value_t = 0.0, value_name = "DISTANCE", allow_negative_numbers = true, value_parser = not_negative)]
     pub from_distance: f64,
+    /// Every check with its entries [default: for `all` a line per scene]
+    #[arg(long)]
+    pub verbose: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct LandscapeOptions {
-    /// Name of a task
+    /// Name of a task, or a scene or model file with --loss
     #[arg(value_parser = NameOrPath(TASKS))]
     pub task: String,
     /// The two variables to move
     #[arg(long, value_name = "I,J", default_value = "0,1", value_parser = parse_dims)]
     pub dims: (usize, usize),
     /// Grid points along each variable
-    #[arg(long, default_value_t = 81)]
+    #[arg(long, default_value_t = 81, allow_negative_numbers = true, value_parser = count)]
     pub points: usize,
+    #[command(flatten)]
+    pub goal: LossOptions,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
 }
 
 #[derive(Debug, Args)]
 pub struct DoctorOptions {
-    /// Name of a task, or path of a model file whose contacts are examined
+    /// Name of a task, a scene or model file with --loss, or a model file with --target whose contacts are examined
     #[arg(value_parser = NameOrPath(TASKS))]
     pub task: String,
+    #[command(flatten)]
+    pub goal: LossOptions,
     #[command(flatten)]
     pub reading: ReadingOptions,
     /// State that should have a value at the end, such as `ball.position[0]=0.5`; may be repeated (model files)
@@ -294,33 +341,37 @@ pub struct DoctorOptions {
     #[arg(long, value_name = "STATE=CHANGE", value_parser = named_number)]
     pub vary: Vec<(String, f64)>,
     /// Seconds simulated [default: 1] (model files)
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive)]
     pub time: Option<f64>,
     /// Distance from which contacts may act on the way back, m [default: 0.1] (model files)
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive)]
     pub distance: Option<f64>,
     /// Points at which gradients are judged
-    #[arg(long, default_value_t = 48)]
+    #[arg(long, default_value_t = 48, allow_negative_numbers = true, value_parser = count)]
     pub points: usize,
     /// Lines across the box [default: 12] (tasks)
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = count)]
     pub lines: Option<usize>,
 }
 
 #[derive(Debug, Args)]
 pub struct OptimizeOptions {
-    /// Name of a task
+    /// Name of a task, or a scene or model file with --loss
     #[arg(value_parser = NameOrPath(TASKS))]
     pub task: String,
     /// How to search
     #[arg(long, default_value = "bo-leap", value_parser = OneOf(methods::METHODS))]
     pub method: &'static Entry<BuildMethod>,
     /// Simulations to spend
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1000, allow_negative_numbers = true, value_parser = count)]
     pub budget: usize,
     /// Settings of the method other than its defaults, as a JSON object
     #[arg(long, value_name = "JSON")]
     pub settings: Option<String>,
+    #[command(flatten)]
+    pub goal: LossOptions,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
 }
 
 #[derive(Debug, Args)]
@@ -366,16 +417,16 @@ pub struct IdentifyOptions {
     #[arg(long, value_name = "JSON")]
     pub settings: Option<String>,
     /// Starts; all but the first are drawn at random between the bounds
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = count)]
     pub starts: usize,
     /// Simulations per start of methods other than gauss-newton
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1000, allow_negative_numbers = true, value_parser = count)]
     pub budget: usize,
     /// Threads; the result does not depend on them [default: 0, all]
     #[arg(long, default_value_t = 0, hide_default_value = true, value_parser = thread_count)]
     pub threads: usize,
     /// Seconds per step [default: the scene's own]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive)]
     pub dt: Option<f64>,
     /// State and control where the recording says nothing: a keyframe of the model file, by name or number
     #[arg(long, value_name = "NAME|INDEX")]
@@ -409,19 +460,19 @@ pub struct MpcOptions {
     #[arg(long, value_name = "JSON")]
     pub settings: Option<String>,
     /// Controls that are planned ahead [default: the task's]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = count)]
     pub horizon: Option<usize>,
     /// Controls that are applied of each plan [default: the task's]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = count)]
     pub apply: Option<usize>,
     /// Controls between knots of the plan; 1 for every control [default: the task's]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = count)]
     pub spacing: Option<usize>,
     /// What happens between knots [default: the task's]
     #[arg(long, value_parser = OneOf(INTERPOLATIONS))]
     pub interpolation: Option<&'static Entry<Interpolation>>,
     /// Seconds of the episode [default: the task's, or 2]
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive)]
     pub time: Option<f64>,
     /// Threads; the result does not depend on them [default: 0, all]
     #[arg(long, default_value_t = 0, hide_default_value = true, value_parser = thread_count)]
@@ -442,19 +493,19 @@ pub struct MpcOptions {
     pub model: Option<String>,
     /// Let contacts act on the way back from this distance on, m; 0 for not at all [default: the task's] (model files,
     /// and tasks about touching)
-    #[arg(long, value_name = "DISTANCE")]
+    #[arg(long, value_name = "DISTANCE", allow_negative_numbers = true, value_parser = not_negative)]
     pub from_distance: Option<f64>,
     /// Bounds, plus and minus, of controls that have none (model files)
-    #[arg(long, value_name = "LIMIT")]
+    #[arg(long, value_name = "LIMIT", allow_negative_numbers = true, value_parser = positive)]
     pub bound: Option<f64>,
     /// Seconds that a control is held [default: 0.02] (model files)
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true, value_parser = positive)]
     pub control_step: Option<f64>,
     /// Weight of a control at the end of its range [default: 0.001] (model files)
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = not_negative)]
     pub effort: Option<f64>,
     /// Every target is to be met to within this [default: 0.05] (model files)
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = positive)]
     pub within: Option<f64>,
 }
 
@@ -479,13 +530,13 @@ pub struct TrainArguments {
     #[arg(long, value_enum, default_value_t)]
     pub precision: PrecisionName,
     /// Environments that one thread steps together
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, default_value_t = 16, allow_negative_numbers = true, value_parser = count)]
     pub shard: usize,
     /// Epochs between checkpoints
-    #[arg(long, default_value_t = 50, value_name = "EPOCHS")]
+    #[arg(long, default_value_t = 50, value_name = "EPOCHS", allow_negative_numbers = true, value_parser = count)]
     pub checkpoint_every: usize,
     /// Stop after this epoch; the same command without it goes on
-    #[arg(long, value_name = "EPOCH")]
+    #[arg(long, value_name = "EPOCH", allow_negative_numbers = true, value_parser = count)]
     pub stop_after: Option<usize>,
     /// Threads; results do not depend on it [default: all]
     #[arg(long, default_value_t = 0, hide_default_value = true, value_parser = thread_count)]
@@ -498,7 +549,7 @@ pub struct PlayOptions {
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// Episodes
-    #[arg(long, default_value_t = 128)]
+    #[arg(long, default_value_t = 128, allow_negative_numbers = true, value_parser = count)]
     pub episodes: usize,
     /// Which of them is shown
     #[arg(long, default_value_t = 0, value_name = "EPISODE")]
@@ -523,7 +574,7 @@ pub struct CompareOptions {
     #[arg(long)]
     pub lower_is_better: bool,
     /// Environment steps at which runs are judged [default: where the shortest run of each group ends]
-    #[arg(long, value_name = "STEPS")]
+    #[arg(long, value_name = "STEPS", allow_negative_numbers = true, value_parser = positive)]
     pub at: Option<f64>,
     /// Intervals by the bootstrap in place of Student's t (groups of five seeds and more)
     #[arg(long)]
@@ -536,7 +587,7 @@ pub struct ReproduceOptions {
     #[arg(value_parser = OneOf(EXPERIMENTS))]
     pub what: &'static Entry<Experiment>,
     /// Number of initial heights (diffmjx-toy)
-    #[arg(long, default_value_t = 2000)]
+    #[arg(long, default_value_t = 2000, allow_negative_numbers = true, value_parser = count)]
     pub points: usize,
     /// Fewer tasks, seeds, steps and simulations: less than a quarter of an hour (bo-leap), three minutes (diffmjx,
     /// diffmjx-mpc, articulated-adjoint), five minutes (articulated-learning), ten minutes (sapo,
@@ -552,11 +603,11 @@ pub struct ReproduceOptions {
     pub models: Option<PathBuf>,
     /// Runs of each method on each task [default: 10, or 3 if quick (bo-leap); 2, or 1 if quick (diffmjx-mpc);
     /// 3 and 1, or 1 if quick (sapo); 1 (articulated-learning)]; instances and seeds of each experiment (gradsim)
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = count_u64)]
     pub seeds: Option<u64>,
     /// Simulations per run [default: 1000, or 100 if quick] (bo-leap); epochs of a pendulum per link, of which the
     /// paper has 100, and a tenth of those of the ant [default: 10] (articulated-learning)
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = count)]
     pub budget: Option<usize>,
     /// Only these tasks, separated by commas [default: all, or seven if quick (bo-leap); all (gradsim)]
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
@@ -569,7 +620,7 @@ pub struct BenchOptions {
     #[arg(value_parser = OneOf(BENCHMARKS))]
     pub what: &'static Entry<Benchmark>,
     /// Steps of the checkpoint benchmark
-    #[arg(long, default_value_t = 100_000)]
+    #[arg(long, default_value_t = 100_000, allow_negative_numbers = true, value_parser = count)]
     pub steps: usize,
 }
 
@@ -602,23 +653,6 @@ fn named_transform(text: &str) -> Result<(String, TransformName), String> {
         other => return Err(format!("`{other}` is not one of identity, log, softplus, box")),
     };
     Ok((name.trim().to_owned(), transform))
-}
-
-/// A number of threads; 0 stands for all.
-fn thread_count(text: &str) -> Result<usize, String> {
-    const MOST: usize = 1024;
-    match text.trim().parse() {
-        Ok(count) if count <= MOST => Ok(count),
-        _ => Err(format!("a number of threads is from 0 (all) to {MOST}")),
-    }
-}
-
-/// A positive number.
-fn positive(text: &str) -> Result<f64, String> {
-    match text.trim().parse::<f64>() {
-        Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
-        _ => Err("it must be a positive number".into()),
-    }
 }
 
 /// A name and a number, as in `hip=0.3`.

@@ -1,29 +1,37 @@
 //! `pullback`: simulate, check gradients, look at landscapes, reproduce papers, measure.
 //!
 //! Exit codes: 0 done, 1 a check failed or a goal was missed, 2 the request made no sense or could not be
-//! carried out.
+//! carried out, 130 Ctrl-C ended it.
 
 mod args;
 mod bench;
 mod commands;
-mod memory;
+mod controls;
+mod finite;
+mod interrupt;
 mod names;
 mod npz;
 mod output;
 mod progress;
+mod run_folder;
+mod style;
 mod timing;
+mod version;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+use pullback_core::memory::Counting;
 
 use args::{Arguments, Command};
+use interrupt::{INTERRUPTED, command_line};
 use output::{CliError, Output};
+use style::Color;
 
 #[global_allocator]
-static ALLOCATOR: memory::Counting = memory::Counting;
+static ALLOCATOR: Counting = Counting;
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -43,13 +51,30 @@ fn main() -> ExitCode {
     match run(&arguments, &output) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
-        Err(error) => fail(&format!("error: {}", error.to_string().replace('\n', " ")), json),
+        // What there is was written and printed.
+        Err(CliError::Partial(line)) => {
+            eprintln!("{line}");
+            ExitCode::from(INTERRUPTED)
+        }
+        Err(error) => {
+            let not_finite = matches!(error, CliError::NotFinite(_));
+            let error = error.to_string().replace('\n', " ");
+            if pullback_core::interrupt::asked() {
+                fail(&format!("{error}: {}", command_line()), json);
+                return ExitCode::from(INTERRUPTED);
+            }
+            // The object that holds the error was printed with the result.
+            fail(&format!("error: {error}"), json && !not_finite)
+        }
     }
 }
 
 /// Says in one line why nothing was done; as an object too where JSON was asked for.
 fn fail(message: &str, json: bool) -> ExitCode {
-    eprintln!("{message}");
+    match message.strip_prefix("error: ") {
+        Some(why) => eprintln!("{} {why}", style::err(Color::Red, "error:")),
+        None => eprintln!("{message}"),
+    }
     if json {
         let error = message.strip_prefix("error: ").unwrap_or(message);
         // What cannot be written here was said on standard error.
@@ -72,6 +97,7 @@ fn run(arguments: &Arguments, output: &Output) -> Result<bool, CliError> {
         Command::List(options) => commands::list::run(options, output),
         Command::Demo(options) => commands::demo::run(options, seed, output),
         Command::Simulate(options) => commands::simulate::run(options, output),
+        Command::View(options) => commands::view::run(options, output),
         Command::Inspect(options) => commands::inspect::run(options, output),
         Command::Gradcheck(options) => commands::gradcheck::run(options, seed, output),
         Command::Landscape(options) => commands::landscape::run(options, output),
@@ -84,5 +110,6 @@ fn run(arguments: &Arguments, output: &Output) -> Result<bool, CliError> {
         Command::Compare(options) => commands::compare::run(options, output),
         Command::Reproduce(options) => commands::reproduce::run(options, output),
         Command::Bench(options) => bench::run(options, seed, output),
+        Command::Completions(options) => commands::completions::run(options),
     }
 }

@@ -13,6 +13,9 @@ use pullback_tasks::files::keyframe_names;
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::finite::{NotFinite, first_not_finite};
+use crate::style::{self, Color};
+
 /// Anything that ends the program with exit code 2.
 #[derive(Debug, Error)]
 pub enum CliError {
@@ -44,10 +47,19 @@ pub enum CliError {
     Run(#[from] pullback_learn::run::RunError),
     #[error(transparent)]
     Lock(#[from] LockError),
+    #[error(transparent)]
+    View(#[from] pullback_view::ViewError),
+    #[error("Ctrl-C cannot be caught: {0}")]
+    Signals(std::io::Error),
+    /// Ctrl-C ended the run, and what there is was written and printed; a line on how to go on.
+    #[error("{0}")]
+    Partial(String),
     #[error("cannot write {path}: {source}")]
     Write { path: PathBuf, source: io::Error },
     #[error("cannot encode the result as JSON: {0}")]
     Json(#[from] serde_json::Error),
+    #[error("the result is no result: {0}; check inputs, step and settings")]
+    NotFinite(NotFinite),
 }
 
 /// How and where to write.
@@ -80,24 +92,41 @@ impl Output {
             .map_err(|source| CliError::Write { path: path.to_path_buf(), source })
     }
 
-    /// Prints `value` as JSON, or `text` for people.
+    /// Prints `value` as JSON, or `text` for people. Numbers that are not finite are an error afterwards, which JSON holds
+    /// too; where a value may have none, its field is an `Option`.
     pub fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), CliError> {
-        if self.quiet && !self.json {
-            return Ok(());
+        let wrong = first_not_finite(value).map(CliError::NotFinite);
+        if !self.quiet || self.json {
+            let line = match &wrong {
+                _ if !self.json => text(),
+                None => serde_json::to_string_pretty(value)?,
+                Some(error) => {
+                    let mut object = serde_json::to_value(value)?;
+                    if let Some(entries) = object.as_object_mut() {
+                        entries.insert("error".into(), error.to_string().into());
+                    }
+                    serde_json::to_string_pretty(&object)?
+                }
+            };
+            write_line(&line)?;
         }
-        let line = if self.json { serde_json::to_string_pretty(value)? } else { text() };
-        let mut stdout = io::stdout().lock();
-        let written = stdout
-            .write_all(line.trim_end().as_bytes())
-            .and_then(|()| stdout.write_all(b"\n"))
-            .and_then(|()| stdout.flush());
-        match written {
-            // A reader that went away (`| head`) is no error.
-            Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
-                Err(CliError::Write { path: "standard output".into(), source })
-            }
-            _ => Ok(()),
+        wrong.map_or(Ok(()), Err)
+    }
+}
+
+/// Writes to standard output.
+fn write_line(line: &str) -> Result<(), CliError> {
+    let mut stdout = io::stdout().lock();
+    let written = stdout
+        .write_all(line.trim_end().as_bytes())
+        .and_then(|()| stdout.write_all(b"\n"))
+        .and_then(|()| stdout.flush());
+    match written {
+        // A reader that went away (`| head`) is no error.
+        Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
+            Err(CliError::Write { path: "standard output".into(), source })
         }
+        _ => Ok(()),
     }
 }
 
@@ -128,7 +157,10 @@ pub fn results_text(results: &Results) -> String {
         text += "\ngoals\n";
     }
     for goal in &results.goals {
-        let mark = if goal.met { "met   " } else { "MISSED" };
+        let mark = match goal.met {
+            true => style::out(Color::Green, "met   "),
+            false => style::out(Color::Red, "MISSED"),
+        };
         let (value, limit) = (pullback_plot::compact(goal.value, 4), pullback_plot::compact(goal.limit, 4));
         text += &format!("  {mark}  {}: {value} ({} {limit})\n", goal.name, goal.must_be);
     }

@@ -1,5 +1,6 @@
 //! The program as a user meets it: what it prints, what it writes, how it fails.
 
+mod goals;
 mod robust;
 
 use std::path::PathBuf;
@@ -481,10 +482,10 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
     let quadruped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/laikago.xml");
     let cases: [(&[&str], &str); 59] = [
         (&["simulate", "triple-pendulum"], "no scene is called `triple-pendulum`"),
-        (&["simulate", "pendulum", "--dt", "-1"], "the time step must be positive"),
-        (&["simulate", "pendulum", "--dt", "NaN"], "the time step must be positive"),
+        (&["simulate", "pendulum", "--dt", "-1"], "'--dt <DT>': it must be a positive number"),
+        (&["simulate", "pendulum", "--dt", "NaN"], "'--dt <DT>': it must be a positive number"),
         (&["simulate", "pendulum", "--time", "1e300"], "too many"),
-        (&["simulate", "pendulum", "--time", "-3"], "--time must be at least one step"),
+        (&["simulate", "pendulum", "--time", "-3"], "'--time <TIME>': it must be a positive number"),
         (&["simulate", "pendulum", "--set", "params.mass=-1"], "outside [0.000001, 1000000]"),
         (&["simulate", "pendulum", "--set", "params.weight=1"], "nothing is called `weight`"),
         (&["simulate", "pendulum", "--set", "mass"], "write NAME=VALUE"),
@@ -500,7 +501,10 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
         (&["simulate", "pendulum", "--picture", "a.png", "--camera", "side"], "there is no camera `side`"),
         (&["simulate", "pendulum", "--camera", "free"], "--camera is for pictures; add --video FILE"),
         (&["simulate", "pendulum", "--picture", "a.png", "--fps", "10"], "--fps is for videos"),
-        (&["simulate", "pendulum", "--video", "a.gif", "--fps", "0"], "--fps must be positive"),
+        (
+            &["simulate", "pendulum", "--video", "a.gif", "--fps", "0"],
+            "'--fps <FPS>': it must be a positive number",
+        ),
         (&["simulate", "pendulum", "--video", "a.gif", "--size", "0x10"], "write WIDTHxHEIGHT with 2 to"),
         (&["simulate", "pendulum", "--video", "a.gif", "--lookat", "1,2"], "write three numbers"),
         (
@@ -519,7 +523,10 @@ fn bad_input_gets_one_clear_line_and_exit_code_2() {
         ),
         (&["reproduce", "diffmjy"], "no experiment is called `diffmjy` (did you mean `diffmjx`?)"),
         (&["reproduce", "diffmjx", "--quick", "--data", "no.csv"], "no.csv"),
-        (&["doctor", "../../models/ant.xml"], "say what the motion is for"),
+        (
+            &["doctor", "../../models/ant.xml", "--vary", "root=1"],
+            "are about gradients: give --target or --loss",
+        ),
         (&["identify", "pendulm"], "no identification is called `pendulm` (did you mean `pendulum`?)"),
         (&["identify", "gear"], "give recordings of its motion as --data FILE.csv"),
         (&["identify", "pendulum", "--fit", "length"], "need --data; a task has its own"),
@@ -600,9 +607,11 @@ fn the_demo_ends_in_one_self_contained_page() {
     for verdict in ["trustworthy", "plateaued"] {
         assert!(page.contains(verdict), "the page knows no {verdict} task");
     }
-    for outside in ["http://", "https://", "src=\"/", "<script"] {
+    for outside in ["http://", "https://", "src=\"/", "<script "] {
         assert!(!page.contains(outside), "the page refers to {outside}");
     }
+    // The page's own, which shows values under the pointer.
+    assert_eq!(page.matches("<script>").count(), 1);
 }
 
 #[test]

@@ -32,6 +32,7 @@ impl From<SearchError> for PlanError {
         match error {
             SearchError::Config(error) => PlanError::Config(error),
             SearchError::Log(error) => PlanError::Log(error),
+            SearchError::Interrupted(_) => PlanError::Log(LogError::Interrupted),
         }
     }
 }

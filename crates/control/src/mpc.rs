@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use pullback_core::files::write_atomically;
+use pullback_core::files::{self, write_atomically};
 use pullback_core::random::Random;
 use pullback_core::rollout::{Inputs, Loss, Sample};
 use pullback_core::{ConfigError, Rollout, Schedule, StepError};
@@ -116,7 +116,7 @@ impl RunFolder {
         let path = self.checkpoint();
         let found = match rounds.is_empty() {
             true => None,
-            false => std::fs::read(&path).ok().map(|bytes| log.unseal_beside::<Checkpoint>(&bytes)),
+            false => files::read(&path).ok().map(|bytes| log.unseal_beside::<Checkpoint>(&bytes)),
         };
         let kept = match found {
             None => None,
@@ -138,7 +138,8 @@ impl RunFolder {
         log.sync()?;
         let path = self.checkpoint();
         let failed = |source| LogError::File { path: path.clone(), source };
-        Ok(write_atomically(&path, &log.seal_beside(checkpoint)?).map_err(failed)?)
+        write_atomically(&path, &log.seal_beside(checkpoint)?).map_err(failed)?;
+        Ok(LogError::unless_interrupted()?)
     }
 
     /// Refuses rounds and plans that are not those of a run of this size.
@@ -258,7 +259,7 @@ pub fn run<S: PlanSystem, L: PlanLoss>(
     episode.controls.truncate(steps * nu);
     let sample = |step: usize| {
         let control = if step == steps { &[] } else { &episode.controls[step * nu..(step + 1) * nu] };
-        Sample { step, steps, state: &episode.states[step][..], control }
+        Sample { step, steps, state: &episode.states[step][..], control, params: problem.params }
     };
     episode.costs = (0..=steps).map(|step| Loss::<f64>::value(problem.loss, sample(step))).collect();
     if let Some(step) = episode.costs.iter().position(|cost| !cost.is_finite()) {

@@ -13,6 +13,14 @@ use crate::rollout::{Gradient, Inputs, Loss, Rollout, RolloutWorkspace};
 use crate::system::System;
 
 /// What differs between environments, environment after environment.
+///
+/// ```
+/// use pullback_core::batch::BatchInputs;
+/// // Three environments of two state entries each, one set of parameters for all.
+/// let states = [10.0, 0.0, 20.0, 0.0, 30.0, 0.0];
+/// let inputs = BatchInputs { states: &states, controls: &[], params: &[9.81] };
+/// assert_eq!(inputs.states.len() / 3, 2);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct BatchInputs<'a> {
     /// Initial states: one for all environments, or one per environment.
@@ -24,6 +32,19 @@ pub struct BatchInputs<'a> {
 }
 
 /// Gradients, environment after environment.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::batch::{Batch, BatchGradients, BatchInputs};
+/// use pullback_core::{Rollout, Schedule, rollout::FinalState};
+/// let system = falling(0.01);
+/// let mut batch = Batch::<_, pullback_math::f64x4>::new(Rollout::new(&system, 10, Schedule::StoreAll)?, 2, 1)?;
+/// let inputs = BatchInputs { states: &[10.0, 0.0, 20.0, 0.0], controls: &[], params: &[9.81] };
+/// let mut out = BatchGradients::default();
+/// batch.gradients(inputs, |_| FinalState { weights: vec![1.0, 0.0] }, &mut out)?;
+/// assert_eq!((out.loss.len(), out.states.len(), out.params.len()), (2, 4, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchGradients {
     /// Losses.
@@ -201,7 +222,7 @@ impl<S: System<T>, T: Real> Batch<S, T> {
             }
             for env in pack.first..(pack.first + T::LANES).min(envs) {
                 pack.load_one(inputs, env);
-                let outcome = work(rollout, pack).map(|()| pack.outcome());
+                let outcome = work(rollout, pack).map(|()| pack.outcome(env - pack.first));
                 pack.alone.push(outcome);
             }
         };
@@ -256,17 +277,17 @@ impl<T: Real, W> Pack<T, W> {
         pack(inputs.params, env, env + 1, &mut self.inputs.params);
     }
 
-    /// What became of the environment that is in all lanes.
-    fn outcome(&self) -> Outcome {
-        let first = |values: &[T]| values.iter().map(|x| x.lane(0)).collect::<Vec<f64>>();
-        let (loss, found) = (self.loss.lane(0), &self.workspace.gradient);
+    /// What became of the environment that is in all lanes, by the loss that its own lane has.
+    fn outcome(&self, lane: usize) -> Outcome {
+        let own = |values: &[T]| values.iter().map(|x| x.lane(lane)).collect::<Vec<f64>>();
+        let (loss, found) = (self.loss.lane(lane), &self.workspace.gradient);
         let gradient = Gradient {
             loss,
-            state: first(&found.state),
-            control: first(&found.control),
-            params: first(&found.params),
+            state: own(&found.state),
+            control: own(&found.control),
+            params: own(&found.params),
         };
-        Outcome { loss, end: first(&self.end), gradient }
+        Outcome { loss, end: own(&self.end), gradient }
     }
 
     /// One quantity of the pack's environments to its places among those of all: from the lanes, or where these

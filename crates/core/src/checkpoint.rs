@@ -14,6 +14,13 @@ use crate::Workspace;
 use crate::error::{ConfigError, StepError};
 
 /// How the states of a rollout are kept for the way back.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::{Rollout, Schedule};
+/// let bytes = |schedule| Rollout::new(falling(0.01), 1000, schedule).unwrap().predict_bytes::<f64>();
+/// assert!(10 * bytes(Schedule::Revolve { slots: 20 }) < bytes(Schedule::StoreAll));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Schedule {

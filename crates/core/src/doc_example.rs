@@ -1,4 +1,4 @@
-//! A body in free fall: the smallest system, for examples and tests.
+//! A body in free fall and an oscillator: the smallest systems, for examples and tests.
 
 use pullback_math::Real;
 
@@ -46,6 +46,49 @@ impl<T: Real> VectorField<T> for FreeFall {
     fn eval_vjp(&self, _ws: &mut (), _at: Point<'_, T>, _time: T, rate_bar: &[T], bars: Bars<'_, T>) -> T {
         bars.state[1] += rate_bar[0];
         self.gravity.add(-rate_bar[1], bars.params);
+        T::zero()
+    }
+}
+
+/// ẍ = −k x.
+#[derive(Clone, Debug)]
+pub struct Oscillator {
+    layout: Layout,
+    stiffness: Block<f64>,
+}
+
+/// An oscillator of mass 1 stepped by semi-implicit Euler.
+pub fn oscillator(dt: f64) -> Integrated<Oscillator> {
+    let mut builder = Layout::builder()
+        .state(Slice::new("place", 1, "m").default(&[1.0]))
+        .state(Slice::new("velocity", 1, "m/s"));
+    let stiffness = builder.param_block([Slice::new("stiffness", 1, "N/m").default(&[100.0])]);
+    let layout = builder.build().expect("names differ");
+    Integrated::new(Oscillator { layout, stiffness }, dt, Integrator::fixed(Method::SemiImplicitEuler))
+        .expect("a second-order system")
+}
+
+impl Described for Oscillator {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+}
+impl FieldShape for Oscillator {
+    fn velocities(&self) -> Option<usize> {
+        Some(1)
+    }
+}
+impl<T: Real> VectorField<T> for Oscillator {
+    type Workspace = ();
+    fn workspace(&self) {}
+    fn eval(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate: &mut [T]) {
+        rate[0] = at.state[1];
+        rate[1] = -self.stiffness.read(at.params) * at.state[0];
+    }
+    fn eval_vjp(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate_bar: &[T], bars: Bars<'_, T>) -> T {
+        bars.state[1] += rate_bar[0];
+        bars.state[0] -= self.stiffness.read(at.params) * rate_bar[1];
+        self.stiffness.add(-rate_bar[1] * at.state[0], bars.params);
         T::zero()
     }
 }

@@ -15,6 +15,12 @@ pub enum StepError {
         /// Entries given.
         found: usize,
     },
+    /// A quaternion of the inputs is zero.
+    #[error("{entry} is zero and points nowhere; as a quaternion, the identity is 1, 0, 0, 0")]
+    ZeroDirection {
+        /// Name of the slice.
+        entry: String,
+    },
     /// A state entry left the finite numbers.
     #[error(
         "{entry} became {value} in step {step}: reduce the time step, or check parameters and initial state"

@@ -8,6 +8,13 @@ use crate::point::{Bars, Point};
 use crate::system::{Described, SolverInfo};
 
 /// What an integrator must know of a field beside its values; nothing here depends on the scalar type.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::FieldShape;
+/// let system = falling(0.01);
+/// assert_eq!((system.field().velocities(), system.field().flat()), (Some(1), true));
+/// ```
 pub trait FieldShape: Described {
     /// Length of a rate; that of the state unless the state lives on a manifold.
     fn rate_len(&self) -> usize {
@@ -47,6 +54,36 @@ pub trait FieldShape: Described {
 ///
 /// States on a manifold (unit quaternions) are supported by [`advance`](VectorField::advance): rates live in
 /// the tangent space, may be shorter than the state, and `advance` moves along them.
+///
+/// ```
+/// use pullback_core::{Bars, Described, FieldShape, Layout, Point, Slice, VectorField};
+/// use pullback_math::Real;
+/// /// ẋ = −k x.
+/// struct Cooling(Layout);
+/// impl Described for Cooling {
+///     fn layout(&self) -> &Layout {
+///         &self.0
+///     }
+/// }
+/// impl FieldShape for Cooling {}
+/// impl<T: Real> VectorField<T> for Cooling {
+///     type Workspace = ();
+///     fn workspace(&self) {}
+///     fn eval(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate: &mut [T]) {
+///         rate[0] = -at.params[0] * at.state[0];
+///     }
+///     fn eval_vjp(&self, _ws: &mut (), at: Point<'_, T>, _time: T, rate_bar: &[T], bars: Bars<'_, T>) -> T {
+///         bars.state[0] -= at.params[0] * rate_bar[0];
+///         bars.params[0] -= at.state[0] * rate_bar[0];
+///         T::zero()
+///     }
+/// }
+/// let field = Cooling(Layout::builder().state(Slice::new("x", 1, "K")).param(Slice::new("k", 1, "1/s")).build()?);
+/// let mut rate = [0.0];
+/// field.eval(&mut (), Point { params: &[0.5], state: &[8.0], control: &[] }, 0.0, &mut rate);
+/// assert_eq!(rate, [-4.0]);
+/// # Ok::<(), pullback_core::ConfigError>(())
+/// ```
 pub trait VectorField<T: Real>: FieldShape + Send + Sync {
     /// Scratch memory.
     type Workspace: Workspace;

@@ -38,6 +38,16 @@ pub trait Differentiable {
 }
 
 /// What [`gradcheck`] asks for.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::gradcheck::Options;
+/// use pullback_core::step_check::check_step;
+/// use pullback_core::Point;
+/// let at = Point { params: &[9.81], state: &[2.0, 0.3], control: &[] };
+/// let report = check_step(&falling(0.01), at, &Options { difference_tolerance: 1e-6, ..Options::default() });
+/// assert!(report.passed(), "{report}");
+/// ```
 #[derive(Clone, Debug, Serialize)]
 pub struct Options {
     /// Largest accepted error against forward mode (1: 1e-10, the round-off of long products in f64).
@@ -182,6 +192,33 @@ impl fmt::Display for Report {
 
 /// Checks the pullback of `map` at `x`. The map is a trait object: the validator is compiled once, not for
 /// every function that is checked.
+///
+/// ```
+/// use pullback_core::gradcheck::{Differentiable, Options, gradcheck};
+/// /// y = x².
+/// struct Square;
+/// impl Differentiable for Square {
+///     fn input_names(&self) -> Vec<String> {
+///         vec!["x".into()]
+///     }
+///     fn outputs(&self) -> usize {
+///         1
+///     }
+///     fn eval(&self, x: &[f64], y: &mut [f64]) -> Result<(), String> {
+///         y[0] = x[0] * x[0];
+///         Ok(())
+///     }
+///     fn jvp(&self, x: &[f64], x_dot: &[f64], y: &mut [f64], y_dot: &mut [f64]) -> Result<(), String> {
+///         (y[0], y_dot[0]) = (x[0] * x[0], 2.0 * x[0] * x_dot[0]);
+///         Ok(())
+///     }
+///     fn vjp(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) -> Result<(), String> {
+///         x_bar[0] += 2.0 * x[0] * y_bar[0];
+///         Ok(())
+///     }
+/// }
+/// assert!(gradcheck(&Square, &[1.5], &Options::default()).passed());
+/// ```
 pub fn gradcheck(map: &dyn Differentiable, x: &[f64], options: &Options) -> Report {
     let mut check = Check::new(map, x.len());
     match check.run(x, options) {

@@ -15,6 +15,12 @@ use crate::layout::{Layout, Section};
 use crate::rollout::Gradient;
 
 /// One variable of a search.
+///
+/// ```
+/// use pullback_core::input_map::Variable;
+/// let mass = Variable::new("mass", "kg", (0.1, 10.0), 1.0);
+/// assert!(mass.bounds.0 < mass.start && mass.start < mass.bounds.1);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable {
     /// Its name.
@@ -40,6 +46,18 @@ impl Variable {
 }
 
 /// A differentiable map from variables x to the inputs of a rollout.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::Inputs;
+/// use pullback_core::input_map::{InputEntry, InputMap, LinearMap, Variable};
+/// // One variable throws a body up from where it is.
+/// let mut map = LinearMap::new(vec![Variable::new("throw", "m/s", (0.0, 5.0), 1.0)]);
+/// map.tie(InputEntry::State(1), 0.0, [(0, 1.0)]);
+/// let mut inputs = Inputs::<f64>::defaults(&falling(0.01), 10);
+/// map.apply(&[3.0], &mut inputs);
+/// assert_eq!(inputs.state, [0.0, 3.0]);
+/// ```
 pub trait InputMap: Send + Sync {
     /// The variables, in order.
     fn variables(&self) -> &[Variable];
@@ -80,6 +98,18 @@ impl InputEntry {
 }
 
 /// Entries of the inputs that are linear in the variables: entry = offset + Σ weight·variable.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::{Described, Inputs};
+/// use pullback_core::input_map::{InputMap, LinearMap};
+/// let system = falling(0.01);
+/// let base = Inputs::defaults(&system, 10);
+/// let map = LinearMap::select(system.layout(), 10, &base, "state.height, params.gravity")?;
+/// let map = map.with_bounds(&[(0.0, 5.0), (1.0, 20.0)])?;
+/// assert_eq!(map.variables()[1].name, "params.gravity");
+/// # Ok::<(), pullback_core::ConfigError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct LinearMap {
     variables: Vec<Variable>,
@@ -198,6 +228,12 @@ impl InputMap for LinearMap {
 }
 
 /// A monotone map from a search variable z to a physical quantity x.
+///
+/// ```
+/// use pullback_core::input_map::Transform;
+/// let (mass, slope) = Transform::Log.eval(2.0f64.ln());
+/// assert!((mass - 2.0).abs() < 1e-15 && (slope - 2.0).abs() < 1e-15);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Transform {
     /// x = z.
@@ -250,6 +286,15 @@ impl Transform {
 }
 
 /// A map whose variables are transformed first.
+///
+/// ```
+/// use pullback_core::input_map::{InputEntry, InputMap, LinearMap, Transform, Transformed, Variable};
+/// let mass = Variable::new("mass", "kg", (0.1, 10.0), 1.0);
+/// let map = LinearMap::direct(vec![mass], [InputEntry::Params(0)]);
+/// let map = Transformed::new(map, vec![Transform::Log])?;
+/// assert_eq!((map.variables()[0].name.as_str(), map.variables()[0].start), ("log mass", 0.0));
+/// # Ok::<(), pullback_core::ConfigError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Transformed<M> {
     map: M,

@@ -3,10 +3,18 @@
 use pullback_math::Real;
 
 use crate::error::StepError;
-use crate::layout::Layout;
+use crate::layout::{Layout, Section};
 use crate::system::Described;
 
 /// Everything a rollout starts from.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::Inputs;
+/// let mut inputs = Inputs::<f64>::defaults(&falling(0.01), 100);
+/// inputs.state[0] = 10.0;
+/// assert_eq!((inputs.state, inputs.params), (vec![10.0, 0.0], vec![9.81]));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs<T> {
     /// Initial state.
@@ -29,11 +37,26 @@ impl<T: Real> Inputs<T> {
         }
     }
 
-    /// Checks the lengths against a layout and a number of steps.
+    /// Checks the lengths against a layout and a number of steps, and that no quaternion is zero in any lane.
     pub fn check(&self, layout: &Layout, steps: usize) -> Result<(), StepError> {
         check_len("state", self.state.len(), layout.state.len())?;
         check_len("controls", self.controls.len(), steps * layout.control.len())?;
-        check_len("params", self.params.len(), layout.params.len())
+        check_len("params", self.params.len(), layout.params.len())?;
+        check_directions(&layout.state, &self.state)?;
+        check_directions(&layout.params, &self.params)?;
+        let controls = self.controls.chunks_exact(layout.control.len().max(1));
+        // Most systems have no quaternion among their controls.
+        let directed = layout.control.slices().iter().any(|slice| slice.normalized);
+        controls.filter(|_| directed).try_for_each(|control| check_directions(&layout.control, control))
+    }
+}
+
+/// Refuses a quaternion that is zero.
+fn check_directions<T: Real>(section: &Section, values: &[T]) -> Result<(), StepError> {
+    let zero = |lane: usize| section.zero_direction(|i| values[i].lane(lane).powi(2));
+    match (0..T::LANES).find_map(zero) {
+        None => Ok(()),
+        Some(slice) => Err(StepError::ZeroDirection { entry: slice.name.clone() }),
     }
 }
 

@@ -10,8 +10,15 @@ use pullback_math::Rescale;
 
 use crate::block::Block;
 use crate::error::ConfigError;
+use crate::registry::nearest;
 
 /// One named run of entries that share a unit and a meaning.
+///
+/// ```
+/// use pullback_core::Slice;
+/// let angle = Slice::new("angle", 2, "rad").default(&[0.5]).bounds(-3.0, 3.0).doc("of both rods");
+/// assert_eq!((angle.entry_name(1).as_str(), angle.default[1]), ("angle[1]", 0.5));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
     /// Name, such as `upper.mass`; dots separate the object from its property.
@@ -28,7 +35,14 @@ pub struct Slice {
     pub upper: f64,
     /// Value of each entry when nothing else is said.
     pub default: Vec<f64>,
+    /// Whether the entries together count by their direction alone, as a quaternion's; zero has none.
+    pub normalized: bool,
 }
+
+/// Squared lengths below this are zero.
+const LEAST_SQUARED_LENGTH: f64 = 1e-28;
+/// Names that an error lists.
+const NAMES_LISTED: usize = 60;
 
 impl Slice {
     /// A run of `len` entries, unbounded, zero by default.
@@ -41,6 +55,7 @@ impl Slice {
             lower: f64::NEG_INFINITY,
             upper: f64::INFINITY,
             default: vec![0.0; len],
+            normalized: false,
         }
     }
     /// Describes the quantity in one line.
@@ -51,6 +66,11 @@ impl Slice {
     /// Bounds every entry.
     pub fn bounds(mut self, lower: f64, upper: f64) -> Self {
         (self.lower, self.upper) = (lower, upper);
+        self
+    }
+    /// Divides the length of the entries out, as of a quaternion: all zero is refused.
+    pub fn normalized(mut self) -> Self {
+        self.normalized = true;
         self
     }
     /// Sets the default of every entry: one value for all, or one per entry.
@@ -66,6 +86,16 @@ impl Slice {
     /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
+    }
+    /// The entry called `name`, if it is one of this slice.
+    fn place_of(&self, name: &str) -> Option<usize> {
+        let rest = name.strip_prefix(self.name.as_str())?;
+        if self.len() == 1 {
+            return rest.is_empty().then_some(0);
+        }
+        let digits = rest.strip_prefix('[')?.strip_suffix(']')?;
+        let place: usize = digits.parse().ok()?;
+        (place < self.len() && place.to_string() == digits).then_some(place)
     }
     /// Name of entry `i` of this slice: `angle[1]`, or plain `angle` when it is the only one.
     pub fn entry_name(&self, i: usize) -> String {
@@ -99,13 +129,16 @@ impl Section {
     }
     /// The entry called `name`, such as `upper.mass` or `angle[1]`.
     pub fn index_of(&self, name: &str) -> Result<usize, ConfigError> {
-        let mut entries = self.slices.iter().flat_map(|s| (0..s.len()).map(move |i| (s, i)));
-        let found = entries.find(|(s, i)| s.entry_name(*i) == name);
-        found.map(|(s, i)| s.range.start + i).ok_or_else(|| self.nothing_called(name))
+        let found = self.slices.iter().find_map(|slice| Some(slice.range.start + slice.place_of(name)?));
+        found.ok_or_else(|| self.nothing_called(name))
+    }
+    /// The slice that holds entry `i`.
+    fn slice_at(&self, i: usize) -> Option<&Slice> {
+        self.slices.get(self.slices.partition_point(|s| s.range.end <= i))
     }
     /// Name of entry `i` of the flat vector.
     pub fn entry_name(&self, i: usize) -> String {
-        match self.slices.iter().find(|s| s.range.contains(&i)) {
+        match self.slice_at(i) {
             Some(slice) => slice.entry_name(i - slice.range.start),
             None => format!("[{i}]"),
         }
@@ -116,7 +149,7 @@ impl Section {
     }
     /// Unit of entry `i`.
     pub fn unit(&self, i: usize) -> &str {
-        self.slices.iter().find(|s| s.range.contains(&i)).map_or("1", |s| &s.unit)
+        self.slice_at(i).map_or("1", |s| &s.unit)
     }
     /// Default of every entry.
     pub fn defaults(&self) -> Vec<f64> {
@@ -124,27 +157,48 @@ impl Section {
     }
     /// Bounds of entry `i`.
     pub fn bounds(&self, i: usize) -> (f64, f64) {
-        let slice = self.slices.iter().find(|s| s.range.contains(&i));
-        slice.map_or((f64::NEG_INFINITY, f64::INFINITY), |s| (s.lower, s.upper))
+        self.slice_at(i).map_or((f64::NEG_INFINITY, f64::INFINITY), |s| (s.lower, s.upper))
     }
-    /// Checks `values` for length, finiteness and bounds.
+    /// Checks `values` for length, finiteness, bounds, and orientations that are zero.
     pub fn check(&self, what: &str, values: &[f64]) -> Result<(), ConfigError> {
+        self.check_bounds(what, values)?;
+        self.check_directions(what, values)
+    }
+    /// Refuses quaternions that are zero; `values` has the right length.
+    pub fn check_directions(&self, what: &str, values: &[f64]) -> Result<(), ConfigError> {
+        match self.zero_direction(|i| values[i] * values[i]) {
+            None => Ok(()),
+            Some(slice) => Err(ConfigError(format!(
+                "{what}: {} is zero and points nowhere; as a quaternion, the identity is 1, 0, 0, 0",
+                slice.name
+            ))),
+        }
+    }
+    /// Checks `values` for length, finiteness and bounds, entry by entry.
+    pub fn check_bounds(&self, what: &str, values: &[f64]) -> Result<(), ConfigError> {
         if values.len() != self.len {
             return Err(ConfigError(format!(
                 "{what} needs {} values ({}), got {}",
                 self.len,
-                self.entry_names().join(", "),
+                listed(&self.entry_names()),
                 values.len()
             )));
         }
-        for (i, x) in values.iter().enumerate() {
-            let (lower, upper) = self.bounds(i);
-            if !x.is_finite() || *x < lower || *x > upper {
-                let name = self.entry_name(i);
-                return Err(ConfigError(format!("{what}: {name} = {x} is outside [{lower}, {upper}]")));
+        for slice in &self.slices {
+            let (lower, upper) = (slice.lower, slice.upper);
+            for (k, x) in values[slice.range.clone()].iter().enumerate() {
+                if !x.is_finite() || *x < lower || *x > upper {
+                    let name = slice.entry_name(k);
+                    return Err(ConfigError(format!("{what}: {name} = {x} is outside [{lower}, {upper}]")));
+                }
             }
         }
         Ok(())
+    }
+    /// The first slice that is normalized and whose squares add up to zero.
+    pub(crate) fn zero_direction(&self, square: impl Fn(usize) -> f64) -> Option<&Slice> {
+        let zero = |s: &&Slice| s.range.clone().map(&square).sum::<f64>() < LEAST_SQUARED_LENGTH;
+        self.slices.iter().filter(|s| s.normalized).find(zero)
     }
 
     /// Indices of all entries whose slice name or entry name matches a pattern of names, `*` (any run of
@@ -183,15 +237,34 @@ impl Section {
 
     fn nothing_called(&self, name: &str) -> ConfigError {
         let names: Vec<&str> = self.slices.iter().map(|s| s.name.as_str()).collect();
-        let known = if names.is_empty() { "nothing".to_owned() } else { names.join(", ") };
-        ConfigError(format!("nothing is called `{name}`; there is {known}"))
+        let near = self.nearest(name).map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+        ConfigError(format!("nothing is called `{name}`{near}; there is {}", listed(&names)))
+    }
+
+    /// The name or the pattern that is most like one without a match.
+    fn nearest(&self, name: &str) -> Option<String> {
+        if let Some(near) = nearest(name, self.slices.iter().map(|s| s.name.as_str())) {
+            return Some(near.to_owned());
+        }
+        // Of a pattern such as `*.mas` the objects stay and the property is replaced.
+        let (objects, property) = name.rsplit_once('.')?;
+        let named = self.slices.iter().filter_map(|s| s.name.rsplit_once('.'));
+        let properties = named.filter(|(object, _)| glob(objects, object)).map(|(_, property)| property);
+        nearest(property, properties).map(|near| format!("{objects}.{near}"))
+    }
+
+    /// Refuses two slices of one name.
+    fn check_names(&self) -> Result<(), ConfigError> {
+        let mut names: Vec<&str> = self.slices.iter().map(|s| s.name.as_str()).collect();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            None => Ok(()),
+            Some(pair) => Err(ConfigError(format!("two slices are called `{}`", pair[0]))),
+        }
     }
 
     fn push(&mut self, mut slice: Slice) -> Result<(), ConfigError> {
         let len = slice.len();
-        if self.slices.iter().any(|s| s.name == slice.name) {
-            return Err(ConfigError(format!("two slices are called `{}`", slice.name)));
-        }
         if slice.default.len() != len {
             let given = slice.default.len();
             return Err(ConfigError(format!("`{}` has {len} entries and {given} defaults", slice.name)));
@@ -204,6 +277,16 @@ impl Section {
 }
 
 /// The three vectors of a system.
+///
+/// ```
+/// use pullback_core::{Layout, Slice};
+/// let layout = Layout::builder()
+///     .state(Slice::new("angle", 2, "rad"))
+///     .param(Slice::new("upper.mass", 1, "kg").default(&[2.0]))
+///     .build()?;
+/// assert_eq!((layout.state.index_of("angle[1]")?, layout.params.defaults()), (1, vec![2.0]));
+/// # Ok::<(), pullback_core::ConfigError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
     /// What changes from step to step.
@@ -277,7 +360,12 @@ impl LayoutBuilder {
     }
     /// The layout, or the first mistake made.
     pub fn build(self) -> Result<Layout, ConfigError> {
-        self.error.map_or(Ok(self.layout), Err)
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let Layout { state, control, params } = &self.layout;
+        [state, control, params].into_iter().try_for_each(Section::check_names)?;
+        Ok(self.layout)
     }
 
     fn keep(mut self, result: Result<(), ConfigError>) -> Self {
@@ -291,6 +379,15 @@ impl LayoutBuilder {
             self.error = Some(error);
         }
     }
+}
+
+/// The first names, and how many more there are.
+fn listed(names: &[impl AsRef<str>]) -> String {
+    let mut text = names.iter().take(NAMES_LISTED).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    if names.len() > NAMES_LISTED {
+        text += &format!(" and {} more", names.len() - NAMES_LISTED);
+    }
+    if names.is_empty() { "nothing".into() } else { text }
 }
 
 /// Whether `name` matches `pattern` with `*` and `?`; linear time, by remembering the last star.
@@ -356,6 +453,42 @@ mod tests {
     fn a_pattern_without_a_match_says_what_there_is() {
         let message = two_links().params.select("*.inertia").unwrap_err().to_string();
         assert_eq!(message, "nothing is called `*.inertia`; there is upper.mass, lower.mass, gravity");
+    }
+
+    #[test]
+    fn the_nearest_name_or_pattern_is_suggested() {
+        let message = |pattern: &str| two_links().params.select(pattern).unwrap_err().to_string();
+        assert!(
+            message("uper.mass").starts_with("nothing is called `uper.mass` (did you mean `upper.mass`?);")
+        );
+        assert!(message("*.mas").starts_with("nothing is called `*.mas` (did you mean `*.mass`?);"));
+        assert!(message("*.inertia").starts_with("nothing is called `*.inertia`; there is"));
+        let many = (0..100).fold(Layout::builder(), |b, i| b.state(Slice::new(format!("x{i}"), 1, "m")));
+        let message = many.build().unwrap().state.index_of("rocket").unwrap_err().to_string();
+        assert!(message.ends_with("x59 and 40 more"), "{message}");
+    }
+
+    #[test]
+    fn a_zero_quaternion_is_refused() {
+        let slice = Slice::new("ball.orientation", 4, "1").default(&[1.0, 0.0, 0.0, 0.0]).normalized();
+        let layout = Layout::builder().state(Slice::new("q", 1, "rad")).state(slice).build().unwrap();
+        assert!(layout.state.check("state", &[0.0, 0.0, 0.0, 0.0, -2.0]).is_ok());
+        assert!(layout.state.check_bounds("state", &[0.0; 5]).is_ok());
+        let message = layout.state.check("state", &[0.0; 5]).unwrap_err().to_string();
+        assert!(message.starts_with("state: ball.orientation is zero and points nowhere"), "{message}");
+    }
+
+    #[test]
+    fn a_hundred_thousand_slices_are_laid_out_and_looked_up_at_once() {
+        let start = std::time::Instant::now();
+        let many = (0..100_000)
+            .fold(Layout::builder(), |b, i| b.param(Slice::new(format!("body{i}.mass"), 1, "kg")));
+        let params = many.build().unwrap().params;
+        assert_eq!(params.index_of("body99999.mass").unwrap(), 99_999);
+        assert_eq!((params.entry_name(70_000), params.unit(70_000)), ("body70000.mass".into(), "kg"));
+        params.check("params", &params.defaults()).unwrap();
+        // With a comparison of each pair of names this took minutes.
+        assert!(start.elapsed().as_secs_f64() < 5.0, "{:?}", start.elapsed());
     }
 
     #[test]

@@ -5,6 +5,14 @@ use crate::point::{Bars, Point};
 use crate::system::System;
 
 /// A step and its Jacobians. Entries of a quaternion count as numbers of their own, as in the state.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::{Point, linearize};
+/// let found = linearize(&falling(0.1), Point { params: &[10.0], state: &[2.0, 0.0], control: &[] })?;
+/// assert_eq!((found.next, found.a.len(), found.c.len()), (vec![1.9, -1.0], 4, 2));
+/// # Ok::<(), pullback_core::StepError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Linearization {
     /// x′.

@@ -5,11 +5,17 @@
 
 use pullback_math::Real;
 
-use crate::error::ConfigError;
+use crate::error::{ConfigError, StepError};
 use crate::layout::Layout;
 use crate::loss::{Loss, Sample};
 
 /// How much a term counts along the way and at the end.
+///
+/// ```
+/// use pullback_core::losses::Weights;
+/// let late = Weights { running: 0.1, terminal: 10.0 };
+/// assert_ne!(late, Weights::always(0.1));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Weights {
     /// At every sample but the last.
@@ -34,6 +40,13 @@ impl Weights {
 }
 
 /// The size of an error x of several entries.
+///
+/// ```
+/// use pullback_core::losses::Norm;
+/// assert_eq!(Norm::Square.value([3.0, 4.0].into_iter()), 25.0);
+/// assert!((Norm::Smooth(1e-9).value([3.0, 4.0].into_iter()) - 5.0f64).abs() < 1e-8);
+/// assert!(Norm::Cosine.value([std::f64::consts::TAU].into_iter()).abs() < 1e-15);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Norm {
     /// Σ xᵢ².
@@ -86,6 +99,18 @@ fn sum_of_squares<T: Real>(errors: impl Iterator<Item = T>) -> T {
 }
 
 /// Entries of the state that should have given values.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::losses::{Norm, StateTarget, Weights};
+/// use pullback_core::{Described, Inputs, Rollout, Schedule};
+/// let rollout = Rollout::new(falling(0.01), 100, Schedule::StoreAll)?;
+/// let target = StateTarget::new(rollout.system.layout(), "height", Norm::Square, Weights::at_end(1.0))?.at(&[1.0])?;
+/// let mut ws = rollout.workspace::<f64>();
+/// rollout.gradient(&mut ws, &Inputs::defaults(&rollout.system, 100), &target)?;
+/// assert!(ws.gradient.state[1] < 0.0, "thrown up it would end higher");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct StateTarget {
     entries: Vec<usize>,
@@ -134,6 +159,14 @@ impl<T: Real> Loss<T> for StateTarget {
 }
 
 /// Σ wᵢ (uᵢ − rᵢ)² over the controls.
+///
+/// ```
+/// use pullback_core::losses::Effort;
+/// use pullback_core::rollout::{Loss, Sample};
+/// let effort = Effort { weights: vec![0.5], reference: vec![1.0] };
+/// let at = Sample { step: 0, steps: 1, state: &[], control: &[3.0], params: &[] };
+/// assert_eq!(effort.value(at), 0.5 * 4.0);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Effort {
     /// A weight per control.
@@ -173,6 +206,12 @@ impl<T: Real, L: Loss<T> + ?Sized> Loss<T> for &L {
     fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], control_bar: &mut [T]) {
         (**self).vjp(at, state_bar, control_bar);
     }
+    fn params_vjp(&self, at: Sample<'_, T>, params_bar: &mut [T]) {
+        (**self).params_vjp(at, params_bar);
+    }
+    fn check(&self, layout: &Layout) -> Result<(), StepError> {
+        (**self).check(layout)
+    }
 }
 
 /// The sum of losses of one kind.
@@ -187,6 +226,12 @@ impl<T: Real, L: Loss<T>> Loss<T> for Vec<L> {
     fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], control_bar: &mut [T]) {
         self.iter().for_each(|loss| loss.vjp(at, state_bar, control_bar));
     }
+    fn params_vjp(&self, at: Sample<'_, T>, params_bar: &mut [T]) {
+        self.iter().for_each(|loss| loss.params_vjp(at, params_bar));
+    }
+    fn check(&self, layout: &Layout) -> Result<(), StepError> {
+        self.iter().try_for_each(|loss| loss.check(layout))
+    }
 }
 
 /// The sum of losses of several kinds.
@@ -200,6 +245,13 @@ macro_rules! sum_of_losses {
             }
             fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], control_bar: &mut [T]) {
                 $(self.$i.vjp(at, state_bar, control_bar);)*
+            }
+            fn params_vjp(&self, at: Sample<'_, T>, params_bar: &mut [T]) {
+                $(self.$i.params_vjp(at, params_bar);)*
+            }
+            fn check(&self, layout: &Layout) -> Result<(), StepError> {
+                $(self.$i.check(layout)?;)*
+                Ok(())
             }
         }
     };

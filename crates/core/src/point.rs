@@ -1,6 +1,15 @@
 //! [`Point`]: where a system or a field is evaluated; [`Bars`]: the cotangents of that point.
 
 /// The arguments of a step or of a field: parameters θ, state x and control u.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::{Point, System};
+/// let (system, mut next) = (falling(0.1), [0.0; 2]);
+/// system.step(&mut system.workspace(), Point { params: &[10.0], state: &[2.0, 0.0], control: &[] }, &mut next)?;
+/// assert_eq!(next, [1.9, -1.0]);
+/// # Ok::<(), pullback_core::StepError>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Point<'a, T> {
     /// Parameters θ.
@@ -25,6 +34,18 @@ impl<'a, T> Point<'a, T> {
 }
 
 /// Cotangents of a [`Point`], one per field; pullbacks *add* to them.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::{Bars, Point, System};
+/// let system = falling(0.1);
+/// let (mut params, mut state) = ([0.0], [0.0; 2]);
+/// let bars = Bars { params: &mut params, state: &mut state, control: &mut [] };
+/// let at = Point { params: &[10.0], state: &[2.0, 0.0], control: &[] };
+/// system.step_vjp(&mut system.workspace(), at, &[1.0, 0.0], bars)?; // of the height after the step
+/// assert_eq!(state, [1.0, 0.1]);
+/// # Ok::<(), pullback_core::StepError>(())
+/// ```
 #[derive(Debug)]
 pub struct Bars<'a, T> {
     /// Cotangent of the parameters.

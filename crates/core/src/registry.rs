@@ -187,12 +187,31 @@ impl From<UnknownName> for ConfigError {
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     /// Shorter names are contained in others by chance.
     const SHORTEST_PART: usize = 3;
+    /// Longer names are not typed.
+    const LONGEST: usize = 200;
     let is_part = |candidate: &str| name.len() >= SHORTEST_PART && candidate.contains(name);
+    let near =
+        |edits: usize, candidate: &str| 3 * edits <= name.len().max(candidate.len()) || is_part(candidate);
     candidates
+        .filter(|candidate| name.len().max(candidate.len()) <= LONGEST)
+        // The lengths alone need so many edits.
+        .filter(|candidate| near(name.chars().count().abs_diff(candidate.chars().count()), candidate))
         .map(|candidate| (edit_distance(name, candidate), candidate))
-        .filter(|(edits, candidate)| 3 * edits <= name.len().max(candidate.len()) || is_part(candidate))
+        .filter(|(edits, candidate)| near(*edits, candidate))
         .min_by_key(|(edits, _)| *edits)
         .map(|(_, candidate)| candidate)
+}
+
+/// ` (did you mean …?)`, or nothing where no candidate is near.
+///
+/// ```
+/// use pullback_core::registry::did_you_mean;
+/// assert_eq!(did_you_mean("knea", ["hip", "knee"]), " (did you mean `knee`?)");
+/// assert_eq!(did_you_mean("rocket", ["hip", "knee"]), "");
+/// ```
+pub fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(name, candidates.into_iter())
+        .map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"))
 }
 
 /// Edit distance: the least number of letters inserted, deleted, replaced, or swapped with their neighbors,

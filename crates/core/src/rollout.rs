@@ -1,12 +1,13 @@
 //! [`Rollout`]: a system run over a horizon, with the gradient of a loss over the trajectory.
 
 use std::fmt;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 use pullback_math::Real;
 
 use crate::Workspace;
 use crate::checkpoint::{Chain, Plan, Reversal, Schedule};
+use crate::cpu::note_lost_speed;
 use crate::error::{ConfigError, StepError};
 pub use crate::inputs::Inputs;
 use crate::layout::Layout;
@@ -156,6 +157,7 @@ impl<S> Rollout<S> {
     where
         S: System<T>,
     {
+        note_lost_speed::<T>();
         let layout = self.system.layout();
         let zeros = |n| vec![T::zero(); n];
         RolloutWorkspace {
@@ -220,6 +222,22 @@ impl<S> Rollout<S> {
     where
         S: System<T>,
     {
+        self.simulate_while(ws, inputs, |sample| {
+            visit(sample);
+            ControlFlow::Continue(())
+        })
+    }
+
+    /// Runs the system for as long as `visit`, which gets every sample, wants more.
+    pub fn simulate_while<T: Real>(
+        &self,
+        ws: &mut RolloutWorkspace<T, S::Workspace>,
+        inputs: &Inputs<T>,
+        mut visit: impl FnMut(Sample<'_, T>) -> ControlFlow<()>,
+    ) -> Result<(), StepError>
+    where
+        S: System<T>,
+    {
         self.check(ws, inputs)?;
         let (layout, steps) = (self.system.layout(), self.steps);
         let RolloutWorkspace { info, system, current, next, .. } = ws;
@@ -227,7 +245,9 @@ impl<S> Rollout<S> {
         current.copy_from_slice(&inputs.state);
         for step in 0..steps {
             let control = &inputs.controls[self.control_range(step)];
-            visit(Sample { step, steps, state: current, control });
+            if visit(Sample { step, steps, state: current, control, params: &inputs.params }).is_break() {
+                return Ok(());
+            }
             for _ in 0..self.substeps {
                 let at = Point { params: &inputs.params, state: current, control };
                 info.add(self.system.step(system, at, next)?);
@@ -235,7 +255,7 @@ impl<S> Rollout<S> {
             }
             check_finite(layout, current, step)?;
         }
-        visit(Sample { step: steps, steps, state: current, control: &[] });
+        let _ = visit(Sample { step: steps, steps, state: current, control: &[], params: &inputs.params });
         Ok(())
     }
 
@@ -249,6 +269,7 @@ impl<S> Rollout<S> {
     where
         S: System<T>,
     {
+        loss.check(self.system.layout())?;
         let mut total = T::zero();
         self.simulate(ws, inputs, |sample| total += loss.value(sample))?;
         check_loss(total)?;
@@ -266,6 +287,7 @@ impl<S> Rollout<S> {
         S: System<T>,
     {
         self.check(ws, inputs)?;
+        loss.check(self.system.layout())?;
         let RolloutWorkspace { gradient, forward_steps, info, system, reversal, next_bar, state_bar, .. } =
             ws;
         *info = Info::default();
@@ -327,9 +349,10 @@ impl<S: System<T>, T: Real, L: Loss<T>> RolloutChain<'_, '_, S, T, L> {
     /// Loss and cotangent of the final state.
     fn finish(&mut self, state: &[T]) {
         let steps = self.rollout.steps;
-        let end = Sample { step: steps, steps, state, control: &[] };
+        let end = Sample { step: steps, steps, state, control: &[], params: &self.inputs.params };
         *self.total += self.loss.value(end);
         self.loss.vjp(end, self.next_bar, &mut []);
+        self.loss.params_vjp(end, self.params_bar);
         self.first_sweep = false;
     }
 }
@@ -343,7 +366,8 @@ impl<S: System<T>, T: Real, L: Loss<T>> Chain<T> for RolloutChain<'_, '_, S, T, 
         let info = system.step(self.workspace, at, next)?;
         if self.first_sweep {
             if substep == 0 {
-                *self.total += self.loss.value(Sample { step, steps: *steps, state: x, control });
+                let params = &self.inputs.params;
+                *self.total += self.loss.value(Sample { step, steps: *steps, state: x, control, params });
             }
             self.info.add(info);
             if substep + 1 == *substeps {
@@ -361,8 +385,9 @@ impl<S: System<T>, T: Real, L: Loss<T>> Chain<T> for RolloutChain<'_, '_, S, T, 
         let control_bar = &mut self.control_bar[range];
         self.state_bar.fill(T::zero());
         if substep == 0 {
-            let sample = Sample { step, steps: *steps, state: x, control };
+            let sample = Sample { step, steps: *steps, state: x, control, params: &self.inputs.params };
             self.loss.vjp(sample, self.state_bar, control_bar);
+            self.loss.params_vjp(sample, self.params_bar);
         }
         let at = Point { params: &self.inputs.params, state: x, control };
         let bars = Bars { params: self.params_bar, state: self.state_bar, control: control_bar };

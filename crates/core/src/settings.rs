@@ -1,6 +1,7 @@
 //! Ranges of settings, and sizes that memory has no room for.
 
 use crate::ConfigError;
+use crate::registry::did_you_mean;
 
 /// What a number may be; never NaN or infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,6 +59,25 @@ pub fn check_ranges(owner: &str, settings: &[(&str, f64, Range)]) -> Result<(), 
             Err(ConfigError::new(format!("{owner}: `{name}` is {value}; it must be {}", range.words())))
         }
     }
+}
+
+/// A message of serde, which lists the known fields or variants where one is unknown, with the nearest of them.
+///
+/// ```
+/// use pullback_core::settings::suggesting;
+/// let message = "unknown field `stps`, expected one of `rate`, `steps`";
+/// assert_eq!(suggesting(message), "unknown field `stps` (did you mean `steps`?), expected one of `rate`, `steps`");
+/// assert_eq!(suggesting("invalid type: map"), "invalid type: map");
+/// ```
+pub fn suggesting(message: &str) -> String {
+    let found = ["unknown field `", "unknown variant `"].iter().find_map(|begin| {
+        let start = message.find(begin)? + begin.len();
+        let end = start + message[start..].find('`')?;
+        Some((&message[start..end], end + 1))
+    });
+    let Some((name, end)) = found else { return message.to_owned() };
+    let known = message[end..].split('`').skip(1).step_by(2);
+    format!("{}{}{}", &message[..end], did_you_mean(name, known), &message[end..])
 }
 
 /// Bytes that no single array may need: 16 GiB.

@@ -182,29 +182,32 @@ where
     L: Loss<f64> + Loss<Dual<f64>>,
 {
     let control = if last { &[] } else { at.control };
-    let map = LossMap { loss, layout, last };
-    gradcheck(&map, &[at.state, control].concat(), options)
+    let split = Split { state: at.state.len(), control: control.len() };
+    let map = LossMap { loss, layout, last, split, params: at.params.len() };
+    gradcheck(&map, &[at.state, control, at.params].concat(), options)
 }
 
 struct LossMap<'a, L> {
     loss: &'a L,
     layout: &'a Layout,
     last: bool,
+    split: Split,
+    params: usize,
 }
 
 impl<L> LossMap<'_, L> {
     fn sample<'x, T>(&self, x: &'x [T]) -> Sample<'x, T> {
-        let (state, control) = x.split_at(self.layout.state.len());
-        Sample { step: usize::from(self.last), steps: 1, state, control }
+        let Point { params, state, control } = self.split.point(x);
+        Sample { step: usize::from(self.last), steps: 1, state, control, params }
     }
 }
 
 impl<L: Loss<f64> + Loss<Dual<f64>>> Differentiable for LossMap<'_, L> {
     fn input_names(&self) -> Vec<String> {
-        let mut names = input_names(self.layout, None);
-        let controls = if self.last { 0 } else { self.layout.control.len() };
-        names.truncate(self.layout.state.len() + controls);
-        names
+        let all = input_names(self.layout, None);
+        let (states, controls) = (self.layout.state.len(), self.layout.control.len());
+        let (before, params) = all.split_at(states + controls);
+        [&before[..states + self.split.control], &params[..self.params]].concat()
     }
     fn outputs(&self) -> usize {
         1
@@ -220,8 +223,9 @@ impl<L: Loss<f64> + Loss<Dual<f64>>> Differentiable for LossMap<'_, L> {
     }
     fn vjp(&self, x: &[f64], y_bar: &[f64], x_bar: &mut [f64]) -> Result<(), String> {
         let mut bar = vec![0.0; x.len()];
-        let (state_bar, control_bar) = bar.split_at_mut(self.layout.state.len());
-        self.loss.vjp(self.sample(x), state_bar, control_bar);
+        let Bars { params, state, control } = self.split.bars(&mut bar);
+        self.loss.vjp(self.sample(x), state, control);
+        self.loss.params_vjp(self.sample(x), params);
         x_bar.iter_mut().zip(bar).for_each(|(x_bar, bar)| *x_bar += y_bar[0] * bar);
         Ok(())
     }

@@ -8,6 +8,12 @@ use crate::point::{Bars, Point};
 use crate::workspace::Workspace;
 
 /// Anything whose flat vectors have names.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::Described;
+/// assert_eq!(falling(0.01).layout().state.entry_names(), ["height", "velocity"]);
+/// ```
 pub trait Described {
     /// Names, units and bounds of state, control and parameters.
     fn layout(&self) -> &Layout;
@@ -89,6 +95,42 @@ impl Info {
 ///
 /// The state is complete: a step depends on its arguments alone, never on what the workspace saw before.
 /// `next` must come out the same to the last bit whether or not gradients are asked for afterwards.
+///
+/// ```
+/// use pullback_core::{Bars, Described, Info, Layout, Point, Slice, StepError, System};
+/// use pullback_math::Real;
+/// /// x′ = a x.
+/// struct Decay(Layout);
+/// impl Described for Decay {
+///     fn layout(&self) -> &Layout {
+///         &self.0
+///     }
+/// }
+/// impl<T: Real> System<T> for Decay {
+///     type Workspace = ();
+///     fn workspace(&self) {}
+///     fn step(&self, _ws: &mut (), at: Point<'_, T>, next: &mut [T]) -> Result<Info, StepError> {
+///         next[0] = at.params[0] * at.state[0];
+///         Ok(Info::one())
+///     }
+///     fn step_vjp(
+///         &self,
+///         _ws: &mut (),
+///         at: Point<'_, T>,
+///         next_bar: &[T],
+///         bars: Bars<'_, T>,
+///     ) -> Result<(), StepError> {
+///         bars.state[0] += at.params[0] * next_bar[0];
+///         bars.params[0] += at.state[0] * next_bar[0];
+///         Ok(())
+///     }
+/// }
+/// let decay = Decay(Layout::builder().state(Slice::new("x", 1, "1")).param(Slice::new("a", 1, "1")).build()?);
+/// let mut next = [0.0];
+/// decay.step(&mut (), Point { params: &[0.5], state: &[8.0], control: &[] }, &mut next)?;
+/// assert_eq!(next, [4.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait System<T: Real>: Described + Send + Sync {
     /// Scratch memory.
     type Workspace: Workspace;

@@ -3,7 +3,7 @@
 use pullback_core::{ConfigError, StepError};
 use pullback_optim::LogError;
 use pullback_optim::search::SearchError;
-use pullback_plot::{Block, Figure, PlotError, Section};
+use pullback_plot::{Figure, PlotError, Section};
 use pullback_render::RenderError;
 use pullback_tasks::part_log::PartLog;
 use pullback_tasks::results::Row;
@@ -153,13 +153,12 @@ impl Exhibit {
 
     fn picture(
         &mut self,
-        mut section: Section,
+        section: Section,
         name: &str,
         png: Vec<u8>,
         (caption, alt): (&str, &str),
     ) -> Section {
         self.pictures.push(NamedPicture { name: name.into(), png: png.clone() });
-        section.blocks.push(Block::Figure { image: png, caption: caption.into(), alt: alt.into() });
-        section
+        section.image(png, caption, alt)
     }
 }

@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::time::Instant;
 
+use pullback_core::interrupt;
 use serde::Serialize;
 
 use crate::algorithm::{Algorithm, Report, TrainError};
@@ -101,8 +102,12 @@ pub fn train(
             row.extend([("seconds", trained.seconds), ("steps_per_second", progress.steps_per_second)]);
             recorder.report(epoch as u64, trained.steps, &row)?;
         }
-        if epoch.is_multiple_of(options.checkpoint_every) || epoch == last_epoch {
+        let interrupted = interrupt::asked() && epoch < last_epoch;
+        if epoch.is_multiple_of(options.checkpoint_every) || epoch == last_epoch || interrupted {
             recorder.save(&checkpoint(algorithm, env, trained.seconds))?;
+        }
+        if interrupted {
+            return Err(TrainError::Interrupted { epoch, epochs: last_epoch });
         }
     }
     Ok(trained)

@@ -4,6 +4,14 @@
 ///
 /// Indices and flags are points of a discrete space: their cotangent carries nothing, so they accumulate
 /// nothing and may stand inside structs next to real quantities.
+///
+/// ```
+/// use pullback_math::{Cotangent, Vec3};
+/// let x = Vec3::new(1.0, 2.0, 3.0);
+/// let mut x_bar = x.zero_like();
+/// x_bar.accumulate(Vec3::new(0.5, 0.0, 0.0));
+/// assert_eq!((x_bar.x, x_bar.y), (0.5, 0.0));
+/// ```
 pub trait Cotangent: Copy {
     /// The zero cotangent of this primal value.
     fn zero_like(&self) -> Self;

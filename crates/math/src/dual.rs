@@ -9,6 +9,13 @@ use crate::cotangent::Carrier;
 use crate::{Cotangent, Real, Select};
 
 /// `value + tangent ε` with ε² = 0.
+///
+/// ```
+/// use pullback_math::{Dual, Real};
+/// let x = Dual::new(2.0f64, 1.0); // a variable
+/// let y = x * x * x;
+/// assert_eq!((y.value, y.tangent), (8.0, 12.0));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Dual<T> {
     /// The value.

@@ -5,6 +5,13 @@ use crate::{Cotangent, Dual, Real};
 
 /// A value made of `LEN` scalars of type `T`. Implementations check the slice once, not entry by entry: each
 /// check is a branch in the middle of a kernel.
+///
+/// ```
+/// use pullback_math::{Flat, Vec3};
+/// let mut numbers = [0.0; 4];
+/// Vec3::new(1.0, 2.0, 3.0).write(&mut numbers[1..]);
+/// assert_eq!((numbers, Vec3::read(&numbers[1..]).z), ([0.0, 1.0, 2.0, 3.0], 3.0));
+/// ```
 pub trait Flat<T>: Copy {
     /// How many scalars.
     const LEN: usize;

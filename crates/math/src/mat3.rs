@@ -14,6 +14,13 @@ use crate::linear::linear_space;
 use crate::{MulVjp, Real, Vec3, differentiable};
 
 /// A 3×3 matrix.
+///
+/// ```
+/// use pullback_math::{Mat3, Vec3};
+/// let stretch = Mat3::diagonal(Vec3::new(2.0, 1.0, 1.0));
+/// assert_eq!((stretch * Vec3::new(1.0, 1.0, 0.0)).x, 2.0);
+/// assert_eq!(stretch.determinant(), 2.0);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Mat3<T> {
     /// First column.

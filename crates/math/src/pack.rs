@@ -18,6 +18,24 @@ use crate::{Dual, Real, Vec3};
 /// Numbers of a record.
 pub const RECORD: usize = 8;
 
+/// Two sums that take turns, so that no addition waits for the one before it; then their sum.
+#[inline(always)]
+fn sum_alternately<S: Copy, X>(
+    mut items: impl Iterator<Item = X>,
+    zero: S,
+    value: impl Fn(X) -> S,
+    add: impl Fn(S, S) -> S,
+) -> S {
+    let (mut even, mut odd) = (zero, zero);
+    while let Some(item) = items.next() {
+        even = add(even, value(item));
+        if let Some(item) = items.next() {
+            odd = add(odd, value(item));
+        }
+    }
+    add(even, odd)
+}
+
 /// A scalar of which `WIDTH` fit side by side in one register.
 pub trait Packing: Sized + Copy {
     /// The register.
@@ -50,6 +68,15 @@ pub trait Packing: Sized + Copy {
             record(i, std::array::from_fn(|r| Self::unpack(&rows[r], i)));
         }
     }
+    /// Sum of records, with the same bits for every caller.
+    #[inline(always)]
+    fn sum_records<'a>(records: impl Iterator<Item = &'a [Self; RECORD]>) -> [Self; RECORD]
+    where
+        Self: Real + 'a,
+    {
+        let add = |a: [Self; RECORD], b: [Self; RECORD]| std::array::from_fn(|i| a[i] + b[i]);
+        sum_alternately(records, [Self::zero(); RECORD], |record| *record, add)
+    }
     /// Sum over all places, in order.
     #[inline(always)]
     fn total(pack: Self::Pack) -> Self
@@ -79,7 +106,7 @@ pub trait Packing: Sized + Copy {
 }
 
 macro_rules! packs_into {
-    ($t:ident, $pack:ident, $n:literal, [$($i:literal)*], $gather:ident, $scatter:ident) => {
+    ($t:ident, $pack:ident, $n:literal, [$($i:literal)*], $gather:ident, $scatter:ident, $record:ident) => {
         impl Packing for $t {
             type Pack = $pack;
             const WIDTH: usize = $n;
@@ -109,6 +136,11 @@ macro_rules! packs_into {
             fn scatter(rows: &[$pack; RECORD], record: impl FnMut(usize, [$t; RECORD])) {
                 $scatter(rows, record)
             }
+            // Registers: loops over arrays would be split at numbers that nobody reads.
+            #[inline(always)]
+            fn sum_records<'a>(records: impl Iterator<Item = &'a [$t; RECORD]>) -> [$t; RECORD] {
+                sum_alternately(records, $record::default(), |x| $record::from(*x), |a, b| a + b).to_array()
+            }
             #[inline(always)]
             fn unpack(pack: &$pack, i: usize) -> $t {
                 pack.as_array()[i]
@@ -116,8 +148,8 @@ macro_rules! packs_into {
         }
     };
 }
-packs_into!(f64, f64x8, 8, [0 1 2 3 4 5 6 7], gather_f64, scatter_f64);
-packs_into!(f32, f32x16, 16, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], gather_f32, scatter_f32);
+packs_into!(f64, f64x8, 8, [0 1 2 3 4 5 6 7], gather_f64, scatter_f64, f64x8);
+packs_into!(f32, f32x16, 16, [0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15], gather_f32, scatter_f32, f32x8);
 
 /// Two 8×8 transposes, side by side.
 #[inline(always)]

@@ -23,6 +23,13 @@ use crate::linear::linear_space;
 use crate::{Linear, Mat3, MulVjp, Real, Select, Vec3, differentiable};
 
 /// A quaternion w + x i + y j + z k.
+///
+/// ```
+/// use pullback_math::{Quat, Vec3};
+/// let quarter = Quat::from_axis_angle(Vec3::new(0.0, 0.0, 1.0), std::f64::consts::FRAC_PI_2);
+/// let turned = quarter.to_mat3() * Vec3::new(1.0, 0.0, 0.0);
+/// assert!((turned - Vec3::new(0.0, 1.0, 0.0)).norm() < 1e-15);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Quat<T> {
     /// Real part.

@@ -56,6 +56,12 @@ pub trait Select: Copy {
 }
 
 /// `if_true` where `mask` holds, `if_false` elsewhere: the branch-free `if` that runs on lanes.
+///
+/// ```
+/// use pullback_math::{Real, select};
+/// let x = -2.0f64;
+/// assert_eq!(select(x.lt(0.0), -x, x), 2.0); // both sides are computed, on every lane
+/// ```
 #[inline(always)]
 pub fn select<V: Select>(mask: V::Mask, if_true: V, if_false: V) -> V {
     V::select(mask, if_true, if_false)
@@ -68,6 +74,15 @@ pub fn select_vjp<V: Select + Cotangent>(mask: V::Mask, if_true: V, if_false: V,
 }
 
 /// A real scalar: `f64`, `f32`, SIMD lanes of either, or [`Dual`](crate::Dual) over any of them.
+///
+/// ```
+/// use pullback_math::{Dual, Real};
+/// fn norm<T: Real>(x: T, y: T) -> T {
+///     (x * x + y * y).sqrt()
+/// }
+/// assert_eq!(norm(3.0f64, 4.0), 5.0);
+/// assert_eq!(norm(Dual::new(3.0f64, 1.0), Dual::new(4.0, 0.0)).tangent, 0.6);
+/// ```
 pub trait Real:
     Select
     + Carrier

@@ -6,6 +6,12 @@ use crate::linear::linear_space;
 use crate::{Real, differentiable};
 
 /// A vector in space.
+///
+/// ```
+/// use pullback_math::Vec3;
+/// let (a, b) = (Vec3::new(1.0, 0.0, 0.0), Vec3::new(0.0, 2.0, 0.0));
+/// assert_eq!((a.cross(b).z, a.dot(b), b.norm()), (2.0, 0.0, 2.0));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Vec3<T> {
     /// First component.

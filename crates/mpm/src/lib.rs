@@ -18,6 +18,7 @@
 //! | `actuated` | colliders that are driven through transmissions |
 //! | [`losses`] | targets of the particles, and their distance from them |
 //! | [`system`] | one substep as a differentiable system |
+//! | [`stability`] | the largest stable substep |
 //! | [`view`], [`workspace`] | views of a state; scratch, allocated once |
 //!
 //! The adjoint of scatter is gather, and the other way round: both are one function each ([`stencil`]), and
@@ -36,6 +37,7 @@ mod nodes;
 mod parallel;
 pub mod particles;
 pub mod record;
+pub mod stability;
 pub mod stencil;
 pub mod stress;
 pub mod system;

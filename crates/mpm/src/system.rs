@@ -29,6 +29,27 @@ use super::view::{PARTICLE_FIELDS, View, ViewMut};
 use super::workspace::MpmWorkspace;
 
 /// Particles and moving colliders.
+///
+/// ```
+/// use pullback_articulated::Model;
+/// use pullback_core::{Described, Inputs, Rollout, Schedule};
+/// use pullback_math::Vec3;
+/// use pullback_mpm::particles::random_box;
+/// use pullback_mpm::{Elastic, Grid, Material, Mpm, Particles};
+/// // A cube of jelly falls in a unit box.
+/// let mut particles = Particles::default();
+/// let places = random_box(200, Vec3::new(0.5, 0.5, 0.6), Vec3::new(0.2, 0.2, 0.2), 0);
+/// let jelly = Material::FixedCorotated(Elastic { young: 1e4, poisson: 0.3 });
+/// particles.add("jelly", jelly, 1000.0, 0.2f64.powi(3) / 200.0, &places, Vec3::zero())?;
+/// let mpm = Mpm::new(Grid::cube(16), particles, Model::new("box").compile()?, 2e-4)?;
+/// let inputs = Inputs::<f64>::defaults(&mpm, 50);
+/// assert!(mpm.stable_substep(&inputs.params, &inputs.state).seconds > mpm.dt());
+/// let rollout = Rollout::new(&mpm, 50, Schedule::StoreAll)?;
+/// let mut speed = 0.0;
+/// rollout.simulate(&mut rollout.workspace::<f64>(), &inputs, |at| speed = mpm.split(at.state).v[0][2])?;
+/// assert!((speed + 9.81 * 0.01).abs() < 0.01);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Mpm {
     pub(super) grid: Grid,
@@ -138,6 +159,35 @@ fn add_params(
     builder.param(positive(Slice::new(FLOOR_FRICTION, 1, "1"), floor_friction))
 }
 
+/// Cells that the fastest wave may cross in a substep; explicit steps are stable below about one.
+const MOST_CELLS_PER_STEP: f64 = 2.0;
+
+/// Refuses a step that no scene of these materials survives: waves, or particles that fall from rest, cross cells within it.
+fn check_step(grid: &Grid, particles: &Particles, model: &Model, dt: f64) -> Result<(), ConfigError> {
+    let h = grid.spacing;
+    for group in &particles.groups {
+        let speed = (group.material.wave_modulus() / group.density).sqrt();
+        if dt * speed > MOST_CELLS_PER_STEP * h {
+            return Err(ConfigError::new(format!(
+                "a step of {dt} s cannot be stable: waves in `{}` cross {:.1} cells of {h} m in it; use {:.0e} s or less, \
+                 softer material or a coarser grid",
+                group.name,
+                dt * speed / h,
+                0.5 * h / speed
+            )));
+        }
+    }
+    let fallen = model.options.gravity.norm() * dt * dt;
+    if fallen > h {
+        return Err(ConfigError::new(format!(
+            "a step of {dt} s cannot be stable: particles that fall from rest cross {:.1} cells of {h} m in it; use a \
+             shorter step",
+            fallen / h
+        )));
+    }
+    Ok(())
+}
+
 impl Mpm {
     /// Particles in a grid among the geoms of a model whose joints follow the controls, with substeps of `dt`
     /// seconds.
@@ -158,7 +208,9 @@ impl Mpm {
         dt: f64,
         coupled: bool,
     ) -> Result<Self, ConfigError> {
-        if !(dt > 0.0 && grid.spacing > 0.0) || grid.nodes.iter().take(2).any(|n| *n < 2 * grid.margin + 4) {
+        if !(dt > 0.0 && dt.is_finite() && grid.spacing > 0.0)
+            || grid.nodes.iter().take(2).any(|n| *n < 2 * grid.margin + 4)
+        {
             return Err(ConfigError::new(
                 "a grid needs a positive step and spacing, and nodes between its margins",
             ));
@@ -173,6 +225,7 @@ impl Mpm {
                 "particle {i} is outside the grid; move it or enlarge the grid"
             )));
         }
+        check_step(&grid, &particles, &model, dt)?;
         let robot = Articulated::new(model)?.without_activations("material points")?;
         let builder = add_state(Layout::builder(), &robot, &particles, coupled);
         let builder = add_controls(builder, &robot, coupled);

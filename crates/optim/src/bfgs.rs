@@ -8,6 +8,12 @@ use pullback_core::StepError;
 use crate::objective::Objective;
 
 /// When to stop, and how far to go first.
+///
+/// ```
+/// use pullback_optim::BfgsConfig;
+/// let short = BfgsConfig { max_steps: 10, ..BfgsConfig::default() };
+/// assert!(short.max_steps < BfgsConfig::default().max_steps);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct BfgsConfig {
     /// Steps before giving up (100).
@@ -46,6 +52,21 @@ pub struct BfgsState {
 }
 
 /// Descends from `start`; the last point of the path is the lowest.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::losses::{Norm, StateTarget, Weights};
+/// use pullback_core::{Described, Inputs, Rollout, Schedule};
+/// use pullback_optim::{BfgsConfig, Objective, RolloutObjective, bfgs};
+/// // How fast must a body be thrown up to be where it was after a second?
+/// let rollout = Rollout::new(falling(0.01), 100, Schedule::StoreAll)?;
+/// let home = StateTarget::new(rollout.system.layout(), "height", Norm::Square, Weights::at_end(1.0))?;
+/// let base = Inputs::defaults(&rollout.system, 100);
+/// let objective = RolloutObjective::select(rollout, home, base, "state.velocity")?.with_bounds(&[(0.0, 20.0)])?;
+/// let found = bfgs(&objective, &objective.start(), &BfgsConfig::default())?;
+/// assert!((found.best().x[0] - 9.81 / 2.0).abs() < 0.1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn bfgs(objective: &dyn Objective, start: &[f64], config: &BfgsConfig) -> Result<BfgsState, StepError> {
     let n = start.len();
     let mut gradient = vec![0.0; n];

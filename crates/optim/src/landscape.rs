@@ -1,9 +1,12 @@
 //! What an objective looks like over two of its variables: values, adjoint gradients, finite differences.
 
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pullback_core::settings::{Range, check_memory, check_ranges};
 use pullback_core::{ConfigError, StepError};
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::objective::Objective;
 
@@ -32,14 +35,31 @@ pub struct Landscape {
     pub xs: Vec<f64>,
     /// Values of the second variable.
     pub ys: Vec<f64>,
-    /// Objective, row after row; NaN where the simulation failed.
+    /// Objective, row after row; NaN where the simulation failed, `null` in JSON.
+    #[serde(serialize_with = "null_where_not_finite")]
     pub values: Vec<f64>,
     /// Adjoint gradient with respect to both variables.
+    #[serde(serialize_with = "null_where_either_is_not_finite")]
     pub adjoint: Vec<(f64, f64)>,
     /// Central differences with respect to both variables.
+    #[serde(serialize_with = "null_where_either_is_not_finite")]
     pub difference: Vec<(f64, f64)>,
     /// Simulations that failed.
     pub failures: usize,
+    /// Rows that were not evaluated because the evaluation was ended; NaN like failures.
+    pub rows_left_out: usize,
+}
+
+fn null_where_not_finite<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(values.iter().map(|value| Some(*value).filter(|value| value.is_finite())))
+}
+
+fn null_where_either_is_not_finite<S: Serializer>(
+    values: &[(f64, f64)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let finite = |(x, y): &(f64, f64)| x.is_finite() && y.is_finite();
+    serializer.collect_seq(values.iter().map(|value| Some(*value).filter(finite)))
 }
 
 impl Landscape {
@@ -48,6 +68,19 @@ impl Landscape {
         objective: &dyn Objective,
         config: &LandscapeConfig,
         tick: impl Fn() + Sync,
+    ) -> Result<Landscape, ConfigError> {
+        let tick = || {
+            tick();
+            ControlFlow::Continue(())
+        };
+        Landscape::evaluate_while(objective, config, tick)
+    }
+
+    /// The same for as long as `tick` wants more; rows that were not begun are left out.
+    pub fn evaluate_while(
+        objective: &dyn Objective,
+        config: &LandscapeConfig,
+        tick: impl Fn() -> ControlFlow<()> + Sync,
     ) -> Result<Landscape, ConfigError> {
         let (names, bounds, start) = (objective.names(), objective.bounds(), objective.start());
         let (i, j) = config.dims;
@@ -100,14 +133,23 @@ impl Landscape {
             let difference = (slope(step(i), 0.0)?, slope(0.0, step(j))?);
             Ok(Sample { value, adjoint: (gradient[i], gradient[j]), difference })
         };
-        let rows: Vec<Vec<Sample>> = ys
+        let ended = AtomicBool::new(false);
+        let evaluated: Vec<Option<Vec<Sample>>> = ys
             .par_iter()
             .map(|y| {
+                if ended.load(Ordering::Relaxed) {
+                    return None;
+                }
                 let row = xs.iter().map(|x| at(*x, *y).unwrap_or(Sample::FAILED)).collect();
-                tick();
-                row
+                if tick().is_break() {
+                    ended.store(true, Ordering::Relaxed);
+                }
+                Some(row)
             })
             .collect();
+        let rows_left_out = evaluated.iter().filter(|row| row.is_none()).count();
+        let blank = || xs.iter().map(|_| Sample::FAILED).collect();
+        let rows: Vec<Vec<Sample>> = evaluated.into_iter().map(|row| row.unwrap_or_else(blank)).collect();
         let samples = || rows.iter().flatten();
         if samples().all(|s| !s.value.is_finite()) {
             let why = at(xs[0], ys[0]).map_or_else(|e| e.to_string(), |s| format!("the loss is {}", s.value));
@@ -119,7 +161,8 @@ impl Landscape {
             values: samples().map(|s| s.value).collect(),
             adjoint: samples().map(|s| s.adjoint).collect(),
             difference: samples().map(|s| s.difference).collect(),
-            failures: samples().filter(|s| s.value.is_nan()).count(),
+            failures: samples().filter(|s| s.value.is_nan()).count() - rows_left_out * xs.len(),
+            rows_left_out,
             xs,
             ys,
         })

@@ -9,12 +9,12 @@
 //! The checksum is that of all values so far, so that no line can be changed, moved or left out. A line is written in one
 //! piece; a last line that a killed process left half written is dropped. One process at a time has the log open.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use pullback_core::files::crc32c::Crc32c;
-use pullback_core::files::{InputFile, lock_file};
+use pullback_core::files::{InputFile, MOST_FILE_BYTES, lock_file, open_own};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -40,9 +40,19 @@ pub enum LogError {
         /// What is wrong with it.
         what: String,
     },
+    /// The run was asked to stop; the log holds what it did.
+    #[error("interrupted; what was done is in the log, and the same command goes on from there")]
+    Interrupted,
     /// Another process writes to it.
     #[error("{} is in use by another process: wait until it ends, or use another folder (--out)", .0.display())]
     Locked(PathBuf),
+}
+
+impl LogError {
+    /// An error where the process was asked to stop ([`pullback_core::interrupt`]): called where nothing is lost.
+    pub fn unless_interrupted() -> Result<(), LogError> {
+        if pullback_core::interrupt::asked() { Err(LogError::Interrupted) } else { Ok(()) }
+    }
 }
 
 /// What a log is about: everything that its results depend on. A log resumes only the run it was written by.
@@ -165,10 +175,13 @@ impl LineLog {
     pub fn open<L: DeserializeOwned>(path: &Path, name: &RunName) -> Result<(Self, Vec<L>), LogError> {
         let failed = |source| LogError::File { path: path.to_owned(), source };
         let wrong = |line, what: String| LogError::Content { path: path.to_owned(), line, what };
-        let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let mut file = open.map_err(failed)?;
+        let mut file = open_own(path).map_err(failed)?;
         if !lock_file(&file).map_err(failed)? {
             return Err(LogError::Locked(path.to_owned()));
+        }
+        let size = file.metadata().map_err(failed)?.len();
+        if size > MOST_FILE_BYTES {
+            return Err(wrong(1, format!("{size} bytes are more than the {MOST_FILE_BYTES} that are read")));
         }
         let mut reader = BufReader::new(&mut file);
         let (mut kept, mut ends, mut text) = (Vec::new(), Vec::<(u64, Crc32c)>::new(), Vec::new());

@@ -10,6 +10,33 @@ use pullback_core::{ConfigError, StepError, System};
 use pullback_math::{Dual, Real};
 
 /// A function of R^n with bounds and a gradient.
+///
+/// ```
+/// use pullback_core::StepError;
+/// use pullback_optim::Objective;
+/// /// L = (x − 1)².
+/// struct Bowl;
+/// impl Objective for Bowl {
+///     fn names(&self) -> Vec<String> {
+///         vec!["x".into()]
+///     }
+///     fn bounds(&self) -> Vec<(f64, f64)> {
+///         vec![(-2.0, 2.0)]
+///     }
+///     fn start(&self) -> Vec<f64> {
+///         vec![0.0]
+///     }
+///     fn value(&self, x: &[f64]) -> Result<f64, StepError> {
+///         Ok((x[0] - 1.0).powi(2))
+///     }
+///     fn value_grad(&self, x: &[f64], grad: &mut [f64]) -> Result<f64, StepError> {
+///         grad[0] = 2.0 * (x[0] - 1.0);
+///         self.value(x)
+///     }
+/// }
+/// assert_eq!(Bowl.value(&[1.0])?, 0.0);
+/// # Ok::<(), StepError>(())
+/// ```
 pub trait Objective: Sync {
     /// A name for each variable; their number is the dimension.
     fn names(&self) -> Vec<String>;
@@ -45,6 +72,29 @@ struct Memory<S: System<T>, T: Real> {
 }
 
 /// The loss of a rollout as a function of the variables of an [`InputMap`], computed on scalars `T`.
+///
+/// ```
+/// # use pullback_core::doc_example::falling;
+/// use pullback_core::input_map::{InputEntry, LinearMap, Transform, Transformed, Variable};
+/// use pullback_core::losses::{Norm, StateTarget, Weights};
+/// use pullback_core::{Described, Rollout, Schedule};
+/// use pullback_optim::{Objective, RolloutObjective};
+/// // One variable sets height and velocity, bounded; another the logarithm of gravity.
+/// let throw = Variable::new("throw", "1", (0.0, 5.0), 1.0);
+/// let gravity = Variable::new("gravity", "m/s^2", (1.0, 20.0), 9.81);
+/// let mut ties = LinearMap::new(vec![throw, gravity]);
+/// ties.tie(InputEntry::State(0), 0.0, [(0, 0.5)]);
+/// ties.tie(InputEntry::State(1), 0.0, [(0, 3.0)]);
+/// ties.tie(InputEntry::Params(0), 0.0, [(1, 1.0)]);
+/// let map = Transformed::new(ties, vec![Transform::Identity, Transform::Log])?;
+/// let rollout = Rollout::new(falling(0.01), 50, Schedule::StoreAll)?;
+/// let high = StateTarget::new(rollout.system.layout(), "height", Norm::Square, Weights::at_end(1.0))?.at(&[2.0])?;
+/// let objective = RolloutObjective::<_, _, _, f64>::new(rollout, high, map);
+/// let mut gradient = [0.0; 2];
+/// objective.value_grad(&objective.start(), &mut gradient)?;
+/// assert!(gradient[0] < 0.0 && gradient[1] > 0.0, "throw harder, weigh less");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct RolloutObjective<S: System<T>, L, M = LinearMap, T: Real = f64> {
     rollout: Rollout<S>,
     loss: L,

@@ -166,6 +166,9 @@ impl<'a> Run<'a> {
             losses.push(episode.loss);
             self.count(episode);
         }
+        if losses.len() < affordable {
+            self.log.unless_interrupted()?;
+        }
         let (objective, bounds) = (self.objective, &self.bounds);
         let ask = |z: &Vec<f64>| objective.value(&unscaled(z, bounds));
         let fresh: Vec<_> = points[losses.len()..affordable].par_iter().map(ask).collect();
@@ -188,6 +191,7 @@ impl<'a> Run<'a> {
         let episode = match self.log.take(&z, true)? {
             Some(episode) => episode,
             None => {
+                self.log.unless_interrupted()?;
                 let episode = self.simulate_with_gradient(z, gradient.len());
                 self.log.add(&episode)?;
                 episode

@@ -73,6 +73,11 @@ impl RunLog {
         }
     }
 
+    /// An error where the process was asked to stop and what was done is on the disk.
+    pub fn unless_interrupted(&self) -> Result<(), LogError> {
+        self.file.as_ref().map_or(Ok(()), |_| LogError::unless_interrupted())
+    }
+
     /// Writes an episode down.
     pub fn add(&mut self, episode: &Episode) -> Result<(), LogError> {
         self.file.as_mut().map_or(Ok(()), |file| file.add(episode))

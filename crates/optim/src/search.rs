@@ -21,6 +21,9 @@ pub enum SearchError {
     /// The log failed.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// The search was asked to stop; what it found so far.
+    #[error("interrupted after {} simulations; the same command goes on from there", .0.losses.len())]
+    Interrupted(Box<Searched>),
 }
 
 /// What a search ended with.
@@ -78,9 +81,14 @@ impl Search<'_> {
         };
         let resumed = log.kept().min(budget);
         let mut run = Run::new(objective, budget, log)?.with_callback(watch);
-        optimize(method, &mut run, seed)?;
+        let ended = optimize(method, &mut run, seed);
         let (losses, best, failures) = (run.losses().to_vec(), run.best().cloned(), run.failures().clone());
-        Ok(Searched { losses, best, failures, resumed, settings: method.settings() })
+        let found = Searched { losses, best, failures, resumed, settings: method.settings() };
+        match ended {
+            Ok(()) => Ok(found),
+            Err(SearchError::Log(LogError::Interrupted)) => Err(SearchError::Interrupted(Box::new(found))),
+            Err(error) => Err(error),
+        }
     }
 }
 

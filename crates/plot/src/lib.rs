@@ -27,6 +27,7 @@ mod data;
 mod error;
 mod files;
 mod heatmap;
+mod hover;
 mod legend;
 mod line;
 mod render;

@@ -11,6 +11,16 @@ use crate::{bars, heatmap, legend, line};
 
 use std::path::Path;
 
+/// A figure before it is drawn.
+pub(crate) struct Arranged {
+    pub style: Style,
+    /// Lines of the title.
+    pub heading: Vec<String>,
+    pub axes: Vec<Axes>,
+    /// Where the content of each panel is, pixels.
+    pub plots: Vec<Rect>,
+}
+
 impl Figure {
     /// Draws the figure and writes it as a PNG, to a temporary name in the same folder first.
     pub fn save_png(&self, path: &Path) -> Result<(), PlotError> {
@@ -34,23 +44,33 @@ impl Figure {
     }
 
     fn draw(&self) -> Result<Canvas, PlotError> {
+        let (width, height) = self.pixel_size()?;
+        let Arranged { style, heading, axes, plots } = self.arrange()?;
+        let mut canvas = Canvas::new(width, height);
+        let at = (0.5 * width as f64, 0.35 * style.label + 0.7 * style.heading);
+        text::draw(&mut canvas, &heading, at, (0.5, 0.0), 0.0, TextStyle::new(style.heading).bold());
+        for (i, panel) in self.panels.iter().enumerate() {
+            draw_panel(&mut canvas, panel, &axes[i], &style, plots[i]);
+        }
+        Ok(canvas)
+    }
+
+    /// Where everything stands.
+    pub(crate) fn arrange(&self) -> Result<Arranged, PlotError> {
         text::check_fonts()?;
         let (width, height) = self.pixel_size()?;
         if self.panels.is_empty() || self.panels.len() > self.rows.saturating_mul(self.cols) {
             return Err(PlotError::Grid { rows: self.rows, cols: self.cols, panels: self.panels.len() });
         }
-        let mut canvas = Canvas::new(width, height);
         let style = Style::new(width as f64 / self.cols as f64, self.dpi);
 
         // Cells below the heading, inside an outer margin.
         let edge = 0.35 * style.label;
         let lines =
             text::wrap(&self.title, style.heading * text::BOLD_WIDTH, width as f64 - 4.0 * style.label, 2);
-        let heading =
+        let room =
             if lines.is_empty() { 0.0 } else { (lines.len() as f64 * LINE_HEIGHT + 1.1) * style.heading };
-        let at = (0.5 * width as f64, edge + 0.7 * style.heading);
-        text::draw(&mut canvas, &lines, at, (0.5, 0.0), 0.0, TextStyle::new(style.heading).bold());
-        let page = Rect::new(edge, edge + heading, width as f64 - edge, height as f64 - edge);
+        let page = Rect::new(edge, edge + room, width as f64 - edge, height as f64 - edge);
         let cells: Vec<Rect> = (0..self.panels.len()).map(|i| self.cell(page, i)).collect();
 
         // First pass: what each panel needs; second pass: rows and columns share it.
@@ -59,10 +79,7 @@ impl Figure {
             axes.push(prepare(panel, &self.panel_name(i), &style, cells[i])?);
         }
         let plots = self.plots(&axes, page, &style);
-        for (i, panel) in self.panels.iter().enumerate() {
-            draw_panel(&mut canvas, panel, &axes[i], &style, plots[i]);
-        }
-        Ok(canvas)
+        Ok(Arranged { style, heading: lines, axes, plots })
     }
 
     fn cell(&self, page: Rect, index: usize) -> Rect {

@@ -1,5 +1,6 @@
 //! A report: one HTML file with text, figures, tables and key figures, and no outside resources.
 //!
+//! A pointer over a figure that was drawn here shows the nearest value; long tables are folded.
 //! Pictures are embedded as data URIs, the style sheet is inline, fonts are the reader's own. The page
 //! follows the reader's light or dark setting, narrows to a phone and prints in black on white. All text is
 //! escaped.
@@ -45,6 +46,8 @@ pub enum Block {
         caption: String,
         /// What the picture shows.
         alt: String,
+        /// Values under the pointer, as the script of the page takes them; empty for none.
+        hover: String,
     },
     /// Rows and columns.
     Table(Table),
@@ -118,12 +121,19 @@ impl Section {
         caption: impl Into<String>,
         alt: impl Into<String>,
     ) -> Result<Self, PlotError> {
-        Ok(self.image(figure.to_png_bytes()?, caption, alt))
+        let (image, hover) = (figure.to_png_bytes()?, figure.hover()?);
+        Ok(self.push(Block::Figure { image, caption: caption.into(), alt: alt.into(), hover }))
     }
 
     /// Adds an encoded picture, PNG or GIF.
     pub fn image(mut self, image: Vec<u8>, caption: impl Into<String>, alt: impl Into<String>) -> Self {
-        self.blocks.push(Block::Figure { image, caption: caption.into(), alt: alt.into() });
+        let hover = String::new();
+        self.blocks.push(Block::Figure { image, caption: caption.into(), alt: alt.into(), hover });
+        self
+    }
+
+    fn push(mut self, block: Block) -> Self {
+        self.blocks.push(block);
         self
     }
 
@@ -194,7 +204,12 @@ impl Report {
         if !self.footer.is_empty() {
             let _ = writeln!(out, "<footer>{}</footer>", escape(&self.footer));
         }
-        out.push_str("</main>\n</body>\n</html>\n");
+        out.push_str("</main>\n");
+        let blocks = || self.sections.iter().flat_map(|section| &section.blocks);
+        if blocks().any(|block| matches!(block, Block::Figure { hover, .. } if !hover.is_empty())) {
+            let _ = write!(out, "<script>\n(() => {{\n\"use strict\";\n{SCRIPT}}})();\n</script>\n");
+        }
+        out.push_str("</body>\n</html>\n");
         out
     }
 }
@@ -210,11 +225,16 @@ fn write_block(out: &mut String, block: &Block, figures: &mut usize) {
             }
             writeln!(out, "</ul>")
         }
-        Block::Figure { image, caption, alt } => {
+        Block::Figure { image, caption, alt, hover } => {
             *figures += 1;
             let kind = if image.starts_with(b"GIF8") { "gif" } else { "png" };
             let (data, alt, caption) = (base64(image), escape(alt), escape(caption));
-            let _ = writeln!(out, "<figure>\n<img alt=\"{alt}\" src=\"data:image/{kind};base64,{data}\">");
+            let hover = match hover.as_str() {
+                "" => String::new(),
+                json => format!(" data-hover=\"{}\"", escape(json)),
+            };
+            let _ =
+                writeln!(out, "<figure>\n<img alt=\"{alt}\"{hover} src=\"data:image/{kind};base64,{data}\">");
             writeln!(out, "<figcaption><b>Figure {figures}.</b> {caption}</figcaption>\n</figure>")
         }
         Block::Table(table) => {
@@ -251,8 +271,13 @@ fn write_table(out: &mut String, table: &Table) {
         cells.peek().is_some() && cells.all(|t| is_blank(&t) || is_number(&t))
     };
     let class: Vec<&str> = (0..columns).map(|c| if numeric(c) { " class=\"number\"" } else { "" }).collect();
+    let folded = table.rows.len() > MOST_ROWS;
+    if folded {
+        let caption = if table.caption.is_empty() { "Table" } else { &table.caption };
+        let _ = writeln!(out, "<details><summary>{} ({} rows)</summary>", escape(caption), table.rows.len());
+    }
     out.push_str("<div class=\"table\"><table>\n");
-    if !table.caption.is_empty() {
+    if !table.caption.is_empty() && !folded {
         let _ = writeln!(out, "<caption>{}</caption>", escape(&table.caption));
     }
     out.push_str("<thead><tr>");
@@ -268,6 +293,9 @@ fn write_table(out: &mut String, table: &Table) {
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody>\n</table></div>\n");
+    if folded {
+        out.push_str("</details>\n");
+    }
 }
 
 fn is_blank(text: &str) -> bool {
@@ -317,6 +345,10 @@ fn escape(text: &str) -> String {
 }
 
 const STYLE_SHEET: &str = include_str!("report.css");
+const SCRIPT: &str = include_str!("report.js");
+
+/// Tables of more rows are folded.
+const MOST_ROWS: usize = 12;
 
 #[cfg(test)]
 mod tests {
@@ -326,7 +358,12 @@ mod tests {
     fn text_is_escaped_everywhere() {
         let bad = "<script>alert(\"x\") & 'y'</script>";
         let table = Table { caption: bad.into(), header: vec![bad.into()], rows: vec![vec![bad.into()]] };
-        let figure = Block::Figure { image: vec![1, 2, 3], caption: bad.into(), alt: bad.into() };
+        let figure = Block::Figure {
+            image: vec![1, 2, 3],
+            caption: bad.into(),
+            alt: bad.into(),
+            hover: String::new(),
+        };
         let mut section =
             Section::new(bad).paragraph(bad).code(bad).links(vec![(bad.into(), bad.into())]).table(table);
         section = section.stats(vec![Stat::new(bad, bad, bad)]);

@@ -30,6 +30,7 @@ mod error;
 mod model;
 mod page;
 mod validate;
+pub mod web;
 
 pub use error::ReplayError;
 pub use model::{ContactMark, Frame, Pose, Replay, ReplayGeom, ReplayShape, ReplaySoft, Up};

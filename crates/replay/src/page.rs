@@ -4,25 +4,14 @@ use crate::encode;
 use crate::error::ReplayError;
 use crate::model::Replay;
 use crate::validate::validate;
+use crate::web::{STYLE, page_script};
 use pullback_core::files::write_atomically;
 use std::path::Path;
 
 const TEMPLATE: &str = include_str!("web/page.html");
-const STYLE: &str = include_str!("web/style.css");
 
-/// The viewer, in the order in which its parts build on each other.
-const SCRIPTS: [&str; 15] = [
-    include_str!("web/math.js"),
-    include_str!("web/decode.js"),
-    include_str!("web/shapes.js"),
-    include_str!("web/mesh.js"),
-    include_str!("web/soft.js"),
-    include_str!("web/shaders.js"),
-    include_str!("web/gpu.js"),
-    include_str!("web/theme.js"),
-    include_str!("web/camera.js"),
-    include_str!("web/overlay.js"),
-    include_str!("web/renderer.js"),
+/// The player, on top of the parts that draw.
+const PLAYER: [&str; 4] = [
     include_str!("web/playback.js"),
     include_str!("web/plots.js"),
     include_str!("web/controls.js"),
@@ -35,7 +24,7 @@ impl Replay {
         validate(self)?;
         let title = escape_html(&self.title);
         let data = escape_json(&serde_json::to_string(&encode::scene(self))?);
-        let script = format!("(() => {{\n\"use strict\";\n{}}})();", SCRIPTS.join("\n"));
+        let script = page_script(&PLAYER);
         Ok(fill(TEMPLATE, |key| match key {
             "title" => &title,
             "style" => STYLE,
@@ -43,6 +32,12 @@ impl Replay {
             "script" => &script,
             _ => "",
         }))
+    }
+
+    /// What the page reads: shapes as JSON, everything per frame as base64.
+    pub fn to_json(&self) -> Result<serde_json::Value, ReplayError> {
+        validate(self)?;
+        Ok(encode::scene(self))
     }
 
     /// Writes the page; the file appears whole or not at all.

@@ -1,5 +1,6 @@
 //! Readers of robots, meshes and targets.
 
+mod confine;
 mod error;
 pub mod mesh;
 pub mod mjcf;

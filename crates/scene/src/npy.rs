@@ -11,6 +11,8 @@ use pullback_core::files::write_atomically;
 use pullback_mpm::losses::{Cells, Target};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
+/// Largest file that is read, bytes: 32 million nodes.
+const MAX_BYTES: u64 = 1 << 28;
 /// Bytes before the header of format 1.0.
 const PREFIX: usize = 10;
 
@@ -31,7 +33,7 @@ pub fn write_target(path: &Path, target: &Target) -> Result<(), ConfigError> {
 /// Reads the masses of a target on a grid of `spacing` meters.
 pub fn read_target(path: &Path, spacing: f64, threshold: f64) -> Result<Target, ConfigError> {
     let at = |message: &str| ConfigError::new(format!("{}: {message}", path.display()));
-    let bytes = pullback_core::files::read(path).map_err(|e| at(&e.to_string()))?;
+    let bytes = pullback_core::files::read_at_most(path, MAX_BYTES).map_err(|e| at(&e.to_string()))?;
     let (nodes, numbers) = parse(&bytes).map_err(at)?;
     let masses = numbers.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect();
     Target::from_masses(Cells { nodes, spacing, flat: false }, masses, threshold)

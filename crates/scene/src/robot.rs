@@ -13,7 +13,9 @@ use pullback_articulated::{
 };
 use pullback_core::ConfigError;
 use pullback_core::integrator::{Integrated, Integrator, Method};
+use pullback_core::registry::did_you_mean;
 
+use crate::confine::folder_of;
 use crate::mesh::MeshFiles;
 use crate::mjcf::{ImportOptions, read_mjcf};
 use crate::urdf::{self, UrdfOptions};
@@ -39,6 +41,8 @@ pub struct FileOptions {
     pub fix_inertia: bool,
     /// Where the packages that a URDF file names are.
     pub packages: Vec<Package>,
+    /// Whether files outside of the model's folder are refused; those of packages that are given are not.
+    pub confined: bool,
     /// The contact model, in place of that of files of this kind.
     pub contact: Option<ContactModel>,
 }
@@ -96,7 +100,9 @@ fn is_urdf(name: &str) -> bool {
 pub fn read_model_with(file: &str, options: FileOptions) -> Result<Model, ConfigError> {
     let path = Path::new(file);
     check_urdf_options(file, &options)?;
-    let FileOptions { allow_ignored: allow, floating_base, fix_inertia, packages: given, contact } = options;
+    let FileOptions { allow_ignored: allow, floating_base, fix_inertia, packages: given, confined, contact } =
+        options;
+    let mut confined_to = if confined { vec![folder_of(path)] } else { Vec::new() };
     let read = if is_urdf(file) {
         let (mut packages, mut search) = (Vec::new(), Vec::new());
         for package in given {
@@ -104,30 +110,47 @@ pub fn read_model_with(file: &str, options: FileOptions) -> Result<Model, Config
             if !folder.is_dir() {
                 return Err(ConfigError::new(format!("--package: {} is no folder", folder.display())));
             }
+            if confined {
+                confined_to.push(folder.clone());
+            }
             match package {
                 Package::Named(name, folder) => packages.push((name, folder)),
                 Package::Folder(folder) => search.push(folder),
             }
         }
-        let options =
-            UrdfOptions { allow, floating_base, fix_inertia, packages, search, ..UrdfOptions::default() };
+        let options = UrdfOptions {
+            allow,
+            floating_base,
+            fix_inertia,
+            packages,
+            search,
+            confined_to,
+            ..UrdfOptions::default()
+        };
         urdf::load(path, &options)
     } else {
-        let options = ImportOptions { allow_ignored: allow, mesh_loader: Some(Arc::new(MeshFiles)) };
+        let options =
+            ImportOptions { allow_ignored: allow, mesh_loader: Some(Arc::new(MeshFiles)), confined_to };
         read_mjcf(path, &options)
     };
     let mut model = read.map_err(|e| ConfigError::new(e.to_string()))?;
     if let Some(contact) = contact {
-        match contact {
-            ContactModel::Penalty => check_penalty(file, &model)?,
-            ContactModel::Complementarity => {
-                Complementarity::check(&model).map_err(|e| ConfigError::new(format!("{file}: {e}")))?;
-            }
-            ContactModel::Convex => {}
-        }
-        model.options.contact_model = contact;
+        set_contact_model(file, &mut model, contact)?;
     }
     Ok(model)
+}
+
+/// Chooses the contact model of a model; an error if it would not act on all that the model has.
+pub fn set_contact_model(file: &str, model: &mut Model, contact: ContactModel) -> Result<(), ConfigError> {
+    match contact {
+        ContactModel::Penalty => check_penalty(file, model)?,
+        ContactModel::Complementarity => {
+            Complementarity::check(model).map_err(|e| ConfigError::new(format!("{file}: {e}")))?;
+        }
+        ContactModel::Convex => {}
+    }
+    model.options.contact_model = contact;
+    Ok(())
 }
 
 /// Refuses what the penalty model would not act on.
@@ -195,7 +218,8 @@ pub fn find_keyframe<'a>(keyframes: &'a [Keyframe], wanted: &str) -> Result<&'a 
             [] => "the model has none".to_owned(),
             _ => format!("there is {}", keyframe_names(keyframes)),
         };
-        ConfigError::new(format!("no keyframe is called `{wanted}`; {there}"))
+        let near = did_you_mean(wanted, keyframes.iter().map(|k| k.name.as_str()));
+        ConfigError::new(format!("no keyframe is called `{wanted}`{near}; {there}"))
     })
 }
 

@@ -3,7 +3,8 @@
 //! | module | what |
 //! |---|---|
 //! | [`grid`] | cells, borders and obstacles |
-//! | [`advection`], `maccormack`, `trace` | fields moved with the flow: first order, second order, tracing and interpolation |
+//! | [`advection`], `maccormack` | fields moved with the flow: first order, second order |
+//! | `trace`, `stencil` | tracing and interpolation; corners as rows |
 //! | `buoyancy`, `viscosity`, `vorticity` | forces |
 //! | `pressure` | the projection onto flows without divergence |
 //! | [`conjugate_gradients`], `multigrid`, `laplacian` | its solve: conjugate gradients, V-cycles, relaxation |
@@ -34,6 +35,7 @@ mod pressure;
 mod rows;
 pub mod settings;
 pub mod start;
+mod stencil;
 mod sums;
 pub mod system;
 mod trace;

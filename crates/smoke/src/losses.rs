@@ -6,6 +6,7 @@ use pullback_math::Real;
 
 use super::image::Image;
 use super::march::{Look, MarchWorkspace, Marcher};
+use super::sums::fold;
 use super::system::{DENSITY, Smoke};
 
 /// L = Σ (ρ − ρ*)² / Σ ρ*² at the end: 0 where the target is met, about 1 for no smoke at all.
@@ -38,14 +39,14 @@ impl DensityLoss {
 
 impl<T: Real> Loss<T> for DensityLoss {
     fn value(&self, at: Sample<'_, T>) -> T {
-        let mut sum = T::zero();
-        if at.last() {
-            for (density, target) in at.state[self.first..].iter().zip(&self.target) {
-                let off = *density - T::lit(*target);
-                sum = off.mul_add(off, sum);
-            }
+        if !at.last() {
+            return T::zero();
         }
-        sum * T::lit(self.scale)
+        let square = |sum: T, density: T, target: f64| {
+            let off = density - T::lit(target);
+            off.mul_add(off, sum)
+        };
+        fold(&at.state[self.first..][..self.target.len()], &self.target, square) * T::lit(self.scale)
     }
     fn vjp(&self, at: Sample<'_, T>, state_bar: &mut [T], _control_bar: &mut [T]) {
         if at.last() {

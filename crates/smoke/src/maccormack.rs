@@ -3,10 +3,11 @@
 //! φ̂ = S₊φ, φ̃ = S₋φ̂, φ′ = clamp(φ̂ + (φ − φ̃)/2) to the values between which φ̂ was interpolated, so that no
 //! new extremes appear. Second order where nothing is clamped. What is clamped follows the value that clamps it.
 
-use pullback_math::{Real, Scalar};
+use pullback_math::{Real, Scalar, select};
 
-use super::advection::{Mover, MoverScratch};
-use super::trace::{Corners, Run, Tracer};
+use super::advection::{FlowBars, Mover, MoverScratch};
+use super::pressure::clear;
+use super::trace::{Corners, Run, TILE, Tracer, read, write};
 
 /// The field a step later, with its halo.
 pub(crate) fn advect<T: Scalar, const D: usize>(
@@ -24,24 +25,23 @@ pub(crate) fn advect<T: Scalar, const D: usize>(
         for run in Run::of_row(row.len()) {
             let traces = tracer.trace(mover.velocity, &at, run);
             let corners = tracer.corners(field, &traces);
-            for i in 0..run.count {
-                let c = at.start + run.first + i;
-                let (low, high) = extremes::<T, D>(&corners, i);
-                let corrected = forth[c] + (field[c] - back[c]) * T::lit(0.5);
-                row[run.first + i] = corrected.max(low.0).min(high.0);
-            }
+            let ([low, high], start) = (extremes::<T, D>(&corners), at.start + run.first);
+            let [field, forth, back] = [field, forth, back].map(|x| read(x, start, run.count));
+            let corrected = forth + (field - back) * T::lit(0.5).along();
+            write(corrected.max(low.value).min(high.value), run.count, &mut row[run.first..]);
         }
     });
     mover.finish(out);
 }
 
 /// The pullback of [`advect`]: adds to the cotangent of the field, its halo included, and writes those of the
-/// velocities at its points.
+/// velocities at its points; and the result but for its halo, if that is wanted.
 pub(crate) fn advect_vjp<T: Scalar, const D: usize>(
     mover: &Mover<'_, T, D>,
     field: &[T],
     out_bar: &[T],
     scratch: &mut MoverScratch<T, D>,
+    mut out: Option<&mut [T]>,
 ) {
     let MoverScratch { forth, back, forth_bar, flow_bars, field_bar } = scratch;
     mover.semi_lagrangian(mover.scale, field, forth);
@@ -52,16 +52,21 @@ pub(crate) fn advect_vjp<T: Scalar, const D: usize>(
         let at = padded.row(row);
         for run in Run::of_row(padded.cells[0]) {
             let traces = tracer.trace(mover.velocity, &at, run);
-            let corners = tracer.corners(field, &traces);
+            let extremes = extremes::<T, D>(&tracer.corners(field, &traces));
+            let [low, high] = extremes.map(|x| (T::numbers(x.value), T::numbers(x.corner)));
+            let place = tracer.places(&traces);
             for i in 0..run.count {
                 let c = at.start + run.first + i;
-                let (low, high) = extremes::<T, D>(&corners, i);
+                let at = |corners: &[T; TILE]| place(i, corners[i].lane(0) as usize);
                 // The cotangent passes max and min to the one value that was taken.
                 let corrected = forth[c] + (field[c] - back[c]) * T::lit(0.5);
-                let (raised_bar, high_bar) = corrected.max(low.0).min_vjp(high.0, out_bar[c]);
-                let (corrected_bar, low_bar) = corrected.max_vjp(low.0, raised_bar);
-                field_bar[tracer.corner(&traces, i, high.1)] += high_bar;
-                field_bar[tracer.corner(&traces, i, low.1)] += low_bar;
+                let (raised_bar, high_bar) = corrected.max(low.0[i]).min_vjp(high.0[i], out_bar[c]);
+                if let Some(out) = &mut out {
+                    out[c] = corrected.max(low.0[i]).min(high.0[i]);
+                }
+                let (corrected_bar, low_bar) = corrected.max_vjp(low.0[i], raised_bar);
+                field_bar[at(&high.1)] += high_bar;
+                field_bar[at(&low.1)] += low_bar;
                 field_bar[c] += corrected_bar * T::lit(0.5);
                 forth_bar[c] += corrected_bar;
                 // From here on that of φ̃, of which only the value at this point is needed.
@@ -70,26 +75,36 @@ pub(crate) fn advect_vjp<T: Scalar, const D: usize>(
         }
     }
     // φ̃ is closed where the field is.
-    super::pressure::clear(mover.closed, back);
-    mover.semi_lagrangian_vjp(-mover.scale, forth, back, false, flow_bars, forth_bar);
+    clear(mover.closed, back);
+    if let Some(out) = out {
+        clear(mover.closed, out);
+    }
+    let to = FlowBars { adds: false, flow_bars, own_bar: Some(&mut *field_bar) };
+    mover.semi_lagrangian_vjp(-mover.scale, forth, back, to, forth_bar, None);
     padded.fill_halo_vjp(mover.place, forth_bar);
-    super::pressure::clear(mover.closed, forth_bar);
-    mover.semi_lagrangian_vjp(mover.scale, field, forth_bar, true, flow_bars, field_bar);
+    clear(mover.closed, forth_bar);
+    let to = FlowBars { adds: true, flow_bars, own_bar: None };
+    mover.semi_lagrangian_vjp(mover.scale, field, forth_bar, to, field_bar, None);
 }
 
-/// The smallest and the largest of the values at the corners of the cell of point i, each with its number.
+/// A value at a corner of the cell of each point, and the number of that corner.
+#[derive(Clone, Copy)]
+struct Extreme<R> {
+    value: R,
+    corner: R,
+}
+
+/// The smallest and the largest of the values at the corners of all cells of a run.
 #[inline(always)]
-fn extremes<T: Real, const D: usize>(corners: &Corners<T>, i: usize) -> ((T, usize), (T, usize)) {
-    let first = (corners[0][0][i], 0);
+fn extremes<T: Scalar, const D: usize>(corners: &Corners<T>) -> [Extreme<T::Row>; 2] {
+    let first = Extreme { value: corners[0][0], corner: T::Row::zero() };
     let (mut low, mut high) = (first, first);
     for c in 1..1 << D {
-        let x = corners[c / 2][c % 2][i];
-        if x.lane(0) < low.0.lane(0) {
-            low = (x, c);
-        }
-        if x.lane(0) > high.0.lane(0) {
-            high = (x, c);
-        }
+        let (value, corner) = (corners[c / 2][c % 2], T::lit(c as f64).along());
+        let (lower, higher) = (value.lt(low.value), value.gt(high.value));
+        low = Extreme { value: select(lower, value, low.value), corner: select(lower, corner, low.corner) };
+        high =
+            Extreme { value: select(higher, value, high.value), corner: select(higher, corner, high.corner) };
     }
-    (low, high)
+    [low, high]
 }

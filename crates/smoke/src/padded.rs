@@ -17,6 +17,13 @@ pub(crate) enum Place {
     Face(usize),
 }
 
+impl Place {
+    /// That of a field of the state along so many axes: of a velocity, or of the density, which is last.
+    pub fn of_field(field: usize, axes: usize) -> Self {
+        if field == axes { Place::Cell } else { Place::Face(field) }
+    }
+}
+
 /// Sizes of arrays with a halo.
 #[derive(Clone, Debug)]
 pub(crate) struct Padded<const D: usize> {

@@ -14,14 +14,14 @@ use pullback_core::{Bars, ConfigError, Described, Info, Point, SolverInfo, StepE
 use pullback_math::Scalar;
 
 use super::advection::Mover;
-use super::buoyancy::{add_buoyancy, add_buoyancy_vjp};
+use super::buoyancy::{add_buoyancy, add_buoyancy_vjp, rise_vjp};
 use super::conjugate_gradients::{SolveTolerance, Solved, Solver};
 use super::grid::Grid;
 use super::padded::{Padded, Place};
 use super::pressure::{clear, project};
 use super::settings::Settings;
 use super::trace::Tracer;
-use super::viscosity::{add_viscosity, add_viscosity_vjp, scale, scale_vjp};
+use super::viscosity::{add_viscosity, add_viscosity_vjp, kept_vjp, scale, scale_vjp};
 use super::vorticity::{add_confinement, add_confinement_vjp};
 use super::workspace::SmokeWorkspace;
 
@@ -155,11 +155,16 @@ impl<const D: usize> Smoke<D> {
         self.padded.fill_halo(Place::Cell, &mut ws.density);
     }
 
-    /// Moves the density and, if wanted, the velocities.
-    fn advect<T: Scalar>(&self, ws: &mut SmokeWorkspace<T, D>, velocities: bool) {
-        let SmokeWorkspace { velocity, density, moved, moved_density, movers, .. } = ws;
+    /// Moves the density.
+    fn advect_density<T: Scalar>(&self, ws: &mut SmokeWorkspace<T, D>) {
+        let SmokeWorkspace { velocity, density, moved_density, movers, .. } = ws;
         self.mover(Place::Cell, velocity).advect(density, &mut movers[D], moved_density);
-        for a in (0..D).filter(|_| velocities) {
+    }
+
+    /// Moves the velocities.
+    fn advect_velocities<T: Scalar>(&self, ws: &mut SmokeWorkspace<T, D>) {
+        let SmokeWorkspace { velocity, moved, movers, .. } = ws;
+        for a in 0..D {
             self.mover(Place::Face(a), velocity).advect(&velocity[a], &mut movers[a], &mut moved[a]);
         }
     }
@@ -195,7 +200,7 @@ impl<const D: usize> Smoke<D> {
     /// The pullback of [`Smoke::push`], from cotangents with halos in `pushed_bar`: writes those of moved velocities
     /// and density, halos folded in, overwrites its own, and adds to those of parameters.
     fn push_vjp<T: Scalar>(&self, ws: &mut SmokeWorkspace<T, D>, params: &[T], params_bar: &mut [T]) {
-        let SmokeWorkspace { moved, moved_density, pushed, pushed_bar, moved_bar, .. } = ws;
+        let SmokeWorkspace { moved, pushed, pushed_bar, moved_bar, .. } = ws;
         let SmokeWorkspace { moved_density_bar, vorticity, sums, .. } = ws;
         let (padded, dt, h) = (&self.padded, self.dt, self.grid.spacing);
         if let (Some(kept), Some(i)) = (self.kept(params, self.index.damping), self.index.damping) {
@@ -206,9 +211,8 @@ impl<const D: usize> Smoke<D> {
                 scale(&mut pushed_bar[a], kept);
             }
         }
-        if let (Some(rise), Some(i)) = (self.rise(params), self.index.buoyancy) {
-            let (bar, to) = (&pushed_bar[D - 1], &mut *moved_density_bar);
-            params_bar[i] += add_buoyancy_vjp(padded, moved_density, rise, bar, to, sums) * T::lit(dt);
+        if let Some(rise) = self.rise(params) {
+            add_buoyancy_vjp(padded, rise, &pushed_bar[D - 1], moved_density_bar);
         }
         if !self.forces_see_neighbors() {
             std::mem::swap(moved_bar, pushed_bar);
@@ -236,34 +240,42 @@ impl<const D: usize> Smoke<D> {
         }
     }
 
-    /// The pullback of [`Smoke::advect`]: the fields side by side on threads, then their cotangents in order.
+    /// The pullback of [`Smoke::advect_velocities`] and [`Smoke::advect_density`]: the fields side by side on threads,
+    /// then their cotangents in order. Finds the moved density too.
     fn advect_vjp<T: Scalar>(
         &self,
         ws: &mut SmokeWorkspace<T, D>,
         params_bar: &mut [T],
         state_bar: &mut [T],
     ) {
-        let SmokeWorkspace { velocity, density, moved_bar, moved_density_bar, movers, .. } = ws;
-        let (velocity, density, moved_bar) = (&*velocity, &*density, &*moved_bar);
-        let moved_density_bar = &*moved_density_bar;
-        let pull = |field: usize, scratch: &mut _| {
-            if field == D {
-                self.mover(Place::Cell, velocity).advect_vjp(density, moved_density_bar, scratch);
-            } else {
-                let mover = self.mover(Place::Face(field), velocity);
-                mover.advect_vjp(&velocity[field], &moved_bar[field], scratch);
-            }
+        let SmokeWorkspace { velocity, density, moved_bar, moved_density_bar, moved_density, movers, .. } =
+            ws;
+        let (velocity, moved_bar) = (&*velocity, &*moved_bar);
+        let (of_velocities, of_density) = movers.split_at_mut(D);
+        let pull = |a: usize, scratch: &mut _| {
+            let mover = self.mover(Place::Face(a), velocity);
+            mover.advect_vjp(&velocity[a], &moved_bar[a], scratch, None);
         };
-        side_by_side(0, movers, &pull);
+        rayon::join(
+            || side_by_side(0, of_velocities, &pull),
+            || {
+                let mover = self.mover(Place::Cell, velocity);
+                of_density.iter_mut().for_each(|scratch| {
+                    mover.advect_vjp(density, moved_density_bar, scratch, Some(&mut *moved_density));
+                });
+            },
+        );
         let n = self.grid.len();
         let (velocity_bar, density_bar) = state_bar.split_at_mut(D * n);
         for (a, out) in velocity_bar.chunks_exact_mut(n).enumerate() {
-            // Those of the moved velocities, and of the velocities that moved every field.
+            // Those of the velocity as a field, and of the velocity that moved every other field.
             let mut bar = std::mem::take(&mut movers[a].field_bar);
+            let tracers: [_; 4] = std::array::from_fn(|field| {
+                Tracer::<T, D>::new(&self.padded, Place::of_field(field.min(D), D), 1.0)
+            });
             self.padded.for_blocks_of(self.padded.around_faces(a), self.padded.part(&mut bar), |at, bar| {
-                for (field, mover) in movers.iter().enumerate() {
-                    let place = if field == D { Place::Cell } else { Place::Face(field) };
-                    Tracer::new(&self.padded, place, 1.0).mean_vjp(a, &mover.flow_bars[a], at, bar);
+                for (field, mover) in movers.iter().enumerate().filter(|(field, _)| *field != a) {
+                    tracers[field].mean_vjp(a, &mover.flow_bars[a], at, bar);
                 }
             });
             self.padded.fill_halo_vjp(Place::Face(a), &mut bar);
@@ -280,6 +292,28 @@ impl<const D: usize> Smoke<D> {
             let sum =
                 shares.fold(T::zero(), |sum, (i, share)| sum + bar[self.padded.index(i)] * T::lit(*share));
             params_bar[rate] += sum * T::lit(self.dt);
+        }
+    }
+
+    /// Adds to the cotangents of the parameters that act on the moved density, which [`Smoke::advect_vjp`] found.
+    fn moved_density_params_vjp<T: Scalar>(
+        &self,
+        ws: &mut SmokeWorkspace<T, D>,
+        params: &[T],
+        next_bar: &[T],
+        params_bar: &mut [T],
+    ) {
+        let SmokeWorkspace { moved_density, pushed_bar, moved_bar, sums, .. } = ws;
+        if let Some(i) = self.index.buoyancy {
+            // Where forces see no neighbors, `push_vjp` passed them on as those of moved velocities.
+            let pushed_bar = if self.forces_see_neighbors() { &pushed_bar } else { &moved_bar };
+            let bar = rise_vjp(&self.padded, moved_density, &pushed_bar[D - 1], sums);
+            params_bar[i] += bar * T::lit(self.dt);
+        }
+        if let (Some(kept), Some(i)) = (self.kept(params, self.index.dissipation), self.index.dissipation) {
+            // d(1/(1 + Δt δ)) = −Δt/(1 + Δt δ)² dδ, ρ̄′ as it was given
+            let kept_bar = kept_vjp(&self.padded, moved_density, self.density(next_bar), sums);
+            params_bar[i] -= kept_bar * T::lit(self.dt) * kept * kept;
         }
     }
 
@@ -342,7 +376,8 @@ impl<T: Scalar, const D: usize> System<T> for Smoke<D> {
 
     fn step(&self, ws: &mut Self::Workspace, at: Point<'_, T>, next: &mut [T]) -> Result<Info, StepError> {
         self.load(ws, at.params, at.state);
-        self.advect(ws, true);
+        self.advect_density(ws);
+        self.advect_velocities(ws);
         self.push(ws, at.params);
         let solved = self.project(&mut ws.solver, &mut ws.pushed)?;
 
@@ -369,20 +404,18 @@ impl<T: Scalar, const D: usize> System<T> for Smoke<D> {
     ) -> Result<(), StepError> {
         // Forward to where the forces are, as far as they depend on it.
         self.load(ws, at.params, at.state);
-        self.advect(ws, self.forces_see_velocities());
+        if self.forces_see_velocities() {
+            self.advect_velocities(ws);
+        }
         if self.index.damping.is_some() {
+            self.advect_density(ws);
             self.push(ws, at.params);
         }
 
         // ρ′ = moved ρ / (1 + Δt δ)
         self.padded.load(self.density(next_bar), &mut ws.moved_density_bar);
-        if let (Some(kept), Some(i)) = (self.kept(at.params, self.index.dissipation), self.index.dissipation)
-        {
-            let SmokeWorkspace { moved_density, moved_density_bar, sums, .. } = ws;
-            scale(moved_density_bar, kept);
-            // Σ ρ̄′ ρ, with ρ̄ = kept ρ̄′
-            let kept_bar = scale_vjp(&self.padded, moved_density, kept, moved_density_bar, sums);
-            bars.params[i] -= kept_bar * T::lit(self.dt) * kept * kept;
+        if let Some(kept) = self.kept(at.params, self.index.dissipation) {
+            scale(&mut ws.moved_density_bar, kept);
         }
         for (a, bar) in self.velocity(next_bar).into_iter().enumerate() {
             self.padded.load(bar, &mut ws.pushed_bar[a]);
@@ -393,6 +426,7 @@ impl<T: Scalar, const D: usize> System<T> for Smoke<D> {
         self.push_vjp(ws, at.params, bars.params);
         clear(&self.solid, &mut ws.moved_density_bar);
         self.advect_vjp(ws, bars.params, bars.state);
+        self.moved_density_params_vjp(ws, at.params, next_bar, bars.params);
         Ok(())
     }
 }

@@ -71,3 +71,16 @@ pub(crate) fn scale_vjp<T: Real, const D: usize>(
     });
     total(sums) / factor
 }
+
+/// The same from the field before, and a cotangent without halo: Σ x̄′ x.
+pub(crate) fn kept_vjp<T: Real, const D: usize>(
+    padded: &Padded<D>,
+    field: &[T],
+    scaled_bar: &[T],
+    sums: &mut [T],
+) -> T {
+    padded.for_rows(padded.dense(sums, 1), |at, sum| {
+        sum[0] = dot(&field[padded.span(&at)], &scaled_bar[at.index * at.len..][..at.len]);
+    });
+    total(sums)
+}

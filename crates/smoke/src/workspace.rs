@@ -5,6 +5,7 @@ use pullback_math::Scalar;
 
 use super::advection::MoverScratch;
 use super::conjugate_gradients::Solver;
+use super::padded::Place;
 use super::system::Smoke;
 use super::vorticity::VorticityScratch;
 
@@ -46,7 +47,9 @@ impl<T: Scalar, const D: usize> SmokeWorkspace<T, D> {
             pushed_bar: vectors(),
             moved_bar: vectors(),
             moved_density_bar: zeros.clone(),
-            movers: (0..=D).map(|_| MoverScratch::new(padded, settings.scheme)).collect(),
+            movers: (0..=D)
+                .map(|field| MoverScratch::new(padded, settings.scheme, Place::of_field(field, D)))
+                .collect(),
             vorticity: settings.confinement.map(|_| VorticityScratch::new(padded.len)),
             solver: Solver::new(padded, smoke.fluid()),
             sums: vec![T::zero(); padded.rows],

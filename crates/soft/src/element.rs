@@ -297,13 +297,8 @@ impl<const N: usize, const P: usize, const R: usize> Elements<N, P, R> {
         let (records, packs) = (&scratch.bars, &scratch.param_bars);
         let ParticleBars { x, v, work, wind, params, control } = bars;
         let collect = |i: usize, x_bar: &mut [T; 3], v_bar: &mut [T; 3], work: &mut T| {
-            let mut sum = [T::zero(); RECORD];
-            for (e, c) in self.incidence.of(i) {
-                for (sum, bar) in sum.iter_mut().zip(&records[e * N + c]) {
-                    *sum += *bar;
-                }
-            }
-            let [a, b, c, w, d, e, f, _] = sum;
+            let [a, b, c, w, d, e, f, _] =
+                T::sum_records(self.incidence.of(i).map(|(e, c)| &records[e * N + c]));
             add(x_bar, Vec3::new(a, b, c));
             add(v_bar, Vec3::new(d, e, f));
             *work += w;

@@ -1,6 +1,7 @@
 //! Robots from files as scenes: MJCF and URDF.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use pullback_core::integrator::Integrated;
 use pullback_core::random::Random;
@@ -10,13 +11,14 @@ use pullback_physics::articulated::{Articulated, ContactModel, JointKind, Model}
 use pullback_scene::robot::{self, Stepping};
 pub use pullback_scene::robot::{
     FileOptions, Package, check_urdf_options, find_keyframe, is_file_name, keyframe_names, read_model,
-    read_model_with,
+    read_model_with, set_contact_model,
 };
 
 use crate::depict::depict_robot;
-use crate::recording;
-use crate::scene::{About, BuiltIn};
+use crate::recording::{Recorder, RobotStage};
+use crate::scene::{About, BuiltIn, RobotPart};
 use crate::scenes::{BuiltScene, HORIZON, SceneOptions};
+use crate::stability::{StepLimitOf, robot_energy};
 
 /// Seconds that a robot falls and settles before gradients of its motion are checked.
 const SETTLING: f64 = 0.5;
@@ -28,28 +30,58 @@ pub fn system(robot: Articulated, options: SceneOptions) -> Result<Integrated<Ar
 
 /// The robot of a file as a scene, with every parameter.
 pub fn build(file: &str, options: SceneOptions) -> BuiltScene {
-    let model = read_model_with(file, options.file.clone())?;
-    let name = Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy().into_owned());
-    robot_scene(name, model, options)
+    robot_scene(stem(file), read_model_with(file, options.file.clone())?, options)
+}
+
+/// The name of a file without folders and ending.
+pub fn stem(file: &str) -> String {
+    Path::new(file).file_stem().map_or(file.into(), |s| s.to_string_lossy().into_owned())
 }
 
 /// A robot as a scene, with every parameter.
-pub fn robot_scene(name: String, mut model: Model, options: SceneOptions) -> BuiltScene {
-    let SceneOptions { collision_softness, from_distance, .. } = options;
-    let notes = model.notes.clone();
+pub fn robot_scene(name: String, model: Model, options: SceneOptions) -> BuiltScene {
+    robot_in_motion(name, Arc::new(robot(model, &options)?), &options)
+}
+
+/// A robot with every parameter, stepped as its model asks unless `options` say otherwise.
+pub fn robot(mut model: Model, options: &SceneOptions) -> Result<Integrated<Articulated>, ConfigError> {
+    let SceneOptions { collision_softness, from_distance, pushes, .. } = *options;
     model.options.collision_softness = collision_softness;
     let mut robot = Articulated::new(model)?;
     if from_distance != 0.0 {
         robot = robot.with_contacts_from_distance(ContactsFromDistance::new(from_distance))?;
     }
-    let system = system(robot.with_kinematic_params()?, options)?;
+    robot = robot.with_kinematic_params()?;
+    if pushes {
+        let bodies: Vec<String> = robot.model().bodies.iter().skip(1).map(|b| b.name.clone()).collect();
+        robot = robot.with_pushes(&bodies.iter().map(String::as_str).collect::<Vec<_>>())?;
+    }
+    system(robot, options.clone())
+}
+
+/// The scene of a robot that [`robot()`] has made with the same options.
+pub fn robot_in_motion(
+    name: String,
+    system: Arc<Integrated<Articulated>>,
+    options: &SceneOptions,
+) -> BuiltScene {
+    // Contacts from distance are a surrogate on the way back: stability is that of the motion itself.
+    let plain = match options.from_distance != 0.0 {
+        true => {
+            let options = SceneOptions { from_distance: 0.0, ..options.clone() };
+            self::robot(system.field().model().clone(), &options)?.field().clone()
+        }
+        false => system.field().clone(),
+    };
+    let step_limit = StepLimitOf::of_robot(plain, options);
     let (robot, dt) = (system.field().clone(), system.dt());
+    let notes = robot.model().notes.clone();
     let probes = (0..2).map(|seed| (format!("at random state {seed}"), random_state(&robot, seed))).collect();
     let summary =
         format!("{} bodies, {} degrees of freedom", robot.model().bodies.len() - 1, robot.coordinates().nv);
     // Under the penalty model joints that follow others have no sensors.
     let sensing = robot.sensing().ok().filter(|sensing| !sensing.is_empty());
-    let (shown, seen) = (robot.clone(), robot.clone());
+    let (shown, seen, title) = (robot.clone(), robot.clone(), robot.model().name.clone());
     // Not from the pose in the file itself: a robot that just touches the ground at rest stands on a kink.
     let (rollout_from, settle) = if robot.model().options.contact_model != ContactModel::Penalty {
         let start = match robot.model().keyframes.first() {
@@ -64,17 +96,20 @@ pub fn robot_scene(name: String, mut model: Model, options: SceneOptions) -> Bui
         about: About { name, summary, horizon: HORIZON, notes },
         rollout_from,
         keyframes: robot.model().keyframes.clone(),
-        recorder: Some(Box::new(move |inputs, rows| recording::replay(&shown, (inputs, dt), rows))),
+        recorder: Some(Recorder::new(title, dt, move || RobotStage::new(shown.clone()))),
         depiction: Some(Box::new(move || depict_robot(&seen))),
         sensing,
+        energy: robot_energy(&robot),
+        robot: Some(RobotPart::whole(robot)),
+        step_limit,
         settle,
         small: None,
-        system: Erased::new(system),
+        system: Erased::from(system),
         dt,
         substeps: 1,
         probes,
         // Contacts from distance are a surrogate that no difference shows.
-        difference_tolerance: if from_distance > 0.0 { f64::INFINITY } else { 1e-5 },
+        difference_tolerance: if options.from_distance > 0.0 { f64::INFINITY } else { 1e-5 },
     }))
 }
 

@@ -7,7 +7,9 @@ pub mod depict;
 pub mod diffmjx;
 pub mod environments;
 pub mod files;
+pub mod goal;
 pub mod identify;
+pub mod motion;
 pub mod mpm;
 pub mod objectives;
 pub mod part_log;
@@ -18,6 +20,7 @@ pub mod scene;
 pub mod scenes;
 pub mod smoke;
 pub mod soft;
+pub mod stability;
 pub mod suite;
 
 pub use results::{Goal, Results, Row};

@@ -12,14 +12,15 @@ use pullback_core::rollout::{Inputs, Loss, Rollout, Sample};
 use pullback_core::sources::{DIFFMJX, GRADSIM};
 use pullback_core::{ConfigError, Described, Schedule};
 use pullback_math::{Flat, Real};
-use pullback_optim::{Objective, RolloutObjective};
+use pullback_optim::RolloutObjective;
 use pullback_physics::pendulum::{DoublePendulum, SimplePendulum};
 use pullback_physics::point_mass::{ContactDamping, PenaltyPointMass};
 
+use crate::motion::Shown;
 use crate::{mpm, smoke, soft, suite};
 
 /// What a builder of a task returns.
-pub(crate) type Built = Result<Box<dyn Objective>, ConfigError>;
+pub(crate) type Built = Result<Box<dyn Shown>, ConfigError>;
 
 /// How a task is built.
 #[derive(Clone, Copy, Debug)]

@@ -52,6 +52,9 @@ impl PartLog {
             self.resumed.fetch_add(1, Ordering::Relaxed);
             return Ok(value);
         }
+        if self.log.is_some() {
+            LogError::unless_interrupted()?;
+        }
         let value = compute()?;
         if let Some(log) = &self.log {
             log.lock()

@@ -1,6 +1,6 @@
 //! What benchmarks and reproductions print: rows of figures and goals that a script can check.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// One figure.
 #[derive(Clone, Debug, Serialize)]
@@ -9,7 +9,8 @@ pub struct Row {
     pub case: String,
     /// Which figure of it.
     pub metric: String,
-    /// The figure.
+    /// The figure; null where there is none ([`Results::note_missing`]).
+    #[serde(serialize_with = "finite_or_null")]
     pub value: f64,
     /// Its unit; `1` for pure numbers.
     pub unit: String,
@@ -26,7 +27,8 @@ pub struct Row {
 pub struct Goal {
     /// What is asked.
     pub name: String,
-    /// What was seen.
+    /// What was seen; null where nothing was, and then the goal is not met.
+    #[serde(serialize_with = "finite_or_null")]
     pub value: f64,
     /// The limit.
     pub limit: f64,
@@ -76,8 +78,21 @@ impl Results {
             peer_name: None,
         });
     }
+    /// Says in a note which figures are no numbers.
+    pub fn note_missing(&mut self) {
+        let missing = self.rows.iter().filter(|row| !row.value.is_finite());
+        let missing: Vec<String> = missing.map(|row| format!("{}: {}", row.case, row.metric)).collect();
+        if !missing.is_empty() {
+            self.notes.push(format!("{} figures are no numbers: {}", missing.len(), missing.join("; ")));
+        }
+    }
     /// Whether every goal is met.
     pub fn all_met(&self) -> bool {
         self.goals.iter().all(|g| g.met)
     }
+}
+
+/// JSON has no infinity and no NaN.
+fn finite_or_null<S: Serializer>(x: &f64, to: S) -> Result<S::Ok, S::Error> {
+    Some(*x).filter(|x| x.is_finite()).serialize(to)
 }

@@ -1,5 +1,7 @@
 //! [`Scene`]: a built-in system behind one object-safe face, for the program.
 
+use std::ops::{ControlFlow, Range};
+
 use pullback_core::gradcheck::{Options, Report};
 use pullback_core::layout::Layout;
 use pullback_core::picture::Picture;
@@ -7,15 +9,17 @@ use pullback_core::random::Random;
 use pullback_core::rollout::{FinalState, Inputs, Rollout, Sample};
 use pullback_core::step_check::{check_rollout, check_rollout_along, check_step, check_step_along};
 use pullback_core::{ConfigError, Described, Erased, Info, Point, Schedule, StepError};
-use pullback_math::Dual;
+use pullback_math::{Dual, Real};
 use pullback_optim::least_squares::{LeastSquares, RolloutResiduals};
-use pullback_physics::articulated::Keyframe;
 use pullback_physics::articulated::sensor::Sensing;
+use pullback_physics::articulated::{Articulated, Keyframe};
 use pullback_replay::Replay;
 use pullback_video::look::Depict;
 
 use crate::depict::Depiction;
 use crate::identify::RecordedMotion;
+use crate::recording::{Recorder, Stage};
+use crate::stability::{Energy, EnergyOf, StepLimit, StepLimitOf};
 
 /// How gradients of a scene are checked.
 #[derive(Clone, Copy, Debug)]
@@ -29,13 +33,19 @@ pub struct Checking {
 }
 
 /// A system with a name, a time step and states worth looking at.
-pub trait Scene: Sync {
+pub trait Scene: Send + Sync {
     /// Name on the command line.
     fn name(&self) -> &str;
     /// One line on what it is.
     fn summary(&self) -> &str;
+    /// The system itself.
+    fn system(&self) -> &Erased;
+    /// Steps of the system per step of the scene, all under one control.
+    fn substeps(&self) -> usize;
     /// Names, units, bounds and defaults.
-    fn layout(&self) -> &Layout;
+    fn layout(&self) -> &Layout {
+        self.system().layout()
+    }
     /// Seconds per step.
     fn dt(&self) -> f64;
     /// Named starts that the scene's file gives.
@@ -58,10 +68,24 @@ pub trait Scene: Sync {
         inputs: &Inputs<f64>,
         steps: usize,
         visit: &mut dyn FnMut(Sample<'_, f64>),
+    ) -> Result<Info, StepError> {
+        self.simulate_while(inputs, steps, &mut |sample| {
+            visit(sample);
+            ControlFlow::Continue(())
+        })
+    }
+    /// Runs at most `steps` steps, for as long as `visit` wants more.
+    fn simulate_while(
+        &self,
+        inputs: &Inputs<f64>,
+        steps: usize,
+        visit: &mut dyn FnMut(Sample<'_, f64>) -> ControlFlow<()>,
     ) -> Result<Info, StepError>;
     /// The motion as a page that plays in a browser, for scenes that have bodies to show; `rows` are times
     /// and states of the motion under `inputs`.
     fn replay(&self, inputs: &Inputs<f64>, rows: &[(f64, Vec<f64>)]) -> Option<Replay>;
+    /// What a browser shows of the states, for scenes that have bodies to show.
+    fn stage(&self) -> Option<Box<dyn Stage>>;
     /// What draws the states as pictures, for scenes that can be seen.
     fn depict(&self) -> Option<Box<dyn Depict>> {
         None
@@ -74,14 +98,67 @@ pub trait Scene: Sync {
     fn sensing(&self) -> Option<&Sensing> {
         None
     }
+    /// The robot in it.
+    fn robot(&self) -> Option<&RobotPart> {
+        None
+    }
+    /// What bounds the step at a point, for scenes whose step can be too large.
+    fn step_limit(&self, _at: Point<'_, f64>) -> Option<Result<StepLimit, ConfigError>> {
+        None
+    }
+    /// Whether the step is too large at a point: quicker than to find what would not be.
+    fn unstable(&self, _at: Point<'_, f64>) -> bool {
+        false
+    }
+    /// The energy at a point of scenes that nothing adds energy to.
+    fn energy(&self, _at: Point<'_, f64>) -> Option<Energy> {
+        None
+    }
     /// Recordings of this scene beside their simulation, as residuals.
     fn residuals(&self, motion: RecordedMotion) -> Result<Box<dyn LeastSquares + '_>, ConfigError>;
     /// Checks the gradients of one step at each state worth looking at, and of a rollout.
     fn gradcheck(&self, checking: Checking) -> Result<Vec<(String, Report)>, ConfigError>;
 }
 
-/// Makes a page of recorded times and states of a motion under inputs.
-pub type Recorder = Box<dyn Fn(&Inputs<f64>, &[(f64, Vec<f64>)]) -> Replay + Send + Sync>;
+/// The robot in a scene: where its state is in that of the scene. Its parameters come first.
+#[derive(Clone)]
+pub struct RobotPart {
+    /// The robot.
+    pub robot: Articulated,
+    /// Its coordinates, then its velocities where the state has them.
+    parts: Vec<Range<usize>>,
+    whole: bool,
+}
+
+impl RobotPart {
+    /// A robot that is all there is.
+    pub fn whole(robot: Articulated) -> Self {
+        let all = 0..pullback_core::Described::layout(&robot).state.len();
+        RobotPart { robot, parts: vec![all], whole: true }
+    }
+
+    /// A robot beside other things.
+    pub fn beside(robot: Articulated, coordinates: Range<usize>, velocities: Range<usize>) -> Self {
+        RobotPart { robot, parts: vec![coordinates, velocities], whole: false }
+    }
+
+    /// Whether state and control are those of the scene.
+    pub fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// The state of the robot from that of the scene; what the scene does not have stays as it is.
+    pub fn state_of<T: Real>(&self, scene: &[T], robot: &mut [T]) {
+        let from = self.parts.iter().flat_map(|part| &scene[part.clone()]);
+        robot.iter_mut().zip(from).for_each(|(x, from)| *x = *from);
+    }
+
+    /// The pullback of [`RobotPart::state_of`]: *adds* to the cotangent of the scene's state.
+    pub fn add_state<T: Real>(&self, robot_bar: &[T], scene_bar: &mut [T]) {
+        let entries = self.parts.iter().flat_map(|part| part.clone());
+        entries.zip(robot_bar).for_each(|(i, bar)| scene_bar[i] += *bar);
+    }
+}
 
 /// What is known of a scene before it is built.
 #[derive(Clone, Debug)]
@@ -117,12 +194,18 @@ pub struct BuiltIn {
     /// A version with few entries from the same builder. Where there is one, it is checked entry by entry and
     /// the scene itself along random directions.
     pub small: Option<Box<dyn Scene>>,
-    /// Turns recorded states into a page, where there are bodies to show.
+    /// Shows states in a browser, where there are bodies to show.
     pub recorder: Option<Recorder>,
     /// Makes what draws states as pictures, where there is something to see.
     pub depiction: Option<Depiction>,
     /// What the sensors of a robot read.
     pub sensing: Option<Sensing>,
+    /// The robot in it.
+    pub robot: Option<RobotPart>,
+    /// What bounds its step, where it can be too large.
+    pub step_limit: Option<StepLimitOf>,
+    /// Its energy, where nothing adds to it.
+    pub energy: Option<EnergyOf>,
     /// Largest accepted error against finite differences: an adaptive solve changes its steps with its
     /// inputs, and differences see that to within its tolerance.
     pub difference_tolerance: f64,
@@ -171,8 +254,11 @@ impl Scene for BuiltIn {
     fn horizon(&self) -> f64 {
         self.about.horizon
     }
-    fn layout(&self) -> &Layout {
-        self.system.layout()
+    fn system(&self) -> &Erased {
+        &self.system
+    }
+    fn substeps(&self) -> usize {
+        self.substeps
     }
     fn dt(&self) -> f64 {
         self.dt
@@ -187,23 +273,28 @@ impl Scene for BuiltIn {
         self.small.as_deref()
     }
 
-    fn simulate(
+    fn simulate_while(
         &self,
         inputs: &Inputs<f64>,
         steps: usize,
-        visit: &mut dyn FnMut(Sample<'_, f64>),
+        visit: &mut dyn FnMut(Sample<'_, f64>) -> ControlFlow<()>,
     ) -> Result<Info, StepError> {
         // Nothing is kept for a way back: one slot is always enough.
         let rollout = Rollout::new(&self.system, steps, Schedule::Revolve { slots: 1 })
             .and_then(|rollout| rollout.with_substeps(self.substeps))
             .unwrap_or_else(|_| unreachable!("one slot, and at least one substep"));
         let mut ws = rollout.workspace::<f64>();
-        rollout.simulate(&mut ws, inputs, visit)?;
+        rollout.simulate_while(&mut ws, inputs, visit)?;
         Ok(ws.info)
     }
 
     fn replay(&self, inputs: &Inputs<f64>, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
-        self.recorder.as_ref().map(|record| record(inputs, rows))
+        let controls = self.layout().control.len();
+        self.recorder.as_ref().map(|recorder| recorder.replay(inputs, controls, rows))
+    }
+
+    fn stage(&self) -> Option<Box<dyn Stage>> {
+        self.recorder.as_ref().map(Recorder::stage)
     }
 
     fn depict(&self) -> Option<Box<dyn Depict>> {
@@ -212,6 +303,18 @@ impl Scene for BuiltIn {
 
     fn sensing(&self) -> Option<&Sensing> {
         self.sensing.as_ref()
+    }
+    fn robot(&self) -> Option<&RobotPart> {
+        self.robot.as_ref()
+    }
+    fn step_limit(&self, at: Point<'_, f64>) -> Option<Result<StepLimit, ConfigError>> {
+        self.step_limit.as_ref().map(|limit| limit.find(at))
+    }
+    fn unstable(&self, at: Point<'_, f64>) -> bool {
+        self.step_limit.as_ref().is_some_and(|limit| limit.exceeded(at))
+    }
+    fn energy(&self, at: Point<'_, f64>) -> Option<Energy> {
+        self.energy.as_ref().map(|energy| energy(at))
     }
 
     fn residuals(&self, motion: RecordedMotion) -> Result<Box<dyn LeastSquares + '_>, ConfigError> {

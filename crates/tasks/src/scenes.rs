@@ -14,9 +14,11 @@ use pullback_physics::point_mass::{ContactDamping, ElasticPointMass, PenaltyPoin
 use crate::depict::{Depiction, depict_height, depict_pendulum};
 use crate::files::{self, FileOptions};
 use crate::mpm::{self, MpmSpec};
+use crate::recording::{HeightStage, PendulumStage, Recorder};
 use crate::scene::{About, BuiltIn, Scene};
 use crate::smoke::{self, SmokeSpec};
 use crate::soft::{self, SoftSpec};
+use crate::stability::StepLimitOf;
 
 /// What the command line may change about a scene.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +33,9 @@ pub struct SceneOptions {
     pub collision_softness: f64,
     /// Distance from which contacts of a model file act on the way back, m; 0 for not at all.
     pub from_distance: f64,
+    /// Whether every body of a model file can be pushed: its controls then end with `BODY.force` and
+    /// `BODY.torque` of each.
+    pub pushes: bool,
 }
 
 /// What a builder of a scene returns.
@@ -87,6 +92,10 @@ pub fn build(name: &str, options: SceneOptions) -> BuiltScene {
     let entry = SCENES.find(name)?;
     if !options.file.allow_ignored.is_empty() {
         let why = "--allow-ignored is for model files; a built-in scene ignores nothing";
+        return Err(ConfigError::new(format!("{name}: {why}")));
+    }
+    if options.file.confined {
+        let why = "--confined is for model files; a built-in scene reads none";
         return Err(ConfigError::new(format!("{name}: {why}")));
     }
     if options.file.contact.is_some() {
@@ -223,7 +232,7 @@ fn elastic(about: About, time_of_impact: bool, options: SceneOptions) -> BuiltSc
     if options.integrator.is_some() {
         return Err(ConfigError::new(format!("{} bounces by itself: --method does not apply", about.name)));
     }
-    let system = ElasticPointMass::new(dt, time_of_impact)?;
+    let (system, title) = (ElasticPointMass::new(dt, time_of_impact)?, about.name.clone());
     Ok(Box::new(BuiltIn {
         rollout_from: default_start(&system),
         about,
@@ -233,7 +242,10 @@ fn elastic(about: About, time_of_impact: bool, options: SceneOptions) -> BuiltSc
         probes: named(BOUNCE),
         keyframes: Vec::new(),
         sensing: None,
-        recorder: None,
+        robot: None,
+        step_limit: None,
+        energy: None,
+        recorder: Some(Recorder::new(title, dt, || HeightStage)),
         depiction: Some(Box::new(depict_height)),
         settle: 0,
         small: None,
@@ -250,7 +262,7 @@ fn from_field<F>(
     options: SceneOptions,
 ) -> BuiltScene
 where
-    F: FieldShape + VectorField<f64> + VectorField<Dual<f64>> + 'static,
+    F: FieldShape + VectorField<f64> + VectorField<Dual<f64>> + Clone + 'static,
 {
     let dt = options.dt.unwrap_or(dt);
     let integrator = options.integrator.unwrap_or(integrator);
@@ -264,11 +276,14 @@ where
             about.name
         )));
     }
+    let step_limit = StepLimitOf::of_field(field.clone(), dt, integrator);
     let system = Integrated::new(field, dt, integrator)?;
-    let layout = system.layout().clone();
-    let depiction: Depiction = match layout.params.entry_names().iter().any(|name| name.contains("length")) {
-        true => Box::new(move || depict_pendulum(&layout)),
-        false => Box::new(depict_height),
+    let (layout, title) = (system.layout().clone(), about.name.clone());
+    let (depiction, recorder): (Depiction, _) = match PendulumStage::new(&layout) {
+        Some(stage) => {
+            (Box::new(move || depict_pendulum(&layout)), Recorder::new(title, dt, move || stage.clone()))
+        }
+        None => (Box::new(depict_height), Recorder::new(title, dt, || HeightStage)),
     };
     Ok(Box::new(BuiltIn {
         rollout_from: default_start(&system),
@@ -279,7 +294,10 @@ where
         probes: named(probes),
         keyframes: Vec::new(),
         sensing: None,
-        recorder: None,
+        robot: None,
+        step_limit,
+        energy: None,
+        recorder: Some(recorder),
         depiction: Some(depiction),
         settle: 0,
         small: None,

@@ -10,9 +10,8 @@ use super::Sensing;
 
 /// L = w Σₜ ½ |y(xₜ, uₜ) − target|² over the samples of a trajectory, where y is the reading of a sensor.
 ///
-/// At the end of a trajectory no control acts any more; [`SensorLoss::final_control`] stands for it. A loss
-/// sees states and controls; what a reading owes to parameters directly is added by [`SensorLoss::params_vjp`].
-/// Memory is allocated for each sample.
+/// At the end of a trajectory no control acts any more; [`SensorLoss::final_control`] stands for it. Memory is
+/// allocated for each sample.
 #[derive(Clone, Debug)]
 pub struct SensorLoss {
     sensing: Sensing,
@@ -23,8 +22,6 @@ pub struct SensorLoss {
     pub weight: f64,
     /// Whether the end of the trajectory alone counts.
     pub at_end: bool,
-    /// The parameters at which sensors are read.
-    pub params: Vec<f64>,
     /// The control at the end.
     pub final_control: Vec<f64>,
 }
@@ -35,7 +32,6 @@ impl SensorLoss {
         sensing: &Sensing,
         name: &str,
         target: &[f64],
-        params: &[f64],
         final_control: &[f64],
     ) -> Result<Self, ConfigError> {
         let range = sensing.range(name)?;
@@ -49,7 +45,6 @@ impl SensorLoss {
             target: target.to_vec(),
             weight: 1.0,
             at_end: false,
-            params: params.to_vec(),
             final_control: final_control.to_vec(),
         })
     }
@@ -64,10 +59,9 @@ impl SensorLoss {
         if self.at_end && !at.last() {
             return none;
         }
-        let params: Vec<T> = self.params.iter().map(|x| T::lit(*x)).collect();
         let end: Vec<T> = self.final_control.iter().map(|x| T::lit(*x)).collect();
         let control = if at.control.is_empty() { &end[..] } else { at.control };
-        let point = Point { params: &params, state: at.state, control };
+        let point = Point { params: at.params, state: at.state, control };
         let mut ws = self.sensing.workspace();
         let mut out = vec![T::zero(); self.sensing.len()];
         self.sensing.sensors(&mut ws, point, T::zero(), &mut out);
@@ -76,16 +70,6 @@ impl SensorLoss {
             residual[i] = (out[i] - T::lit(*target)) * T::lit(self.weight);
         }
         visit(&mut ws, point, residual)
-    }
-
-    /// *Adds* what the loss of a sample owes to the parameters directly, beside the motion.
-    pub fn params_vjp<T: Real>(&self, at: Sample<'_, T>, params_bar: &mut [T]) {
-        self.with_residual(at, (), |ws, point, residual| {
-            let mut state = vec![T::zero(); point.state.len()];
-            let mut control = vec![T::zero(); point.control.len()];
-            let bars = Bars { params: params_bar, state: &mut state, control: &mut control };
-            self.sensing.sensors_vjp(ws, point, &residual, bars);
-        });
     }
 }
 
@@ -107,6 +91,15 @@ impl<T: Real> Loss<T> for SensorLoss {
             let bars = Bars { params: &mut params, state: state_bar, control: &mut control };
             self.sensing.sensors_vjp(ws, point, &residual, bars);
             control_bar.iter_mut().zip(control).for_each(|(bar, own)| *bar += own);
+        });
+    }
+
+    fn params_vjp(&self, at: Sample<'_, T>, params_bar: &mut [T]) {
+        self.with_residual(at, (), |ws, point, residual| {
+            let mut state = vec![T::zero(); point.state.len()];
+            let mut control = vec![T::zero(); point.control.len()];
+            let bars = Bars { params: params_bar, state: &mut state, control: &mut control };
+            self.sensing.sensors_vjp(ws, point, &residual, bars);
         });
     }
 }

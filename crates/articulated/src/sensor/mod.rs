@@ -26,6 +26,7 @@ mod touch;
 
 use std::ops::Range;
 
+use pullback_core::registry::did_you_mean;
 use pullback_core::{Bars, ConfigError, Point, VectorField, Workspace};
 use pullback_math::{Flat, Force, Motion, Quat, Real, SpatialInertia, Vec3, select};
 
@@ -142,9 +143,24 @@ pub(super) struct SensorBars<'a, T> {
 }
 
 impl Articulated {
+    /// A body and all that hangs on it, outward; the world is no body.
+    pub(crate) fn subtree(&self, root: usize) -> Vec<usize> {
+        let parent = &self.tree.parent;
+        let mut inside = vec![false; parent.len()];
+        for b in 0..parent.len() {
+            inside[b] = b == root || (b > 0 && inside[parent[b]]);
+        }
+        (1..parent.len()).filter(|b| inside[*b]).collect()
+    }
+
     /// What reads the sensors of the model. Sensors that are not supported are left out of the readings; see
     /// [`Sensing::unsupported`].
     pub fn sensing(&self) -> Result<Sensing, ConfigError> {
+        self.sensing_of(&self.model.sensors)
+    }
+
+    /// What reads these sensors, which need not be those of the model.
+    pub fn sensing_of(&self, sensors: &[Sensor]) -> Result<Sensing, ConfigError> {
         if self.coupling.is_some() {
             return Err(ConfigError::new(
                 "sensors: joints that follow others need the convex model, where they are constraints",
@@ -161,7 +177,7 @@ impl Articulated {
             forces: false,
             orientations: false,
         };
-        self.model.sensors.iter().for_each(|sensor| sensing.place(sensor));
+        sensors.iter().for_each(|sensor| sensing.place(sensor));
         Ok(sensing)
     }
 }
@@ -174,7 +190,7 @@ impl Sensing {
         }
         use SiteQuantity::{Accelerometer, Touch};
         let bodies = match sensor.kind {
-            SensorKind::Subtree(root, _) => self.subtree(root),
+            SensorKind::Subtree(root, _) => self.robot.subtree(root),
             _ => Vec::new(),
         };
         match sensor.kind {
@@ -232,20 +248,11 @@ impl Sensing {
                 Some("rays meet neither terrain nor tori; use meshes or boxes".into())
             }
             SensorKind::Subtree(root, _) => {
-                let mass: f64 = self.subtree(*root).iter().map(|b| model.bodies[*b].mass).sum();
+                let mass: f64 = self.robot.subtree(*root).iter().map(|b| model.bodies[*b].mass).sum();
                 (mass <= 0.0).then(|| "the subtree has no mass".into())
             }
             _ => None,
         }
-    }
-
-    fn subtree(&self, root: usize) -> Vec<usize> {
-        let parent = &self.robot.tree.parent;
-        let mut inside = vec![false; parent.len()];
-        for b in 0..parent.len() {
-            inside[b] = b == root || (b > 0 && inside[parent[b]]);
-        }
-        (1..parent.len()).filter(|b| inside[*b]).collect()
     }
 
     /// Number of entries of all readings.
@@ -270,7 +277,10 @@ impl Sensing {
         }
         Err(ConfigError::new(match self.unsupported.iter().find(|(n, _)| n == name) {
             Some((_, why)) => format!("sensor `{name}` is not supported: {why}"),
-            None => format!("no sensor is called `{name}`"),
+            None => {
+                let near = did_you_mean(name, self.readings.iter().map(|r| r.name.as_str()));
+                format!("no sensor is called `{name}`{near}")
+            }
         }))
     }
 

@@ -11,6 +11,7 @@
 
 use std::ops::Range;
 
+use pullback_collision::broad_phase::Pair;
 use pullback_core::{Block, Workspace};
 use pullback_math::{Flat, Force, Mat3, Motion, MulVjp, Quat, Real, Transform, Vec3, differentiable, select};
 
@@ -127,6 +128,8 @@ pub struct SpanOutputBars<'a, T> {
 pub struct SpanBuilder {
     spans: Spans,
     first: usize,
+    /// Pairs of geoms that may touch, found for the first span that asks.
+    pairs: Option<Vec<Pair>>,
 }
 
 impl SpanBuilder {
@@ -204,12 +207,14 @@ impl SpanBuilder {
     /// The contacts of a body, with a pull on it and on every body that it may touch.
     pub fn adhesive(&mut self, model: &Model, body: usize) -> usize {
         self.slot(body);
-        for (a, b) in candidate_pairs(model) {
-            let (a, b) = (model.geoms[a].body, model.geoms[b].body);
+        let pairs = self.pairs.take().unwrap_or_else(|| candidate_pairs(model));
+        for (a, b) in &pairs {
+            let (a, b) = (model.geoms[*a].body, model.geoms[*b].body);
             if a == body || b == body {
                 self.slot(if a == body { b } else { a });
             }
         }
+        self.pairs = Some(pairs);
         let span = self.finish(SpanKind::Contacts);
         self.spans.adhesive.push((span, body));
         span

@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use pullback_core::integrator::{Integrated, Integrator, Method};
+use pullback_core::memory::peak_of;
 use pullback_core::rollout::{FinalState, Gradient, Inputs};
 use pullback_core::{Rollout, Schedule};
 use pullback_physics::pendulum::DoublePendulum;
 use pullback_tasks::{Goal, Results};
 
-use crate::memory::peak_of;
 use crate::output::CliError;
 use crate::progress;
 

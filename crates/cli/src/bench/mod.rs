@@ -12,6 +12,7 @@ mod hand_flip;
 mod mpm;
 mod muscle;
 pub mod peer;
+mod python;
 mod render;
 mod search;
 mod smoke;
@@ -108,6 +109,11 @@ const TABLE: &[Entry<Benchmark>] = &[
         REWARPED.at("Tables 16 and 18"),
         |_, seed, _| hand_flip::run(seed),
     ),
+    Entry::new(
+        "python",
+        "batched steps and gradients of the Python package beside Rust's, and beside MJX, Brax and MuJoCo",
+        |_, seed, output| python::run(seed, output),
+    ),
     Entry::new("bo", "trials of Bayesian optimization beside BoTorch", |_, _, output| bo::run(output)),
     Entry::new("search", "search methods on known functions beside cmaes and BoTorch", |_, _, output| {
         search::run(output)
@@ -115,7 +121,8 @@ const TABLE: &[Entry<Benchmark>] = &[
 ];
 
 pub fn run(options: &BenchOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
-    let results = (options.what.value)(options, seed, output)?;
+    let mut results = (options.what.value)(options, seed, output)?;
+    results.note_missing();
     output.print(&results, || results_text(&results))?;
     Ok(results.all_met())
 }

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use pullback_core::batch::{Batch, BatchGradients, BatchInputs};
 use pullback_core::integrator::Integrated;
+use pullback_core::memory::peak_of;
 use pullback_core::rollout::{FinalState, Inputs};
 use pullback_core::{Described, Rollout, Schedule, StepError};
 use pullback_math::{Real, f64x8};
@@ -18,7 +19,6 @@ use pullback_tasks::scenes::SceneOptions;
 use pullback_tasks::{Goal, Results};
 
 use super::count;
-use crate::memory::peak_of;
 use crate::output::CliError;
 use crate::progress;
 

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::args::DemoOptions;
 use crate::bench::measure_checkpoints;
-use crate::commands::{gradcheck, landscape, reproduce, simulate};
+use crate::commands::{gradcheck, landscape, reproduce, trajectory};
 use crate::output::{CliError, Output};
 use crate::progress;
 
@@ -164,9 +164,10 @@ fn contact() -> Result<Chapter, CliError> {
     );
     let section = Section::new("Which contact gradients can be trusted?")
         .paragraph(
-            "A point falls on a surface; the loss is the distance of its final height from 1 m. Large steps through \
-             stiff contact and velocity flips without their time of impact give smooth losses with wrong gradients. \
-             Small or adaptive steps, and splitting the step at the impact, give right ones.",
+            "A point falls on a surface; the loss is the distance of its final height from 1 m. Large steps make a saw of \
+             the loss, and the gradient is that of its teeth. A velocity that flips within a step has wrong gradients \
+             even where steps are small and the loss looks smooth. Small or adaptive steps through stiff contact, and \
+             splitting the step at the impact, give right ones: dots lie on the true curve.",
         )
         .figure(
             &reproduce::toy_figure(&toy),
@@ -246,7 +247,7 @@ fn chaos() -> Result<Chapter, CliError> {
             "Two heat maps with arrows, the same picture by adjoint and by finite differences",
         )?
         .figure(
-            &simulate::figure(scene.as_ref(), &rows),
+            &trajectory::figure(scene.as_ref(), &rows),
             "Ten seconds of a double pendulum, RK4 with steps of 10 ms.",
             "Angles and rates of both rods over time",
         )?;

@@ -1,6 +1,7 @@
 //! `pullback doctor`: what to know about a task before choosing a method, as text, JSON and a page.
 
 mod contact;
+mod step;
 
 use std::path::PathBuf;
 
@@ -11,8 +12,10 @@ use pullback_plot::{Figure, LinePanel, Report, Section, Series, Stat, Table, Ton
 use serde::Serialize;
 
 use crate::args::DoctorOptions;
+use crate::commands::objective;
 use crate::output::{CliError, Output};
 use crate::progress;
+use crate::run_folder::RunFolder;
 
 #[derive(Serialize)]
 struct Summary {
@@ -25,15 +28,18 @@ struct Summary {
 
 pub fn run(options: &DoctorOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let task = &options.task;
-    if pullback_tasks::files::is_file_name(task) {
+    if options.goal.loss.is_none() && options.target.is_empty() && step::is_scene(task) {
+        return step::run(options, output);
+    }
+    if options.goal.loss.is_none() && pullback_tasks::files::is_file_name(task) {
         return contact::run(options, seed, output);
     }
     let of_file = [options.time, options.distance].iter().any(Option::is_some);
-    if of_file || options.reading.given() || !options.target.is_empty() || !options.vary.is_empty() {
-        let why = "--target, --vary, --time, --distance and how a file is read belong to a model file; a task has its own";
+    if of_file || !options.target.is_empty() || !options.vary.is_empty() {
+        let why = "--target, --vary, --time and --distance belong to a model file without --loss; a task has its own";
         return Err(ConfigError::new(format!("{task}: {why}")).into());
     }
-    let objective = pullback_tasks::objectives::build(task)?;
+    let objective = objective::build(task, &options.goal, &options.reading)?;
     let usual = DoctorConfig::default();
     let lines = options.lines.unwrap_or(usual.lines);
     let config = DoctorConfig { points: options.points, lines, seed, ..usual };
@@ -41,7 +47,13 @@ pub fn run(options: &DoctorOptions, seed: u64, output: &Output) -> Result<bool, 
     let found = examine(objective.as_ref(), &config, || bar.inc(1))?;
     bar.finish_and_clear();
 
-    let folder = output.folder(&format!("doctor-{task}"))?;
+    let place = RunFolder::new("doctor", task)
+        .file(options.goal.loss.as_deref())
+        .setting("points", config.points, usual.points)
+        .setting("lines", config.lines, usual.lines)
+        .setting("seed", seed, 0)
+        .setting("reading", options.reading.words(), String::new());
+    let folder = output.folder(&place.name())?;
     let (page, data) = (folder.join("index.html"), folder.join("doctor.json"));
     report(task, &config, &found)?.save(&page)?;
     let summary = Summary { task: task.clone(), config, found, files: vec![page, data] };

@@ -72,6 +72,7 @@ struct Job {
 }
 
 pub fn run(options: &IdentifyOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
+    crate::interrupt::listen()?;
     if options.from == Seen::Video {
         return video::run(options, seed, output);
     }

@@ -8,6 +8,8 @@ use pullback_physics::articulated::constraint::contact::contact_frame;
 use pullback_physics::articulated::sensor::SensorReading;
 use pullback_physics::articulated::{Articulated, ContactModel, JointKind, Keyframe};
 use pullback_tasks::files::{FileOptions, find_keyframe, read_model_with};
+use pullback_tasks::scenes::SceneOptions;
+use pullback_tasks::stability::{StepLimit, StepLimitOf};
 use serde::Serialize;
 
 use crate::args::InspectOptions;
@@ -32,6 +34,9 @@ struct ContactReport {
     frame: [[f64; 3]; 3],
     distance: f64,
 }
+
+/// Largest matrix that is printed, entries: a thousand degrees of freedom.
+const MOST_ENTRIES: usize = 1_000_000;
 
 /// What the constraint solver took.
 #[derive(Serialize)]
@@ -86,14 +91,15 @@ struct Summary {
     /// What the file says that is not used.
     notes: Vec<String>,
     total_mass: f64,
-    center_of_mass: [f64; 3],
+    /// Nothing without mass.
+    center_of_mass: Option<[f64; 3]>,
     qpos: Vec<f64>,
     qvel: Vec<f64>,
     act: Vec<f64>,
     ctrl: Vec<f64>,
-    /// Mass matrix, row by row.
-    #[serde(rename = "qM")]
-    mass_matrix: Vec<Vec<f64>>,
+    /// Mass matrix, row by row; left out of large models.
+    #[serde(rename = "qM", skip_serializing_if = "Option::is_none")]
+    mass_matrix: Option<Vec<Vec<f64>>>,
     qfrc_bias: Vec<f64>,
     /// Springs, dampers, weight that is carried, and the medium.
     qfrc_passive: Vec<f64>,
@@ -104,13 +110,16 @@ struct Summary {
     actuator_force: Vec<f64>,
     actuator_length: Vec<f64>,
     actuator_velocity: Vec<f64>,
-    /// How each length changes with the velocities.
-    actuator_moment: Vec<Vec<f64>>,
+    /// How each length changes with the velocities; left out of large models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actuator_moment: Option<Vec<Vec<f64>>>,
     act_dot: Vec<f64>,
     ten_length: Vec<f64>,
     ten_velocity: Vec<f64>,
-    #[serde(rename = "ten_J")]
-    ten_moment: Vec<Vec<f64>>,
+    #[serde(rename = "ten_J", skip_serializing_if = "Option::is_none")]
+    ten_moment: Option<Vec<Vec<f64>>>,
+    /// Matrices that are left out because they are too large.
+    left_out: Vec<String>,
     /// Empty under the penalty model.
     qfrc_constraint: Vec<f64>,
     /// What the constraint solver took.
@@ -129,11 +138,15 @@ struct Summary {
     unsupported_sensors: BTreeMap<String, String>,
     potential_energy: f64,
     kinetic_energy: f64,
+    /// The step of the file beside the largest that is stable here; not for joints that follow others without equations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step_limit: Option<StepLimit>,
 }
 
 pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> {
     let contact = options.contact.map(|entry| entry.value);
     let loaded = read_model_with(&options.file, FileOptions { contact, ..options.reading.file_options() })?;
+    let stepped = Articulated::new(loaded.clone())?;
     let mut isolated = loaded.clone();
     isolated.options.contact = false;
     let robot = Articulated::new(loaded)?.with_instantaneous_activations();
@@ -157,6 +170,7 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
     let params = robot.layout().params.defaults();
     let mut ws = VectorField::<f64>::workspace(&robot);
     let state = [&qpos[..], &qvel, &act].concat();
+    robot.layout().state.check_directions("--qpos", &state)?;
     let mut rate = vec![0.0; 2 * nv + act.len()];
     let inputs = [&ctrl[..], &start.mocap].concat();
     let at = Point { params: &params, state: &state, control: &inputs };
@@ -240,7 +254,22 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         range: j.range,
     });
     let (total_mass, com) = ws.kinematics.center_of_mass();
-    let dense = robot.mass_matrix(&ws, &params);
+    let mut left_out = Vec::new();
+    let mut dense = |name: &str, rows: usize, make: &dyn Fn() -> Vec<Vec<f64>>| {
+        if rows * nv <= MOST_ENTRIES {
+            return Some(make());
+        }
+        left_out.push(format!("{name}, {rows} by {nv}"));
+        None
+    };
+    let mass_matrix =
+        dense("qM", nv, &|| robot.mass_matrix(&ws, &params).chunks(nv.max(1)).map(<[f64]>::to_vec).collect());
+    let (actuators, tendons) = (model.actuators.len(), model.tendons.len());
+    let actuator_moment = dense("actuator_moment", actuators, &|| {
+        (0..actuators).map(|a| robot.actuator_moment(&ws, at, a)).collect()
+    });
+    let ten_moment =
+        dense("ten_J", tendons, &|| (0..tendons).map(|t| robot.tendon_moment(&ws, at, t)).collect());
     let summary = Summary {
         file: options.file.clone(),
         nq,
@@ -256,8 +285,8 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         keyframes: model.keyframes.iter().map(|k| k.name.clone()).collect(),
         notes: model.notes.clone(),
         total_mass,
-        center_of_mass: [com.x, com.y, com.z],
-        mass_matrix: dense.chunks(nv.max(1)).map(<[f64]>::to_vec).collect(),
+        center_of_mass: (total_mass > 0.0).then_some([com.x, com.y, com.z]),
+        mass_matrix,
         qfrc_bias: untouched.generalized_force(&untouched_params, &sum(&without.bias, &carried)),
         qfrc_passive: robot.generalized_force(&params, &passive),
         qfrc_fluid: robot.generalized_force(&params, &fluid),
@@ -265,11 +294,12 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         actuator_force: ws.actuators.force.clone(),
         actuator_length: ws.actuators.length.clone(),
         actuator_velocity: ws.actuators.velocity.clone(),
-        actuator_moment: (0..model.actuators.len()).map(|a| robot.actuator_moment(&ws, at, a)).collect(),
+        actuator_moment,
         act_dot: ws.actuators.activation_rate.clone(),
         ten_length: ws.tendons.length.clone(),
         ten_velocity: ws.tendons.velocity.clone(),
-        ten_moment: (0..model.tendons.len()).map(|t| robot.tendon_moment(&ws, at, t)).collect(),
+        ten_moment,
+        left_out,
         qfrc_constraint: if constrained { robot.constraint_force(&ws) } else { Vec::new() },
         solver,
         qacc: rate[nv..2 * nv].to_vec(),
@@ -284,6 +314,8 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         unsupported_sensors,
         potential_energy: ws.kinematics.potential_energy(model.options.gravity),
         kinetic_energy: ws.kinematics.kinetic_energy(&ws.sweep.velocities),
+        step_limit: StepLimitOf::of_robot(stepped, &SceneOptions::default())
+            .and_then(|limit| limit.find(at).ok()),
         qpos,
         qvel,
         act,
@@ -293,6 +325,11 @@ pub fn run(options: &InspectOptions, output: &Output) -> Result<bool, CliError> 
         note_keyframes(&model.keyframes);
     }
     print_notes(&summary.notes);
+    for matrix in &summary.left_out {
+        eprintln!(
+            "note: {matrix} entries, is left out: at most {MOST_ENTRIES} entries of a matrix are printed"
+        );
+    }
     output.print(&summary, || text(&summary))?;
     Ok(true)
 }
@@ -370,5 +407,6 @@ fn text(s: &Summary) -> String {
     for (name, why) in &s.unsupported_sensors {
         text += &format!("\nsensor {name} is not read: {why}");
     }
-    text + &format!("\nenergy: {:.6} J potential, {:.6} J kinetic\n", s.potential_energy, s.kinetic_energy)
+    text += &format!("\nenergy: {:.6} J potential, {:.6} J kinetic\n", s.potential_energy, s.kinetic_energy);
+    text + &s.step_limit.as_ref().map_or(String::new(), |limit| format!("{}\n", limit.sentence()))
 }

@@ -1,14 +1,19 @@
 //! `pullback landscape`: what a task looks like over two of its variables.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use pullback_core::interrupt::asked;
 use pullback_optim::{Landscape, LandscapeConfig};
 use pullback_plot::{Figure, HeatmapPanel};
 use serde::Serialize;
 
 use crate::args::LandscapeOptions;
+use crate::commands::objective;
+use crate::interrupt;
 use crate::output::{CliError, Output};
 use crate::progress;
+use crate::run_folder::RunFolder;
 
 #[derive(Serialize)]
 struct Summary {
@@ -29,18 +34,28 @@ struct Lowest {
 }
 
 pub fn run(options: &LandscapeOptions, output: &Output) -> Result<bool, CliError> {
-    let objective = pullback_tasks::objectives::build(&options.task)?;
+    let objective = objective::build(&options.task, &options.goal, &options.reading)?;
     let config = LandscapeConfig {
         dims: options.dims,
         points: (options.points, options.points),
         difference_step: 1e-4,
     };
     let bar = progress::bar(options.points, &options.task);
-    let landscape = Landscape::evaluate(objective.as_ref(), &config, || bar.inc(1))?;
+    interrupt::listen()?;
+    let tick = || {
+        bar.inc(1);
+        if asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let landscape = Landscape::evaluate_while(objective.as_ref(), &config, tick)?;
     bar.finish_and_clear();
 
     // A task given a file, `cloth-lift:data/paper.csv`, has its results beside the others.
-    let folder = output.folder(&format!("landscape-{}", options.task.replace([':', '/', '\\'], "-")))?;
+    let place = RunFolder::new("landscape", &options.task)
+        .file(options.goal.loss.as_deref())
+        .setting("dims", options.dims, (0, 1))
+        .setting("points", options.points, 81)
+        .setting("reading", options.reading.words(), String::new());
+    let folder = output.folder(&place.name())?;
     let picture = folder.join("landscape.png");
     figure(&options.task, &landscape).save_png(&picture)?;
     let data = folder.join("landscape.json");
@@ -80,7 +95,15 @@ pub fn run(options: &LandscapeOptions, output: &Output) -> Result<bool, CliError
             summary.files[1].display(),
         )
     })?;
-    Ok(true)
+    match summary.landscape.rows_left_out {
+        0 => Ok(true),
+        left => Err(CliError::Partial(format!(
+            "interrupted: {left} of {} rows are blank in {}; the whole landscape: {}",
+            summary.landscape.ys.len(),
+            folder.display(),
+            interrupt::command_line()
+        ))),
+    }
 }
 
 /// Values with descent directions by the adjoint; beside it, by finite differences.

@@ -74,6 +74,9 @@ struct Layout {
 
 pub fn run(options: &ListOptions, output: &Output) -> Result<bool, CliError> {
     let reading = &options.reading;
+    if options.loss_template {
+        return print_template(options, output);
+    }
     let listing = match options.scene.as_deref() {
         None if reading.given() => {
             return Err(ConfigError::new("how a file is read belongs to a model file: name it").into());
@@ -83,6 +86,24 @@ pub fn run(options: &ListOptions, output: &Output) -> Result<bool, CliError> {
         Some(name) => Listing(vec![scenes(vec![built(name, reading)?])]),
     };
     output.print(&listing, || listing.text())?;
+    Ok(true)
+}
+
+/// A loss file to begin with.
+#[derive(Serialize)]
+struct Template {
+    template: String,
+}
+
+fn print_template(options: &ListOptions, output: &Output) -> Result<bool, CliError> {
+    let name = options.scene.as_deref().unwrap_or_default();
+    if name == "all" {
+        return Err(ConfigError::new("--loss-template is for one scene: name it").into());
+    }
+    let scene =
+        build(name, SceneOptions { file: options.reading.file_options(), ..SceneOptions::default() })?;
+    let template = Template { template: pullback_tasks::goal::template(scene.as_ref(), name) };
+    output.print(&template, || template.template.clone())?;
     Ok(true)
 }
 

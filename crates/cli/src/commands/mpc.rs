@@ -94,6 +94,7 @@ pub fn run(options: &MpcOptions, seed: u64, output: &Output) -> Result<bool, Cli
         threads => threads,
     };
     let run = RunOptions { planning, threads, seed, folder: Some(folder.clone()), inputs };
+    crate::interrupt::listen()?;
     let episode = task.run(&planner, &run, &mut watch)?;
     bar.finish_and_clear();
 

@@ -1,24 +1,30 @@
 //! `pullback optimize`: a search with a budget of simulations, logged as it goes; the same command goes on
 //! after an interruption and ends as if there had been none.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pullback_core::ConfigError;
 use pullback_core::files::noting_inputs;
-use pullback_optim::search::{Search, lowest_so_far};
+use pullback_optim::search::{Search, SearchError, lowest_so_far};
 use pullback_optim::{Best, Failures};
 use pullback_plot::{Figure, LinePanel, Series, compact};
+use pullback_tasks::motion::Motion;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::OptimizeOptions;
-use crate::commands::pictures;
+use crate::commands::{objective, pictures};
 use crate::output::{CliError, Output};
 use crate::progress;
+use crate::run_folder::RunFolder;
+use crate::{controls, interrupt};
 
 #[derive(Serialize)]
 struct Summary {
     task: String,
+    /// What was asked of a scene or model file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    loss: Option<PathBuf>,
     method: &'static str,
     settings: String,
     seed: u64,
@@ -35,7 +41,7 @@ struct Summary {
 
 pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let (task, method, budget) = (&options.task, options.method.name, options.budget);
-    let (objective, inputs) = noting_inputs(|| pullback_tasks::objectives::build(task));
+    let (objective, inputs) = noting_inputs(|| objective::build(task, &options.goal, &options.reading));
     let objective = objective?;
     let settings = match &options.settings {
         None => Value::Null,
@@ -44,17 +50,28 @@ pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool
         })?,
     };
     let search_by = (options.method.value)(method, &settings)?;
-    let place = format!("optimize-{}-{method}-{seed}", task.replace([':', '/', '\\'], "-"));
-    let (folder, _lock) = output.run_folder(&place)?;
+    let usual = (options.method.value)(method, &Value::Null)?;
+    let place = RunFolder::new("optimize", task)
+        .file(options.goal.loss.as_deref())
+        .part(method)
+        .part(seed.to_string())
+        .setting("settings", search_by.settings(), usual.settings())
+        .setting("reading", options.reading.words(), String::new());
+    let (folder, _lock) = output.run_folder(&place.name())?;
     let log = folder.join("run.jsonl");
     let bar = progress::bar(budget, task);
     let watch = |episodes: usize, best: f64| {
         bar.set_position(episodes as u64);
         bar.set_message(format!("{task}: {}", compact(best, 5)));
     };
-    let (objective, search_by) = (objective.as_ref(), search_by.as_ref());
-    let search = Search { objective, task, inputs: &inputs, method: search_by, budget, seed };
-    let found = search.run(Some(&log), watch)?;
+    let search_by = search_by.as_ref();
+    let search =
+        Search { objective: objective.as_ref(), task, inputs: &inputs, method: search_by, budget, seed };
+    interrupt::listen()?;
+    let (found, interrupted) = match search.run(Some(&log), watch) {
+        Err(SearchError::Interrupted(found)) if found.best.is_some() => (*found, true),
+        ended => (ended?, false),
+    };
     bar.finish_and_clear();
     let Some(best) = found.best else {
         return Err(ConfigError::new("a budget of nothing finds nothing; give --budget").into());
@@ -76,8 +93,12 @@ pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool
         figure.save_png(&file)?;
         files.push(file);
     }
+    if let Some(motion) = objective.motion(&best.x)? {
+        files.extend(save_motion(&folder, task, motion, output)?);
+    }
     let summary = Summary {
         task: task.clone(),
+        loss: options.goal.loss.clone(),
         method,
         settings: found.settings,
         seed,
@@ -91,7 +112,26 @@ pub fn run(options: &OptimizeOptions, seed: u64, output: &Output) -> Result<bool
     };
     output.write(&result, serde_json::to_string_pretty(&summary)?.as_bytes())?;
     output.print(&summary, || text(&summary))?;
+    if interrupted {
+        let (done, line) = (summary.episodes, interrupt::command_line());
+        return Err(CliError::Partial(format!(
+            "interrupted after {done} of {budget} simulations; go on with: {line}"
+        )));
+    }
     Ok(true)
+}
+
+/// What the best point moves: its controls, and a page that plays it where there is something to show.
+fn save_motion(folder: &Path, task: &str, motion: Motion, output: &Output) -> Result<Vec<PathBuf>, CliError> {
+    let Motion { layout, dt, inputs, rows, replay } = motion;
+    let mut files = controls::write(folder, &layout, &inputs, (dt, rows.len().saturating_sub(1)), output)?;
+    if let Some(mut replay) = replay {
+        let page = folder.join("replay.html");
+        replay.title = task.into();
+        replay.save(&page).map_err(|e| ConfigError::new(format!("{}: {e}", page.display())))?;
+        files.push(page);
+    }
+    Ok(files)
 }
 
 fn text(summary: &Summary) -> String {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pullback_core::ConfigError;
+use pullback_core::{ConfigError, files};
 use pullback_learn::evaluate::evaluate;
 use pullback_learn::run::RunFolder;
 use pullback_plot::compact;
@@ -30,7 +30,7 @@ struct Summary {
 pub fn run(options: &PlayOptions, seed: u64, output: &Output) -> Result<bool, CliError> {
     let folder = &options.folder;
     let path = folder.join("config.json");
-    let text = std::fs::read_to_string(&path).map_err(|e| {
+    let text = files::read_to_string(&path).map_err(|e| {
         ConfigError::new(format!("{}: {e}; give the folder of a run of `pullback train`", path.display()))
     })?;
     let config: RunConfig = serde_json::from_str(&text)

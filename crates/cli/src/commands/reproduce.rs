@@ -32,7 +32,8 @@ struct Summary {
 
 impl Summary {
     /// Prints figures, goals and files; returns whether every goal was met.
-    fn print(self, output: &Output) -> Result<bool, CliError> {
+    fn print(mut self, output: &Output) -> Result<bool, CliError> {
+        self.results.note_missing();
         output.print(&self, || {
             let files: Vec<String> = self.files.iter().map(|f| f.display().to_string()).collect();
             results_text(&self.results) + "\n\n" + &files.join("\n")
@@ -112,6 +113,7 @@ pub fn run(options: &ReproduceOptions, output: &Output) -> Result<bool, CliError
             return Err(ConfigError::new(why).into());
         }
     }
+    crate::interrupt::listen()?;
     (options.what.value)(options, output)
 }
 

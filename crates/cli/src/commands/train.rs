@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use pullback_core::ConfigError;
+use pullback_core::{ConfigError, files};
+use pullback_learn::algorithm::presets::preset;
 use pullback_learn::algorithm::table::{change, overlay};
-use pullback_learn::algorithm::{ALGORITHMS, Actor, Algorithm, PRESETS, PolicyActor, Preset};
+use pullback_learn::algorithm::{ALGORITHMS, Actor, Algorithm, PolicyActor};
 use pullback_learn::env::{Kept, VecEnv, VecEnvOptions};
 use pullback_learn::evaluate::evaluate;
 use pullback_learn::nn::onnx::{self, Squash};
@@ -113,6 +114,7 @@ pub struct Summary {
 
 pub fn run(options: &TrainArguments, seed: u64, output: &Output) -> Result<bool, CliError> {
     let config = config(options, seed)?;
+    crate::interrupt::listen()?;
     let folder = output.folder(&format!("train-{}-{}-{seed}", config.task, config.algorithm))?;
     let how = TrainOptions {
         checkpoint_every: options.checkpoint_every.max(1),
@@ -269,31 +271,13 @@ fn config(options: &TrainArguments, seed: u64) -> Result<RunConfig, ConfigError>
     })
 }
 
-/// The preset asked for, or that of the task.
-pub fn preset(task: &str, asked: Option<&str>) -> Result<(&'static str, Preset), ConfigError> {
-    let entry = match asked {
-        Some(name) => PRESETS.find(name)?,
-        None => {
-            let of_task = |entry: &&pullback_core::registry::Entry<Preset>| {
-                let of_paper = |paper: &&str| entry.name == format!("{paper}-{task}");
-                entry.name == task || ["dflex", "rewarped"].iter().any(of_paper)
-            };
-            PRESETS.entries().find(of_task).ok_or_else(|| {
-                let names: Vec<&str> = PRESETS.names().collect();
-                ConfigError::new(format!(
-                    "{task} has no preset of its own; give --preset: {}",
-                    names.join(", ")
-                ))
-            })?
-        }
-    };
-    Ok((entry.name, entry.value))
-}
+/// Largest file of settings, bytes.
+const MOST_SETTINGS_BYTES: u64 = 1 << 20;
 
 /// Settings in a JSON or TOML file.
 fn read_settings(file: &Path) -> Result<Value, ConfigError> {
     let why = |e: &dyn std::fmt::Display| ConfigError::new(format!("{}: {e}", file.display()));
-    let text = std::fs::read_to_string(file).map_err(|e| why(&e))?;
+    let text = files::read_to_string_at_most(file, MOST_SETTINGS_BYTES).map_err(|e| why(&e))?;
     match file.extension().and_then(|e| e.to_str()) {
         Some("toml") => toml::from_str(&text).map_err(|e| why(&e)),
         Some("json") => serde_json::from_str(&text).map_err(|e| why(&e)),

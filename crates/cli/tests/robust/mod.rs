@@ -1,5 +1,7 @@
 //! What nothing breaks: logs, folders, settings and output under changed files, other processes and full disks.
 
+mod hostile;
+
 use std::path::Path;
 
 use super::{Folder, json, pullback};

@@ -101,7 +101,7 @@ impl<S: PlanSystem> Expander<S> {
         let next = &self.states[problem.substeps];
         let rows = (!problem.system.flat()).then(|| pseudoinverse(&self::embedding(problem.system, next)));
         self.jacobians(problem, control, rows.as_ref(), embedding.as_ref(), out)?;
-        let sample = Sample { step, steps: problem.horizon, state, control };
+        let sample = Sample { step, steps: problem.horizon, state, control, params: problem.params };
         expand_loss(problem, sample, embedding.as_ref(), out);
         out.pseudoinverse = embedding.as_ref().map(pseudoinverse);
         Ok(())
@@ -175,6 +175,8 @@ pub fn expand_loss<S: PlanSystem, L: PlanLoss>(
     let value = |i: usize| if i < nx { at.state[i] } else { at.control[i - nx] };
     let mut bars = Mat::<f64>::zeros(nx + m, nt + m);
     let mut gradient = vec![0.0; nx + m];
+    let params: Vec<D> =
+        problem.params.iter().map(|x| Dual::new(f64x8::splat(*x), f64x8::splat(0.0))).collect();
     for first in (0..nt + m).step_by(LANES) {
         let column = |lane: usize| (first + lane).min(nt + m - 1);
         let moved: Vec<D> = (0..nx + m)
@@ -182,7 +184,8 @@ pub fn expand_loss<S: PlanSystem, L: PlanLoss>(
             .collect();
         let mut bar = vec![D::zero(); nx + m];
         let (state_bar, control_bar) = bar.split_at_mut(nx);
-        let sample = Sample { step: at.step, steps: at.steps, state: &moved[..nx], control: &moved[nx..] };
+        let (state, control) = moved.split_at(nx);
+        let sample = Sample { step: at.step, steps: at.steps, state, control, params: &params };
         problem.loss.vjp(sample, state_bar, control_bar);
         for (i, bar) in bar.iter().enumerate() {
             gradient[i] = bar.value.lane(0);

@@ -129,7 +129,8 @@ where
         let steps = problem.horizon;
         let state = &motion.states[steps];
         let e = (!problem.system.flat()).then(|| embedding(problem.system, state));
-        expand_loss(problem, Sample { step: steps, steps, state, control: &[] }, e.as_ref(), last);
+        let at = Sample { step: steps, steps, state, control: &[], params: problem.params };
+        expand_loss(problem, at, e.as_ref(), last);
         Ok(())
     }
 
@@ -179,16 +180,18 @@ where
                 z[i] = Real::min(Real::max(sum, f64x8::splat(low)), f64x8::splat(high));
                 control[i] = bounds.control(i, z[i]);
             }
-            cost += loss.value(Sample { step, steps: horizon, state: &state, control: &control });
+            let params = &params;
+            cost += loss.value(Sample { step, steps: horizon, state: &state, control: &control, params });
             for _ in 0..substeps {
-                let at = Point { params: &params, state: &state, control: &control };
+                let at = Point { params, state: &state, control: &control };
                 System::<f64x8>::step(system, &mut ws, at, &mut next).ok()?;
                 std::mem::swap(&mut state, &mut next);
             }
             states.push(state.clone());
             scaled.push(z);
         }
-        cost += loss.value(Sample { step: horizon, steps: horizon, state: &state, control: &[] });
+        let end = Sample { step: horizon, steps: horizon, state: &state, control: &[], params: &params };
+        cost += loss.value(end);
         let finite =
             |lane: &usize| cost.lane(*lane).is_finite() && state.iter().all(|x| x.lane(*lane).is_finite());
         let best = (0..LANES).filter(finite).min_by(|a, b| cost.lane(*a).total_cmp(&cost.lane(*b)))?;

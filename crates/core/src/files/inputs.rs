@@ -2,11 +2,12 @@
 //! a fingerprint of its content.
 
 use std::cell::RefCell;
-use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+
+use super::regular::{MOST_FILE_BYTES, read_regular};
 
 /// A 64-bit FNV-1a hash: tells other data from the same, and is the same on every machine.
 #[derive(Clone, Copy, Debug)]
@@ -83,18 +84,33 @@ pub fn noting_inputs<R>(work: impl FnOnce() -> R) -> (R, Vec<InputFile>) {
     (result, noted)
 }
 
-/// Reads a file that results depend on.
+/// Reads a regular file of at most [`MOST_FILE_BYTES`].
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let bytes = fs::read(path)?;
+    read_at_most(path, MOST_FILE_BYTES)
+}
+
+/// Reads a regular file of at most `most` bytes.
+pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let bytes = read_regular(path, most)?;
     note(path, &bytes);
     Ok(bytes)
 }
 
-/// Reads a text that results depend on.
+/// Reads the text of a regular file of at most [`MOST_FILE_BYTES`].
 pub fn read_to_string(path: &Path) -> io::Result<String> {
-    let text = fs::read_to_string(path)?;
-    note(path, text.as_bytes());
-    Ok(text)
+    read_to_string_at_most(path, MOST_FILE_BYTES)
+}
+
+/// Reads the text of a regular file of at most `most` bytes.
+pub fn read_to_string_at_most(path: &Path, most: u64) -> io::Result<String> {
+    let not_text = |error: std::string::FromUtf8Error| {
+        let place = error.utf8_error().valid_up_to();
+        io::Error::new(
+            ErrorKind::InvalidData,
+            format!("this is no UTF-8 text: byte {place} begins no character"),
+        )
+    };
+    String::from_utf8(read_at_most(path, most)?).map_err(not_text)
 }
 
 fn note(path: &Path, bytes: &[u8]) {
@@ -107,6 +123,7 @@ fn note(path: &Path, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn files_are_noted_by_content_and_in_order() {

@@ -3,11 +3,13 @@
 //! The lock is the system's. It ends with the process that holds it, however that ends. The number in the file is for
 //! messages alone.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
+
+use super::regular::open_own;
 
 /// Name of the file that is locked.
 pub const LOCK_FILE: &str = "run.lock";
@@ -44,11 +46,7 @@ impl FolderLock {
     pub fn acquire(folder: &Path) -> Result<Self, LockError> {
         let path = folder.join(LOCK_FILE);
         let failed = |source| LockError::File { path: path.clone(), source };
-        if fs::symlink_metadata(&path).is_ok_and(|found| !found.is_file()) {
-            return Err(failed(io::Error::new(ErrorKind::InvalidInput, "this is no file; remove it")));
-        }
-        let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = open.map_err(failed)?;
+        let mut file = open_own(&path).map_err(failed)?;
         if !lock_file(&file).map_err(failed)? {
             let number = fs::read_to_string(&path).unwrap_or_default();
             let holder = match number.trim() {

@@ -6,6 +6,12 @@ use crate::error::ConfigError;
 
 /// Accepts a step when its scaled error is at most 1, and proposes the next size h′ = h · safety · ε₀^(−β₁/k)
 /// ε₁^(−β₂/k) ε₂^(−β₃/k), with β = (p+i+d, −p−2d, d) and k the order of the error.
+///
+/// ```
+/// use pullback_core::integrator::PidController;
+/// let tight = PidController::new(1e-10).gains(0.2, 0.4, 0.0);
+/// assert_eq!((tight.relative, tight.absolute), (1e-10, 1e-10));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PidController {
     /// Relative tolerance (1).

@@ -19,6 +19,18 @@ use crate::point::{Bars, Point};
 use crate::system::{Described, Info, System};
 
 /// A vector field stepped by `dt` seconds. If the field depends on time, the last state entry is `time`.
+///
+/// ```
+/// # use pullback_core::doc_example::oscillator;
+/// use pullback_core::{Integrated, Integrator, Point, System, integrator::Method};
+/// // A cosine, by one long step of the fourth order.
+/// let field = oscillator(0.01).field().clone();
+/// let system = Integrated::new(field, 0.02, Integrator::fixed(Method::Rk4))?;
+/// let mut next = [0.0; 2];
+/// system.step(&mut system.workspace(), Point { params: &[100.0], state: &[1.0, 0.0], control: &[] }, &mut next)?;
+/// assert!((next[0] - 0.2f64.cos()).abs() < 1e-5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Integrated<F> {
     field: F,

@@ -42,6 +42,12 @@ use crate::registry::{Entry, Registry};
 use crate::sources::{DORMAND_PRINCE, KUTTA, TSITOURAS};
 
 /// How one step is made.
+///
+/// ```
+/// use pullback_core::integrator::{METHODS, Method};
+/// assert_eq!(METHODS.find("rk4")?.value, Method::Rk4);
+/// # Ok::<(), pullback_core::registry::UnknownName>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
@@ -84,6 +90,12 @@ pub const METHODS: Registry<Method> = Registry::new(
 );
 
 /// How the outer step is divided.
+///
+/// ```
+/// use pullback_core::integrator::{Integrator, Method, PidController, StepControl};
+/// let adaptive = Integrator::adaptive(Method::Tsit5, PidController::new(1e-8));
+/// assert!(matches!(adaptive.control, StepControl::Adaptive(_)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepControl {
@@ -94,6 +106,14 @@ pub enum StepControl {
 }
 
 /// How a step is pulled back.
+///
+/// ```
+/// use pullback_core::integrator::{Adjoint, Integrator, Method, PidController};
+/// let tolerance = PidController::new(1e-8);
+/// let adjoint = Adjoint::Continuous(tolerance);
+/// let integrator = Integrator { adjoint, ..Integrator::adaptive(Method::Tsit5, tolerance) };
+/// assert!(integrator.check().is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Adjoint {
@@ -108,6 +128,13 @@ pub enum Adjoint {
 }
 
 /// The three choices together.
+///
+/// ```
+/// use pullback_core::integrator::{Integrator, Method, PidController};
+/// assert!(Integrator::fixed(Method::Rk4).check().is_ok());
+/// let error = Integrator::adaptive(Method::Rk4, PidController::new(1e-6)).check().unwrap_err();
+/// assert!(error.to_string().contains("no error estimate"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Integrator {
     /// How one step is made.

@@ -42,7 +42,13 @@ fn every_loss_passes_the_validator() {
 #[test]
 fn losses_are_what_their_lines_say() {
     let layout = layout();
-    let sample = |step| Sample { step, steps: 2, state: &[3.0, 4.0, 0.0, 0.0, 0.0], control: &[1.1, -0.2] };
+    let sample = |step| Sample {
+        step,
+        steps: 2,
+        state: &[3.0, 4.0, 0.0, 0.0, 0.0],
+        control: &[1.1, -0.2],
+        params: &[],
+    };
     let value = |norm, step| {
         let loss = StateTarget::new(&layout, "angle[0], angle[1]", norm, Weights::at_end(2.0)).unwrap();
         Loss::<f64>::value(&loss, sample(step))

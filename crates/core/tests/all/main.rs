@@ -11,3 +11,4 @@ mod macros;
 mod manifold;
 mod math;
 mod rollouts;
+mod stability;

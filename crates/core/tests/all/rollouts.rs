@@ -14,7 +14,7 @@ fn rollout(steps: usize, schedule: Schedule) -> Rollout<Integrated<Duffing>> {
 /// Before, a shorter workspace panicked or gave the gradient of another horizon.
 #[test]
 fn a_workspace_of_another_rollout_is_refused() {
-    let loss = FinalState { weights: vec![1.0, 0.0] };
+    let loss = FinalState { weights: vec![1.0, 0.0, 0.0] };
     let ten = rollout(10, Schedule::StoreAll);
     let inputs = Inputs::<f64>::defaults(&ten.system, 10);
     for other in [rollout(9, Schedule::StoreAll), rollout(10, Schedule::Every(5))] {
@@ -39,7 +39,7 @@ fn a_loss_that_is_no_number_is_an_error() {
     let inputs = Inputs::<f64>::defaults(&rollout.system, 3);
     let mut ws = rollout.workspace::<f64>();
     for weight in [f64::NAN, f64::INFINITY] {
-        let loss = FinalState { weights: vec![weight, 0.0] };
+        let loss = FinalState { weights: vec![weight, 0.0, 0.0] };
         let errors = [
             rollout.value(&mut ws, &inputs, &loss).unwrap_err(),
             rollout.gradient(&mut ws, &inputs, &loss).unwrap_err(),
@@ -48,4 +48,16 @@ fn a_loss_that_is_no_number_is_an_error() {
             assert!(matches!(error, StepError::LossNotFinite { .. }), "{error}");
         }
     }
+}
+
+/// Before, missing weights counted as zero.
+#[test]
+fn short_weights_are_refused() {
+    let rollout = rollout(3, Schedule::StoreAll);
+    let inputs = Inputs::<f64>::defaults(&rollout.system, 3);
+    let mut ws = rollout.workspace::<f64>();
+    let short = vec![FinalState { weights: vec![1.0] }];
+    let message = rollout.gradient(&mut ws, &inputs, &(&short, &short)).unwrap_err().to_string();
+    assert!(message.contains("weights of the final state"), "{message}");
+    assert_eq!(rollout.value(&mut ws, &inputs, &short).unwrap_err().to_string(), message);
 }

@@ -1,11 +1,14 @@
 //! Soft bodies moved to where a single picture shows them, by a network of sines (gradSim Figs. 5 and 6a, appendix E).
 
+use std::f64::consts::TAU;
+
 use pullback_core::drive::{Driven, SineNetwork};
-use pullback_core::input_map::{InputMap, LinearMap, Transform, Variable};
+use pullback_core::input_map::{InputMap, LinearMap, Transform};
 use pullback_core::random::Random;
 use pullback_core::rollout::{Inputs, Rollout};
 use pullback_core::{ConfigError, Described, Schedule};
 use pullback_math::Vec3;
+use pullback_optim::Objective;
 use pullback_optim::least_squares::LeastSquares;
 use pullback_physics::world::World;
 use pullback_plot::{Figure, LinePanel, Section, Series};
@@ -36,19 +39,40 @@ pub struct Task {
     goals: (f64, f64),
     /// Size of the body along x, m.
     length: f64,
-    /// Part of the scene's own wave in the first weights, and size of what is random of them.
-    wave: f64,
+    /// Goals are drawn after so many times [`SETTLING`] in which the body comes to rest under its weight.
+    settling: usize,
+    /// First weights, size of what is random of them, and from how many of them, the lowest losses, are descents side
+    /// by side.
+    starts: Starts,
     weights: f64,
+    descents: usize,
     /// Goals in full.
     seeds: usize,
     rate: AdamRate,
-    /// Iterations of the paper.
+    /// Iterations of ours, and of the paper.
+    steps: usize,
     iterations: usize,
     /// Pixels along each side.
     pixels: usize,
     view: ([f64; 3], f64, f64),
     /// Softness of the pictures compared, pixels.
     softnesses: &'static [f64],
+}
+
+/// First weights of a network of so many.
+type Starts = fn(Size, usize) -> Result<Vec<Vec<f64>>, ConfigError>;
+
+/// A network without output.
+fn at_rest(_size: Size, count: usize) -> Result<Vec<Vec<f64>>, ConfigError> {
+    Ok(vec![vec![0.0; count]])
+}
+
+/// A bulge that runs around the wheel against its rolling, of three strengths, from eight angles.
+fn bulges(size: Size, _count: usize) -> Result<Vec<Vec<f64>>, ConfigError> {
+    let angles = (0..8).map(|k| TAU * f64::from(k) / 8.0);
+    let strengths = [1.0, 2.0, 4.0];
+    let waves = strengths.into_iter().flat_map(|gain| angles.clone().map(move |phase| (phase, gain)));
+    waves.map(|(phase, gain)| soft::gear_wave(size, -1.0, phase, gain)).collect()
 }
 
 /// control-walker of the paper.
@@ -58,10 +82,13 @@ pub const WALKER: Task = Task {
     time: (5.0, 32),
     goals: (2.0, 4.0),
     length: 2.5,
-    wave: 0.0,
+    settling: 0,
+    starts: at_rest,
     weights: 0.1,
+    descents: 1,
     seeds: 3,
     rate: AdamRate { rate: 0.2, fall: 1.0, trials: &[0.35, 0.7, 1.0, 1.5, 2.0] },
+    steps: 3,
     iterations: 3,
     pixels: 64,
     view: ([1.0, 0.0, 1.0], 6.0, 0.1),
@@ -75,15 +102,21 @@ pub const GEAR: Task = Task {
     time: (3.0, 32),
     goals: (-2.0, -0.5),
     length: 2.6,
-    wave: 1.0,
-    weights: 0.1,
+    settling: 30,
+    starts: bulges,
+    weights: 0.0,
+    descents: 3,
     seeds: 6,
-    rate: AdamRate::constant(0.3),
+    rate: AdamRate { rate: 0.1, fall: 0.3, trials: &[0.25, 1.0, 3.0] },
+    steps: 5,
     iterations: 40,
     pixels: 64,
     view: ([-2.2, 0.0, 1.0], 6.0, 0.2),
     softnesses: &[1.0, 8.0, 32.0],
 };
+
+/// Steps after which a body that settles is stopped, so that it neither bounces nor falls over.
+const SETTLING: usize = 6;
 
 /// A body has arrived when its center is within this part of its length from the goal's.
 const ARRIVED: f64 = 0.1;
@@ -99,9 +132,11 @@ struct End {
     overlap: f64,
 }
 
-/// One search: how each iterate ended, and the weights of the last.
+/// One search: how many first weights were tried, how the iterate of the lowest loss of all descents ended at each
+/// iteration, and the weights of the last.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Search {
+    starts: usize,
     ends: Vec<End>,
     weights: Vec<f64>,
 }
@@ -134,6 +169,7 @@ pub fn gear(setting: &Setting<'_>) -> Result<Exhibit, ExperimentError> {
 /// The scene of a task with its goal.
 pub struct Scene<'a> {
     task: &'a Task,
+    size: Size,
     filmed: Filmed<Body>,
     /// The body at the goal, and its center.
     goal: Inputs<f64>,
@@ -150,15 +186,15 @@ impl Task {
 
     fn run(&self, setting: &Setting<'_>) -> Result<Exhibit, ExperimentError> {
         let seeds = setting.seeds(self.seeds, 1);
-        let iterations = setting.size(self.iterations, self.iterations.min(16));
+        let iterations = setting.size(self.steps, self.steps.min(4));
         let run = |seed: usize| {
             let mut random = Random::new(seed as u64);
             let goal = random.uniform(self.goals.0, self.goals.1);
             let scene = self.scene(goal, Size::Full)?;
-            let run = setting
-                .part(&format!("{} to {goal:.2} m, {iterations} iterations", self.name), || {
-                    scene.run(&mut random, iterations)
-                })?;
+            let run = setting.part(
+                &format!("{} to {goal:.2} m, {iterations} iterations from the best start", self.name),
+                || scene.run(&mut random, iterations),
+            )?;
             Ok((scene, run))
         };
         let runs = (0..seeds).map(run).collect::<Result<Vec<_>, ExperimentError>>()?;
@@ -177,16 +213,46 @@ impl Task {
         // The body as it is at first, moved along x, standing on the ground.
         let mut inputs = filmed.inputs();
         let entries = filmed.rollout.system.field().field().particle_entries();
+        on_the_ground(&mut inputs.state[entries.clone()]);
+        self.settle(&filmed, &mut inputs)?;
         let positions = inputs.state[entries].as_chunks_mut::<3>().0;
         let middle = positions.iter().map(|x| x[0]).sum::<f64>() / positions.len() as f64;
-        let lowest = positions.iter().map(|x| x[2]).fold(f64::INFINITY, f64::min);
-        positions.iter_mut().for_each(|x| *x = [x[0] + goal - middle, x[1], x[2] - lowest]);
+        positions.iter_mut().for_each(|x| x[0] += goal - middle);
         let mean = |k: usize| positions.iter().map(|x| x[k]).sum::<f64>() / positions.len() as f64;
         let center = std::array::from_fn(mean);
-        let mut scene = Scene { task: self, filmed, goal: inputs, center, picture: Image::default() };
+        let mut scene = Scene { task: self, size, filmed, goal: inputs, center, picture: Image::default() };
         scene.picture = scene.still(scene.filmed.shot)?.swap_remove(0).image;
         Ok(scene)
     }
+
+    /// Lets a body sink under its weight, without activations.
+    fn settle(&self, filmed: &Filmed<Body>, inputs: &mut Inputs<f64>) -> Result<(), ExperimentError> {
+        let Rollout { system, .. } = &filmed.rollout;
+        let velocities = system.layout().state.select("*.velocity")?;
+        let short = Rollout::new(system, SETTLING, Schedule::StoreAll)?;
+        let short = short.with_substeps(filmed.rollout.substeps())?;
+        let mut still = Inputs::defaults(system, SETTLING);
+        still.params[system.layout().params.slice("network.weight")?.range.clone()].fill(0.0);
+        let mut ws = short.workspace::<f64>();
+        for _ in 0..self.settling {
+            velocities.iter().for_each(|i| inputs.state[*i] = 0.0);
+            still.state.copy_from_slice(&inputs.state);
+            short.simulate(&mut ws, &still, |at| {
+                if at.last() {
+                    inputs.state.copy_from_slice(at.state);
+                }
+            })?;
+        }
+        velocities.iter().for_each(|i| inputs.state[*i] = 0.0);
+        Ok(())
+    }
+}
+
+/// Moves particles up or down until the lowest is at height zero.
+fn on_the_ground(positions: &mut [f64]) {
+    let positions = positions.as_chunks_mut::<3>().0;
+    let lowest = positions.iter().map(|x| x[2]).fold(f64::INFINITY, f64::min);
+    positions.iter_mut().for_each(|x| x[2] -= lowest);
 }
 
 impl Scene<'_> {
@@ -244,11 +310,11 @@ impl Scene<'_> {
     fn run(&self, random: &mut Random, iterations: usize) -> Result<Run, ExperimentError> {
         let count = self.map()?.1.len();
         let size = self.task.weights;
-        let usual = self.map()?.0;
-        let weight = |v: &Variable| self.task.wave * v.start + random.uniform(-size, size);
-        let start: Vec<f64> = usual.variables().iter().map(weight).collect();
-        let image = self.search(&self.by_picture()?, &start, iterations)?;
-        let center = self.search(&self.by_center()?, &start, iterations)?;
+        let noise: Vec<f64> = (0..count).map(|_| random.uniform(-size, size)).collect();
+        let mut starts = (self.task.starts)(self.size, count)?;
+        starts.iter_mut().flatten().zip(noise.iter().cycle()).for_each(|(weight, noise)| *weight += noise);
+        let image = self.search(&self.by_picture()?, &starts, iterations)?;
+        let center = self.search(&self.by_center()?, &starts, iterations)?;
         let draw = |_| {
             let weights: Vec<f64> = (0..count).map(|_| random.uniform(-1.0, 1.0)).collect();
             self.end(&weights)
@@ -260,18 +326,29 @@ impl Scene<'_> {
     fn search(
         &self,
         problem: &dyn LeastSquares,
-        start: &[f64],
+        starts: &[Vec<f64>],
         iterations: usize,
     ) -> Result<Search, ExperimentError> {
-        let (mut ends, mut weights, mut failed) = (Vec::new(), start.to_vec(), None);
-        descend(&loss(problem), start, (self.task.rate, iterations), |_, x, _| {
-            weights.copy_from_slice(x);
-            match self.end(x) {
-                Ok(end) => ends.push(end),
+        let (objective, descents) = (loss(problem), self.task.descents);
+        let mut ranked = Vec::new();
+        for weights in starts {
+            // The order of starts that are all taken does not matter.
+            let value = if starts.len() > descents { objective.value(weights)? } else { 0.0 };
+            ranked.push((value, weights));
+        }
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut best, mut failed) = (Vec::<(f64, End, Vec<f64>)>::new(), None);
+        for (_, start) in ranked.iter().take(descents) {
+            descend(&objective, start, (self.task.rate, iterations), |k, x, loss| match self.end(x) {
+                Ok(end) if k == best.len() => best.push((loss, end, x.to_vec())),
+                Ok(end) if loss < best[k].0 => best[k] = (loss, end, x.to_vec()),
+                Ok(_) => {}
                 Err(error) => failed = Some(error),
-            }
-        })?;
-        failed.map_or(Ok(Search { ends, weights }), Err)
+            })?;
+        }
+        let weights = best.last().map_or_else(Vec::new, |(_, _, weights)| weights.clone());
+        let ends = best.into_iter().map(|(_, end, _)| end).collect();
+        failed.map_or(Ok(Search { starts: starts.len(), ends, weights }), Err)
     }
 }
 
@@ -336,6 +413,9 @@ impl Task {
                 );
             }
         }
+        let tried = runs.iter().map(|(_, run)| run.image.starts).max().unwrap_or(0);
+        exhibit.row(&case, "first weights tried side by side", (tried as f64, "1"), None);
+        exhibit.row(&case, "descents side by side", (self.descents as f64, "1"), None);
         let random = mean(&|run| run.random.iter().map(|e| e.center).sum::<f64>() / run.random.len() as f64);
         exhibit.row(&case, "distance of centers, random activations", (random, "m"), None);
         let solved: Vec<usize> = runs.iter().filter_map(|(_, run)| self.solved(&run.image)).collect();

@@ -11,6 +11,14 @@ pub enum TrainError {
     /// Settings make no sense.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// The run was asked to stop; its folder holds a checkpoint.
+    #[error("interrupted after {epoch} of {epochs} epochs; the same command goes on from there")]
+    Interrupted {
+        /// Epochs done.
+        epoch: usize,
+        /// Epochs of the run.
+        epochs: usize,
+    },
     /// The physics cannot go on.
     #[error("epoch {epoch}: {source}")]
     Physics {

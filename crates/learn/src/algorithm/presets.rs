@@ -1,5 +1,6 @@
 //! Settings of the papers by name.
 
+use pullback_core::ConfigError;
 use pullback_core::registry::{Entry, Registry};
 use pullback_core::sources::{ARTICULATED_ADJOINT, DFLEX, REWARPED};
 
@@ -27,6 +28,27 @@ pub struct Preset {
 
 /// Every preset by name.
 pub const PRESETS: Registry<Preset> = Registry::new("preset", &[TABLE]);
+
+/// The preset asked for, or that of the task.
+pub fn preset(task: &str, asked: Option<&str>) -> Result<(&'static str, Preset), ConfigError> {
+    let entry = match asked {
+        Some(name) => PRESETS.find(name)?,
+        None => {
+            let of_task = |entry: &&Entry<Preset>| {
+                let of_paper = |paper: &&str| entry.name == format!("{paper}-{task}");
+                entry.name == task || ["dflex", "rewarped"].iter().any(of_paper)
+            };
+            PRESETS.entries().find(of_task).ok_or_else(|| {
+                let names: Vec<&str> = PRESETS.names().collect();
+                ConfigError::new(format!(
+                    "{task} has no preset of its own; give --preset: {}",
+                    names.join(", ")
+                ))
+            })?
+        }
+    };
+    Ok((entry.name, entry.value))
+}
 
 const fn dflex(actor: &'static [usize], critic: &'static [usize]) -> Preset {
     Preset { actor, critic, envs: 64, epochs: 2000, gamma: 0.99, encoder: false, shac: None }

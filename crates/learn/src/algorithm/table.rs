@@ -1,7 +1,8 @@
 //! Every algorithm by name, made of a preset and what settings change about it.
 
 use pullback_core::ConfigError;
-use pullback_core::registry::{Entry, Registry};
+use pullback_core::registry::{Entry, Registry, did_you_mean};
+use pullback_core::settings::suggesting;
 use pullback_core::sources::{APG, ARTICULATED_ADJOINT, DFLEX, MBPO, PPO, REWARPED, SAC};
 use serde::Serialize;
 use serde_json::Value;
@@ -118,7 +119,8 @@ pub fn read<C: serde::de::DeserializeOwned>(settings: &Value) -> Result<C, Confi
     if !settings.is_object() {
         return Err(ConfigError::new(format!("settings are an object, not {settings}")));
     }
-    serde_json::from_value(settings.clone()).map_err(|e| ConfigError::new(format!("settings: {e}")))
+    serde_json::from_value(settings.clone())
+        .map_err(|e| ConfigError::new(format!("settings: {}", suggesting(&e.to_string()))))
 }
 
 /// Refuses a list where there is an object, whose entries it would be taken for.
@@ -137,8 +139,9 @@ pub fn change(settings: &mut Value, path: &str, value: Value) -> Result<(), Conf
     for key in path.split('.') {
         let known: Vec<String> = at.as_object().map(|map| map.keys().cloned().collect()).unwrap_or_default();
         at = at.get_mut(key).ok_or_else(|| {
+            let near = did_you_mean(key, known.iter().map(String::as_str));
             let there = if known.is_empty() { "nothing".into() } else { known.join(", ") };
-            ConfigError::new(format!("settings: `{path}` is unknown at `{key}`; there is {there}"))
+            ConfigError::new(format!("settings: `{path}` is unknown at `{key}`{near}; there is {there}"))
         })?;
     }
     check_kind(path, at, &value)?;
@@ -159,7 +162,10 @@ pub fn overlay(settings: &mut Value, changes: &Value, path: &str) -> Result<(), 
                 check_kind(&here, old, value)?;
                 *old = value.clone();
             }
-            None => return Err(ConfigError::new(format!("settings: `{here}` is unknown"))),
+            None => {
+                let near = did_you_mean(key, to.keys().map(String::as_str));
+                return Err(ConfigError::new(format!("settings: `{here}` is unknown{near}")));
+            }
         }
     }
     Ok(())
@@ -240,7 +246,7 @@ mod tests {
         let file = serde_json::json!({"actor": {"lrr": 1.0}});
         assert_eq!(
             overlay(&mut settings, &file, "").unwrap_err().to_string(),
-            "settings: `actor.lrr` is unknown"
+            "settings: `actor.lrr` is unknown (did you mean `lr`?)"
         );
         settings["more"] = 1.into();
         let build = ALGORITHMS.find("sapo").unwrap().value.build;

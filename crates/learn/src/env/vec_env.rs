@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pullback_core::cpu::note_lost_speed;
 use pullback_core::settings::{Range, check_ranges};
 use pullback_core::{ConfigError, StepError, System};
 use rayon::prelude::*;
@@ -58,6 +59,7 @@ impl<F: Number> VecEnv<F> {
         K: Task<T> + 'static,
         <K::System as System<T>>::Workspace: Send,
     {
+        note_lost_speed::<T>();
         let VecEnvOptions { envs, shard, threads, kept, seed } = options;
         check_ranges(
             "environments",

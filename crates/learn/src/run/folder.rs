@@ -11,7 +11,7 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use pullback_core::files::{FolderLock, NewFile, remove_temporaries, rename, write_atomically};
+use pullback_core::files::{self, FolderLock, NewFile, remove_temporaries, rename, write_atomically};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -82,7 +82,7 @@ impl RunFolder {
         let mut problems = Vec::new();
         for name in [CHECKPOINT_FILE, PREVIOUS_FILE] {
             let path = folder.join(name);
-            let bytes = match fs::read(&path) {
+            let bytes = match files::read(&path) {
                 Ok(bytes) => bytes,
                 // Between two renames the last is missing and the previous one is good.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
@@ -111,7 +111,7 @@ impl RunFolder {
         let wrong =
             |error: serde_json::Error| RunError::content(&path, format!("{error}; remove the folder"));
         let text = serde_json::to_string_pretty(config).map_err(wrong)? + "\n";
-        let stored = match fs::read_to_string(&path) {
+        let stored = match files::read_to_string(&path) {
             Ok(stored) => stored,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return write_atomically(&path, text.as_bytes()).map_err(RunError::file(&path));

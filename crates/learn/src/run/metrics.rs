@@ -5,11 +5,11 @@
 //! process loses none. On resumption, rows after the epoch of the checkpoint are dropped and reports go on from
 //! there: the file becomes that of an uninterrupted run, but for [`TIME_COLUMNS`](super::table::TIME_COLUMNS).
 
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use pullback_core::files::write_atomically;
+use pullback_core::files::{self, write_atomically};
 
 use super::table::whole_lines;
 use super::{MetricsTable, RunError};
@@ -29,7 +29,7 @@ impl Metrics {
     /// Opens the table of `folder` with the rows up to `epoch`, that of the checkpoint; `None` begins it anew.
     pub fn open(folder: &Path, epoch: Option<u64>) -> Result<Self, RunError> {
         let path = folder.join(METRICS_FILE);
-        let text = match fs::read_to_string(&path) {
+        let text = match files::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) => return Err(RunError::file(&path)(error)),
@@ -40,7 +40,8 @@ impl Metrics {
         }
         let columns =
             whole_lines(&kept).next().map_or_else(Vec::new, |h| h.split(',').map(str::to_owned).collect());
-        let file = OpenOptions::new().append(true).create(true).open(&path).map_err(RunError::file(&path))?;
+        let mut file = files::open_own(&path).map_err(RunError::file(&path))?;
+        file.seek(SeekFrom::End(0)).map_err(RunError::file(&path))?;
         Ok(Metrics { path, file, columns })
     }
 
@@ -139,6 +140,7 @@ mod tests {
     use super::*;
     use crate::run::test_folder::TestFolder;
     use pullback_core::random::Random;
+    use std::fs;
 
     /// What training would report: a function of the epoch, and the wall time.
     fn report(metrics: &mut Metrics, epoch: u64, seconds: f64) {
@@ -150,6 +152,18 @@ mod tests {
             ("return_mean", x),
         ];
         metrics.report(&row).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn rows_do_not_follow_a_planted_link() {
+        let folder = TestFolder::new("metrics-link");
+        let victim = folder.join("victim");
+        fs::write(&victim, "").unwrap();
+        std::os::unix::fs::symlink(&victim, folder.join(METRICS_FILE)).unwrap();
+        let message = Metrics::open(folder.path(), None).unwrap_err().to_string();
+        assert!(message.contains("this is a link, not a file; remove it"), "{message}");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "");
     }
 
     #[test]

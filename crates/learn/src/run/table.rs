@@ -3,8 +3,9 @@
 //! The first line names the columns, every further line is a report. An empty field is NaN. A last line without
 //! its end was cut off with the process that wrote it and does not count.
 
-use std::fs;
 use std::path::Path;
+
+use pullback_core::files;
 
 use super::RunError;
 
@@ -23,7 +24,7 @@ pub struct MetricsTable {
 impl MetricsTable {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, RunError> {
-        let text = fs::read_to_string(path).map_err(RunError::file(path))?;
+        let text = files::read_to_string(path).map_err(RunError::file(path))?;
         Self::parse(&text).map_err(|what| RunError::content(path, what))
     }
 

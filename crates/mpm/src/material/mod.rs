@@ -74,6 +74,19 @@ impl Material {
             Material::Sand(p) => described(p),
         }
     }
+
+    /// Modulus of its fastest small waves, Pa: λ + 2μ, of a fluid λ.
+    pub fn wave_modulus(&self) -> f64 {
+        let (young, poisson) = match *self {
+            Material::FixedCorotated(p) | Material::NeoHookean(p) | Material::Fluid(p) => {
+                (p.young, p.poisson)
+            }
+            Material::VonMises(p) | Material::Plasticine(p) => (p.young, p.poisson),
+            Material::Sand(p) => (p.young, p.poisson),
+        };
+        let (mu, lambda) = lame::lame(young, poisson);
+        if matches!(self, Material::Fluid(_)) { lambda } else { lambda + 2.0 * mu }
+    }
 }
 
 /// Plastic flow and stress of a trial deformation.

@@ -1,10 +1,11 @@
 //! Ten thousand random states of the material point method: no substep and no pullback gives NaN or infinity,
 //! in `f64` and `f32`.
 
-use pullback_articulated::Shape;
+use pullback_articulated::{Model, Shape};
 use pullback_core::random::Random;
 use pullback_core::{Bars, Described, Point, System};
 use pullback_math::{Flat, Mat3, Quat, Scalar, Vec3};
+use pullback_mpm::material::{Elastic, Material};
 use pullback_mpm::particles::random_box;
 use pullback_mpm::workspace::MpmWorkspace;
 use pullback_mpm::{Floor, Grid, Mpm, Particles};
@@ -143,4 +144,27 @@ fn no_random_state_gives_nan_or_infinity() {
     }
     println!("{round} states of six particles");
     assert!(round >= 10_000);
+}
+
+#[test]
+fn a_step_that_no_scene_survives_is_refused() {
+    let made = |dt: f64, gravity: f64, young: f64| {
+        let mut particles = Particles::default();
+        let material = Material::FixedCorotated(Elastic { young, poisson: 0.2 });
+        let positions = random_box(8, v3(0.4, 0.4, 0.4), v3(0.1, 0.1, 0.1), 0);
+        particles.add("jelly", material, 1e3, 1e-6, &positions, Vec3::zero()).unwrap();
+        let mut model = Model::new("none");
+        model.options.gravity = v3(0.0, 0.0, gravity);
+        Mpm::new(Grid::cube(32), particles, model.compile().unwrap(), dt)
+            .map(|_| ())
+            .map_err(|e| e.to_string())
+    };
+    // Waves of 11 m/s, cells of 1/32 m.
+    assert!(made(2e-3, -9.8, 1e5).is_ok());
+    let message = made(1.0, -9.8, 1e5).unwrap_err();
+    assert!(message.contains("a step of 1 s cannot be stable: waves in `jelly` cross"), "{message}");
+    let message = made(0.1, -9.8, 1.0).unwrap_err();
+    assert!(message.contains("particles that fall from rest cross 3.1 cells"), "{message}");
+    assert!(made(0.1, 0.0, 1.0).is_ok());
+    assert!(made(f64::INFINITY, 0.0, 1.0).is_err() && made(f64::NAN, 0.0, 1.0).is_err());
 }

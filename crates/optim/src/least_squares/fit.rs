@@ -44,6 +44,7 @@ impl From<SearchError> for FitError {
         match error {
             SearchError::Config(error) => FitError::Config(error),
             SearchError::Log(error) => FitError::Log(error),
+            SearchError::Interrupted(_) => FitError::Log(LogError::Interrupted),
         }
     }
 }
@@ -273,7 +274,8 @@ impl StateLog {
     fn add(&self, start: usize, state: &GaussNewtonState) -> Result<(), LogError> {
         let Some(log) = &self.log else { return Ok(()) };
         let line = Line { start, state: state.clone() };
-        log.lock().unwrap_or_else(std::sync::PoisonError::into_inner).add(&line)
+        log.lock().unwrap_or_else(std::sync::PoisonError::into_inner).add(&line)?;
+        LogError::unless_interrupted()
     }
 }
 

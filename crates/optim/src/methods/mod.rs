@@ -30,7 +30,7 @@ pub use sgd::{Sgd, SgdConfig};
 use pullback_core::ConfigError;
 use pullback_core::random::Random;
 use pullback_core::registry::{Entry, Registry};
-use pullback_core::settings::{Range, check_ranges};
+use pullback_core::settings::{Range, check_ranges, suggesting};
 use pullback_core::sources::{ADAM, BO_LEAP, IPOP_CMA_ES, NOCEDAL_WRIGHT, SEP_CMA_ES};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -166,6 +166,7 @@ pub fn read<C: Settings>(name: &str, options: &Value) -> Result<C, ConfigError> 
     for (key, value) in object {
         let alone = Value::Object([(key.clone(), value.clone())].into_iter().collect());
         if let Err(why) = serde_json::from_value::<C>(alone) {
+            let why = suggesting(&why.to_string());
             return Err(ConfigError::new(format!("{name}: `{key}`: {why}")));
         }
     }

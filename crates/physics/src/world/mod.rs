@@ -27,6 +27,27 @@ use touch::{TouchBars, Touching};
 pub use workspace::{ParticleEnergy, WorldWorkspace};
 
 /// Robots and soft bodies.
+///
+/// ```
+/// use pullback_core::integrator::{Integrated, Integrator, Method};
+/// use pullback_core::{Inputs, Rollout, Schedule};
+/// use pullback_math::Vec3;
+/// use pullback_physics::soft::{Placement, SoftBody, SpringMaterial};
+/// use pullback_physics::world::World;
+/// // Two particles on a spring fall.
+/// let mut body = SoftBody::new();
+/// let ends = [Vec3::new(0.0, 0.0, 2.0), Vec3::new(0.0, 0.0, 3.0)];
+/// let part = body.add_particles("pair", &ends, &[0.1, 0.1], Placement::default())?;
+/// body.add_springs(part, &[[0, 1]], SpringMaterial { stiffness: 50.0, damping: 0.1 })?;
+/// let system = Integrated::new(World::empty(body)?, 0.001, Integrator::fixed(Method::SemiImplicitEuler))?;
+/// let rollout = Rollout::new(&system, 100, Schedule::StoreAll)?;
+/// let mut end = Vec::new();
+/// let inputs = Inputs::defaults(&system, 100);
+/// rollout.simulate(&mut rollout.workspace::<f64>(), &inputs, |at| end = at.state.to_vec())?;
+/// let place = system.field().particle_positions(&end)[0];
+/// assert!((place[2] - (2.0 - 9.81 * 0.1 * 0.1 / 2.0)).abs() < 1e-3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct World {
     robot: Articulated,

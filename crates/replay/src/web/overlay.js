@@ -1,9 +1,11 @@
-// Marks over the scene: contacts, forces and body axes, as a list of { surface, matrix, normalMatrix, color }.
+// Marks over the scene: contacts, forces, body axes, arrows and lines, as a list of { surface, matrix, normalMatrix, color }.
 
 function createMarkSurfaces(gl) {
   return {
     dot: uploadSurface(gl, ellipsoidSurface([1, 1, 1])),
     arrow: uploadSurface(gl, arrowSurface()),
+    // A unit long, around its middle.
+    bar: uploadSurface(gl, cylinderSurface(1, 0.5)),
   };
 }
 
@@ -37,6 +39,25 @@ function forceMarks(surfaces, contacts, full) {
     marks.push(mark(surfaces.arrow, contact.position, normalize(contact.force), scales, FORCE_COLOR));
   }
   return marks;
+}
+
+// Arrows { position, vector, color } as long as their vectors, m.
+function arrowMarks(surfaces, arrows, width) {
+  return arrows.filter(({ vector }) => length(vector) > 1e-9).map(({ position, vector, color }) => {
+    const long = length(vector);
+    const thin = width * Math.min(0.8, 0.25 + (0.5 * long) / width);
+    return mark(surfaces.arrow, position, normalize(vector), [thin, thin, long], color);
+  });
+}
+
+// Straight lines { from, to, color } with a dot at each end.
+function lineMarks(surfaces, lines, width) {
+  return lines.flatMap(({ from, to, color }) => {
+    const along = subtract(to, from);
+    const knob = (place) => mark(surfaces.dot, place, [0, 0, 1], [3 * width, 3 * width, 3 * width], color);
+    const bar = mark(surfaces.bar, scale(add(from, to), 0.5), normalize(along), [width, width, length(along)], color);
+    return [knob(from), knob(to), bar];
+  });
 }
 
 function axisMarks(surfaces, poses, size) {

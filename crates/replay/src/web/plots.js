@@ -11,13 +11,6 @@ function createPlots(panel, recording, playback, onScrub) {
   return plots;
 }
 
-function element(tag, className, parent) {
-  const made = document.createElement(tag);
-  made.className = className;
-  parent.append(made);
-  return made;
-}
-
 function createPlot(panel, series, color) {
   const row = element("div", "plot", panel);
   const label = element("div", "plot-label", row);
@@ -33,12 +26,6 @@ function createPlot(panel, series, color) {
   for (const v of series.values) { low = Math.min(low, v); high = Math.max(high, v); }
   row.title = `${series.name}: ${formatNumber(low)} to ${formatNumber(high)}`;
   return { series, color, value, chart, canvas, cursor, low, high };
-}
-
-function formatNumber(x) {
-  const size = Math.abs(x);
-  if (size !== 0 && (size >= 1e5 || size < 1e-3)) return x.toExponential(2);
-  return x.toFixed(size >= 100 ? 1 : size >= 1 ? 2 : 3);
 }
 
 function drawCurve({ series, color, canvas, chart, low, high }, playback) {

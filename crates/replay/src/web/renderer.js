@@ -293,6 +293,8 @@ function drawMarks(renderer, scene, shared) {
     ...(scene.show.axes ? axisMarks(marks, scene.poses, 0.085 * size) : []),
     ...(scene.show.contacts ? contactMarks(marks, scene.contacts, 0.022 * size) : []),
     ...(scene.show.forces ? forceMarks(marks, scene.contacts, full) : []),
+    ...arrowMarks(marks, scene.arrows || [], 0.3 * size),
+    ...lineMarks(marks, scene.lines || [], 0.006 * size),
   ];
   if (!items.length) return;
   const lit = { ...shared, uGloss: 0.2, uShadowSoft: 0 };

@@ -116,17 +116,7 @@ pub fn read(path: impl AsRef<Path>) -> Result<TriangleMesh, MeshError> {
 /// The contents of a mesh file, refused before reading if there is too much of it.
 fn read_bytes(path: &Path, file: &str) -> Result<Vec<u8>, MeshError> {
     let refuse = |reason: String| MeshError::Read { file: file.into(), reason };
-    let meta = std::fs::metadata(path).map_err(|e| refuse(e.to_string()))?;
-    if !meta.is_file() {
-        return Err(refuse("not a regular file".into()));
-    }
-    if meta.len() > MAX_BYTES {
-        return Err(refuse(format!(
-            "{} bytes are more than the {MAX_BYTES} allowed; simplify the mesh",
-            meta.len()
-        )));
-    }
-    pullback_core::files::read(path).map_err(|e| refuse(e.to_string()))
+    pullback_core::files::read_at_most(path, MAX_BYTES).map_err(|e| refuse(e.to_string()))
 }
 
 impl TriangleMesh {

@@ -19,8 +19,8 @@ impl Assets {
     pub fn new(options: &ImportOptions) -> Self {
         Assets {
             meshes: MeshTable::new(options),
-            heightfields: HeightfieldTable::default(),
-            looks: Looks::default(),
+            heightfields: HeightfieldTable::new(options),
+            looks: Looks::new(options),
         }
     }
 }

@@ -13,13 +13,14 @@ use std::path::{Path, PathBuf};
 use pullback_articulated::{Joint, Keyframe, Model};
 
 use super::ImportOptions;
+use super::budget::Budget;
 use super::include::TreeReader;
 use super::references::{for_each, kind_named, kind_of, names_any};
 use super::replicate;
 use super::sections::read_expanded;
 use super::settings::{Compiler, Compilers};
 use crate::ImportError;
-use crate::xml::{Attribute, Element, MAX_ELEMENTS};
+use crate::xml::{Attribute, Element};
 
 /// Most files inside one another.
 const MAX_NESTING: usize = 16;
@@ -116,8 +117,8 @@ struct Brought {
 pub(super) struct Attacher<'a> {
     pub compilers: &'a mut Compilers,
     pub options: &'a ImportOptions,
-    /// Elements attached so far.
-    pub elements: usize,
+    /// What was copied so far.
+    pub budget: &'a mut Budget,
 }
 
 impl Attacher<'_> {
@@ -130,7 +131,7 @@ impl Attacher<'_> {
                 let path = folder.join(e.required("file")?);
                 let name = match e.text("name") {
                     Some(name) => name.to_string(),
-                    None => read_tree(&path, e)?.text("model").unwrap_or_default().to_string(),
+                    None => self.read_tree(&path, e)?.text("model").unwrap_or_default().to_string(),
                 };
                 models.insert(name, path);
             }
@@ -191,11 +192,8 @@ impl Attacher<'_> {
                 "more than {MAX_NESTING} files inside one another; do they attach each other?"
             )));
         }
-        let mut file = read_tree(path, e)?;
-        self.elements = self.elements.saturating_add(count(&file));
-        if self.elements > MAX_ELEMENTS {
-            return Err(e.error(format!("attached files have more than {MAX_ELEMENTS} elements together")));
-        }
+        let mut file = self.read_tree(path, e)?;
+        self.budget.spend(&file, 1, prefix.len()).map_err(|why| e.error(why))?;
         let compiler = Compiler::of_file(&file, path.parent().map(Path::to_path_buf), self.options)?;
         if self.compilers.of(e).merges && file.children.iter().any(|s| s.tag == "option") {
             return Err(e.error(
@@ -207,7 +205,7 @@ impl Attacher<'_> {
 
         // What the file attaches itself, then its copies, then its keyframes, for which it must be complete.
         let keys = self.expand(&mut file, nesting + 1)?;
-        replicate::expand(&mut file, self.compilers)?;
+        replicate::expand(&mut file, self.compilers, self.budget)?;
         refuse_world_equalities(&file)?;
         let own_keys = file.children.iter().any(|s| s.tag == "keyframe" && !s.children.is_empty());
         if own_keys || !keys.is_empty() {
@@ -241,28 +239,24 @@ impl Attacher<'_> {
         renamer.rename(&mut frame);
         Ok(frame)
     }
-}
 
-fn read_tree(path: &Path, e: &Element) -> Result<Element, ImportError> {
-    let folder = path.parent().map(Path::to_path_buf);
-    let root = TreeReader::new(folder).read_file(path).map_err(|mut why| {
-        if why.place.line == 0 {
-            why = e.error(format!("`{}` {}", why.place.file, why.message));
+    fn read_tree(&self, path: &Path, e: &Element) -> Result<Element, ImportError> {
+        let folder = path.parent().map(Path::to_path_buf);
+        let root = TreeReader::new(folder, self.options).read_file(path).map_err(|mut why| {
+            if why.place.line == 0 {
+                why = e.error(format!("`{}` {}", why.place.file, why.message));
+            }
+            why
+        })?;
+        if root.tag != "mujoco" {
+            return Err(e.error(format!(
+                "`{}` is not an MJCF file; its outermost element is <{}>",
+                path.display(),
+                root.tag
+            )));
         }
-        why
-    })?;
-    if root.tag != "mujoco" {
-        return Err(e.error(format!(
-            "`{}` is not an MJCF file; its outermost element is <{}>",
-            path.display(),
-            root.tag
-        )));
+        Ok(root)
     }
-    Ok(root)
-}
-
-fn count(e: &Element) -> usize {
-    1 + e.children.iter().map(count).sum::<usize>()
 }
 
 /// An element with nothing in it, in the place and scope of another.

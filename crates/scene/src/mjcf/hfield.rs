@@ -8,7 +8,7 @@
 //! little-endian. Files are read when a geom first uses them.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use pullback_articulated::Heightfield;
 use pullback_math::Vec3;
@@ -17,9 +17,9 @@ use super::ImportOptions;
 use super::assets::locate;
 use super::settings::Compiler;
 use crate::xml::Element;
-use crate::{ImportError, Place};
+use crate::{ImportError, Place, confine};
 
-/// Most values of one field, so that a damaged header cannot ask for all memory.
+/// Most values of one field, and of all fields of a model, so that a small file cannot ask for all memory.
 const MOST_VALUES: usize = 1 << 24;
 
 /// A field as described.
@@ -40,11 +40,28 @@ struct Source {
 pub(super) struct HeightfieldTable {
     sources: HashMap<String, Source>,
     loaded: HashMap<String, usize>,
+    /// Values of all fields so far.
+    values: usize,
+    confined_to: Vec<PathBuf>,
     /// Loaded fields, in the order of first use.
     pub fields: Vec<Heightfield>,
 }
 
 impl HeightfieldTable {
+    /// No fields yet.
+    pub fn new(options: &ImportOptions) -> Self {
+        HeightfieldTable { confined_to: options.confined_to.clone(), ..HeightfieldTable::default() }
+    }
+
+    /// Counts the values of one field more; why they are too many.
+    fn count(&mut self, values: usize) -> Result<(), String> {
+        self.values += values;
+        match self.values <= MOST_VALUES {
+            true => Ok(()),
+            false => Err(format!("the heightfields have more than {MOST_VALUES} values together; use fewer")),
+        }
+    }
+
     /// Reads one `<hfield>` of `<asset>`.
     pub fn add(
         &mut self,
@@ -78,6 +95,7 @@ impl HeightfieldTable {
             }
         } else {
             check_counts(rows, columns).map_err(|why| e.error(why))?;
+            self.count(rows * columns).map_err(|why| e.error(why))?;
             if values.is_empty() {
                 values = vec![0.0; rows * columns];
             }
@@ -112,10 +130,13 @@ impl HeightfieldTable {
             .ok_or_else(|| user.error_in("hfield", format!("no heightfield is called `{name}`")))?;
         let refuse = |why: String| ImportError::new(&source.place, format!("heightfield `{name}`: {why}"));
         let (rows, columns, values) = match &source.file {
-            Some(file) => read_file(file, source.picture)
+            Some(file) => confine::check(file, &self.confined_to)
+                .and_then(|()| read_file(file, source.picture))
                 .map_err(|why| refuse(format!("`{}` {why}", file.display())))?,
             None => (source.rows, source.columns, source.values.clone()),
         };
+        // Those of fields without files were counted before they were made.
+        let counted = if source.file.is_some() { values.len() } else { 0 };
         let [x, y, z, base] = source.size;
         let field = Heightfield {
             name: source.name.clone(),
@@ -125,6 +146,8 @@ impl HeightfieldTable {
             base,
             values: normalized(values),
         };
+        let place = source.place.clone();
+        self.count(counted).map_err(|why| ImportError::new(&place, why))?;
         self.fields.push(field);
         self.loaded.insert(name.to_string(), self.fields.len() - 1);
         Ok(self.fields.len() - 1)
@@ -151,12 +174,9 @@ fn normalized(values: Vec<f64>) -> Vec<f64> {
 }
 
 /// Rows, columns and values of a picture or of a file in MuJoCo's format.
-fn read_file(path: &PathBuf, picture: bool) -> Result<(usize, usize, Vec<f64>), String> {
-    let meta = std::fs::metadata(path).map_err(|e| format!("cannot be read: {e}"))?;
-    if !meta.is_file() || meta.len() > (8 + 4 * MOST_VALUES) as u64 {
-        return Err(format!("is not a file of at most {MOST_VALUES} values"));
-    }
-    let bytes = pullback_core::files::read(path).map_err(|e| format!("cannot be read: {e}"))?;
+fn read_file(path: &Path, picture: bool) -> Result<(usize, usize, Vec<f64>), String> {
+    let most = 8 + 4 * MOST_VALUES as u64;
+    let bytes = pullback_core::files::read_at_most(path, most).map_err(|e| format!("cannot be read: {e}"))?;
     if picture { parse_picture(&bytes) } else { parse(&bytes) }
 }
 

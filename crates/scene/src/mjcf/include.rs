@@ -8,27 +8,31 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use super::ImportOptions;
 use crate::xml::{self, Attribute, Element, MAX_BYTES};
-use crate::{ImportError, Place};
+use crate::{ImportError, Place, confine};
 
 /// Attributes that are an error, or mean something, if they are empty.
 const KEYWORDS: [&str; 9] =
     ["class", "childclass", "prefix", "sep", "type", "mode", "angle", "limited", "shellinertia"];
 
 /// Reads files and puts includes in their place.
-pub(super) struct TreeReader {
+pub(super) struct TreeReader<'a> {
     /// Folder of the main file.
     folder: Option<PathBuf>,
+    /// Folders that files must be in, if any are.
+    confined_to: &'a [PathBuf],
     /// Folders of the files that are being read, the innermost last.
     around: Vec<PathBuf>,
     seen: HashSet<PathBuf>,
     bytes: usize,
 }
 
-impl TreeReader {
+impl<'a> TreeReader<'a> {
     /// A reader of includes relative to `folder`; without one an include is an error.
-    pub fn new(folder: Option<PathBuf>) -> Self {
-        TreeReader { folder, around: Vec::new(), seen: HashSet::new(), bytes: 0 }
+    pub fn new(folder: Option<PathBuf>, options: &'a ImportOptions) -> Self {
+        let confined_to = &options.confined_to;
+        TreeReader { folder, confined_to, around: Vec::new(), seen: HashSet::new(), bytes: 0 }
     }
 
     /// The tree of a file.
@@ -44,6 +48,7 @@ impl TreeReader {
     fn read_file_at(&mut self, path: &Path, depth: usize) -> Result<Element, ImportError> {
         let name = path.display().to_string();
         let refuse = |why: String| ImportError::new(&Place::whole(&name), why);
+        confine::check(path, self.confined_to).map_err(refuse)?;
         let canonical = path.canonicalize().map_err(|e| refuse(format!("cannot be opened: {e}")))?;
         if !self.seen.insert(canonical) {
             return Err(refuse("is included twice or includes itself; include every file once".into()));

@@ -13,7 +13,7 @@ use super::ImportOptions;
 use super::assets::locate;
 use super::settings::Compiler;
 use crate::xml::Element;
-use crate::{ImportError, Place};
+use crate::{ImportError, Place, confine};
 
 /// A mesh as `<mesh>` describes it.
 #[derive(Clone, Debug)]
@@ -176,13 +176,15 @@ pub(super) struct MeshTable {
     sources: HashMap<String, MeshSource>,
     loaded: HashMap<String, Entry>,
     loader: Option<std::sync::Arc<dyn MeshLoader>>,
+    confined_to: Vec<PathBuf>,
     /// Loaded meshes, in the order of first use.
     pub meshes: Vec<Mesh>,
 }
 
 impl MeshTable {
     pub fn new(options: &ImportOptions) -> Self {
-        MeshTable { loader: options.mesh_loader.clone(), ..MeshTable::default() }
+        let (loader, confined_to) = (options.mesh_loader.clone(), options.confined_to.clone());
+        MeshTable { loader, confined_to, ..MeshTable::default() }
     }
 
     /// Registers a mesh.
@@ -208,8 +210,9 @@ impl MeshTable {
             let why = format!("mesh `{name}` {what}: mesh files are not supported yet; use primitive shapes");
             return Err(ImportError::new(&source.place, why));
         };
-        let loaded = loader
-            .load(source)
+        let confined = source.file.as_ref().map_or(Ok(()), |file| confine::check(file, &self.confined_to));
+        let loaded = confined
+            .and_then(|()| loader.load(source))
             .map_err(|why| ImportError::new(&source.place, format!("mesh `{name}` {what}: {why}")))?;
         let entry = Entry {
             index: self.meshes.len(),

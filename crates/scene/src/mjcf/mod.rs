@@ -27,13 +27,15 @@
 //! `ipc`, frames with `scale`, `actuatorgravcomp` where it makes a difference, and, with what to do instead, flexes,
 //! composites, plugins, signed distance fields and built-in meshes.
 //!
-//! Hostile files end in errors: size, depth, number of elements and of attributes are bounded (see `xml`),
-//! numbers are finite, and recursion follows the bounded depth.
+//! Hostile files end in errors: size, depth, number of elements and of attributes, and length of names are bounded (see
+//! `xml`), so is what copies make of them (`budget`), numbers are finite, and recursion follows the bounded depth.
+//! [`ImportOptions::confined_to`] keeps a model from reading files elsewhere.
 
 mod actuator;
 mod assets;
 mod attach;
 mod body;
+mod budget;
 mod contact;
 mod defaults;
 mod equality;
@@ -75,6 +77,8 @@ pub struct ImportOptions {
     pub allow_ignored: Vec<String>,
     /// Supplies meshes; without it a geom with a mesh is an error.
     pub mesh_loader: Option<Arc<dyn MeshLoader>>,
+    /// Folders outside of which nothing that the model names is read; none for anywhere, as in MuJoCo.
+    pub confined_to: Vec<PathBuf>,
 }
 
 impl Lenient for ImportOptions {
@@ -86,7 +90,7 @@ impl Lenient for ImportOptions {
 /// Reads a model from a file.
 pub fn read_mjcf(path: &Path, options: &ImportOptions) -> Result<Model, ImportError> {
     let folder = path.parent().map(Path::to_path_buf).unwrap_or_default();
-    let root = include::TreeReader::new(Some(folder.clone())).read_file(path)?;
+    let root = include::TreeReader::new(Some(folder.clone()), options).read_file(path)?;
     sections::read(root, Some(&folder), options)
 }
 
@@ -101,6 +105,6 @@ pub fn read_mjcf(path: &Path, options: &ImportOptions) -> Result<Model, ImportEr
 /// ```
 pub fn parse_mjcf(text: &str, folder: Option<&Path>, options: &ImportOptions) -> Result<Model, ImportError> {
     let folder: Option<PathBuf> = folder.map(Path::to_path_buf);
-    let root = include::TreeReader::new(folder.clone()).read_text(text, "<text>")?;
+    let root = include::TreeReader::new(folder.clone(), options).read_text(text, "<text>")?;
     sections::read(root, folder.as_ref(), options)
 }

@@ -13,11 +13,12 @@ use std::collections::{HashMap, HashSet};
 
 use pullback_math::{Quat, Vec3};
 
+use super::budget::Budget;
 use super::pose::{Pose, from_euler};
 use super::references::{for_each, kind_named, kind_of, names_any};
 use super::settings::Compilers;
 use crate::ImportError;
-use crate::xml::{Attribute, Element, MAX_ELEMENTS};
+use crate::xml::{Attribute, Element};
 
 /// Sections whose elements may name copies, each after those that it names.
 const SECTIONS: [&str; 5] = ["tendon", "contact", "equality", "actuator", "sensor"];
@@ -38,15 +39,18 @@ impl Copies {
 }
 
 /// Writes out every `<replicate>` of a file.
-pub(super) fn expand(root: &mut Element, compilers: &Compilers) -> Result<(), ImportError> {
-    let mut elements = 0;
+pub(super) fn expand(
+    root: &mut Element,
+    compilers: &Compilers,
+    budget: &mut Budget,
+) -> Result<(), ImportError> {
     let mut found = Vec::new();
     for section in root.children.iter_mut().filter(|s| s.tag == "worldbody") {
-        expand_children(section, compilers, &mut elements, &mut found)?;
+        expand_children(section, compilers, budget, &mut found)?;
     }
     for tag in SECTIONS {
         for section in root.children.iter_mut().filter(|s| s.tag == tag) {
-            found.iter_mut().try_for_each(|copies| copy_references(section, copies))?;
+            found.iter_mut().try_for_each(|copies| copy_references(section, copies, budget))?;
         }
     }
     Ok(())
@@ -57,7 +61,7 @@ pub(super) fn expand(root: &mut Element, compilers: &Compilers) -> Result<(), Im
 fn expand_children(
     e: &mut Element,
     compilers: &Compilers,
-    elements: &mut usize,
+    budget: &mut Budget,
     found: &mut Vec<Copies>,
 ) -> Result<(), ImportError> {
     if !e.children.iter().any(contains_replicate) {
@@ -66,9 +70,9 @@ fn expand_children(
     let mut children = Vec::with_capacity(e.children.len());
     for mut child in std::mem::take(&mut e.children) {
         let mut inside = Vec::new();
-        expand_children(&mut child, compilers, elements, &mut inside)?;
+        expand_children(&mut child, compilers, budget, &mut inside)?;
         if child.tag == "replicate" {
-            let suffixes = write_copies(&child, compilers, elements, &mut children)?;
+            let suffixes = write_copies(&child, compilers, budget, &mut children)?;
             let mut names = Names::new();
             // Names inside nested copies already carry a suffix, so their plain names are not among these.
             collect_names(&child, &mut names);
@@ -90,21 +94,17 @@ fn contains_replicate(e: &Element) -> bool {
 fn write_copies(
     e: &Element,
     compilers: &Compilers,
-    elements: &mut usize,
+    budget: &mut Budget,
     into: &mut Vec<Element>,
 ) -> Result<Vec<String>, ImportError> {
     let count = e.integer("count")?.ok_or_else(|| e.error("needs `count`"))?;
-    let size = count_elements(e);
     let count = usize::try_from(count).map_err(|_| e.error_in("count", "must not be negative"))?;
-    *elements = elements.saturating_add(count.saturating_mul(size));
-    if *elements > MAX_ELEMENTS {
-        return Err(e.error(format!("copies make more than {MAX_ELEMENTS} elements; lower `count`")));
-    }
     let compiler = compilers.of(e);
     let euler = e.array::<3>("euler")?.unwrap_or_default().map(|a| compiler.radians(a));
     let offset = e.vec3("offset")?.unwrap_or_else(Vec3::zero);
     let separator = e.text("sep").unwrap_or_default();
     let digits = count.to_string().len();
+    budget.spend(e, count, separator.len() + digits).map_err(|why| e.error_in("count", why))?;
     let mut pose = Pose::identity();
     let mut suffixes = Vec::with_capacity(count);
     for i in 0..count {
@@ -132,10 +132,6 @@ fn write_copies(
     Ok(suffixes)
 }
 
-fn count_elements(e: &Element) -> usize {
-    1 + e.children.iter().map(count_elements).sum::<usize>()
-}
-
 fn collect_names(e: &Element, names: &mut Names) {
     collect_name("worldbody", e, names);
     e.children.iter().for_each(|child| collect_names(child, names));
@@ -156,7 +152,11 @@ fn add_suffix(e: &mut Element, suffix: &str) {
 }
 
 /// Moves what refers to the copies by plain names to the end, once for each copy.
-fn copy_references(section: &mut Element, copies: &mut Copies) -> Result<(), ImportError> {
+fn copy_references(
+    section: &mut Element,
+    copies: &mut Copies,
+    budget: &mut Budget,
+) -> Result<(), ImportError> {
     let (moved, mut kept): (Vec<Element>, Vec<Element>) = std::mem::take(&mut section.children)
         .into_iter()
         .partition(|e| names_any(e, &|kind, name| copies.hold(kind, name)));
@@ -166,6 +166,10 @@ fn copy_references(section: &mut Element, copies: &mut Copies) -> Result<(), Imp
         && let Some(e) = moved.iter().find(outside)
     {
         return Err(e.error("names something inside `<replicate>` and something outside; use full names"));
+    }
+    let longest = copies.suffixes.last().map_or(0, String::len);
+    for e in &moved {
+        budget.spend(e, copies.suffixes.len(), longest).map_err(|why| e.error(why))?;
     }
     for suffix in &copies.suffixes {
         for e in &moved {

@@ -14,6 +14,7 @@ use super::actuator::{ACTUATORS, Targets};
 use super::assets::Assets;
 use super::attach::{AttachedKey, Attacher};
 use super::body::{BodyReader, Node, align_free_bodies, check_moving_mass, refuse_by_name, set_total_mass};
+use super::budget::Budget;
 use super::contact::read_contact;
 use super::defaults::Defaults;
 use super::equality::EqualityReader;
@@ -49,8 +50,9 @@ pub(super) fn read(
         return Err(root.error(why));
     }
     let mut compilers = Compilers::new(Compiler::of_file(&root, folder.cloned(), options)?);
-    let keys = Attacher { compilers: &mut compilers, options, elements: 0 }.expand(&mut root, 0)?;
-    expand(&mut root, &compilers)?;
+    let mut budget = Budget::default();
+    let keys = Attacher { compilers: &mut compilers, options, budget: &mut budget }.expand(&mut root, 0)?;
+    expand(&mut root, &compilers, &mut budget)?;
     read_expanded(&root, &compilers, keys, options)
 }
 
@@ -540,7 +542,7 @@ fn read_mocap(e: &Element, model: &Model) -> Result<Vec<f64>, ImportError> {
     Ok(poses)
 }
 
-/// Makes a quaternion a unit; zero becomes the identity.
+/// Makes a quaternion a unit; zero becomes the identity, as in MuJoCo.
 fn normalize(q: &mut [f64]) {
     let quat = Quat::new(q[0], q[1], q[2], q[3]);
     let unit = if quat.norm_squared() < 1e-28 { Quat::identity() } else { quat.normalize() };

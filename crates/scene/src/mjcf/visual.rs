@@ -15,8 +15,8 @@ use super::ImportOptions;
 use super::assets::locate;
 use super::pose::{Pose, read_orientation};
 use super::settings::Compiler;
-use crate::ImportError;
 use crate::xml::{Element, Lenient};
+use crate::{ImportError, confine};
 
 /// Attributes of `<visual>` that are settings of windows and marks, not of what is seen.
 const NOT_OF_PICTURES: [&str; 18] = [
@@ -51,9 +51,15 @@ pub(super) struct Looks {
     texture_index: HashMap<String, usize>,
     material_index: HashMap<String, usize>,
     notes: Vec<String>,
+    confined_to: Vec<PathBuf>,
 }
 
 impl Looks {
+    /// Nothing yet.
+    pub fn new(options: &ImportOptions) -> Self {
+        Looks { confined_to: options.confined_to.clone(), ..Looks::default() }
+    }
+
     /// Reads one `<texture>` of `<asset>`, begun with those of its class.
     pub fn add_texture(
         &mut self,
@@ -86,6 +92,16 @@ impl Looks {
         } else {
             return Err(e.error("needs a `file` or a `builtin` pattern"));
         };
+        // Pixels are read when something is drawn.
+        let named: Vec<&PathBuf> = match &source {
+            TextureSource::Builtin { .. } => Vec::new(),
+            TextureSource::File { path, .. } => vec![path],
+            TextureSource::Sides { paths, .. } => paths.iter().flatten().collect(),
+        };
+        for file in named {
+            let refuse = |why: String| e.error(format!("`{}` {why}", file.display()));
+            confine::check(file, &self.confined_to).map_err(refuse)?;
+        }
         self.note_unused(e);
         let index = self.textures.len();
         if !name.is_empty() && self.texture_index.insert(name.clone(), index).is_some() {

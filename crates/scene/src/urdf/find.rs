@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use super::UrdfOptions;
+use crate::confine;
 
 /// Folders above the file that are tried for a guess.
 const LEVELS: usize = 4;
@@ -18,8 +19,16 @@ pub(super) struct Found {
     pub guess: Option<String>,
 }
 
-/// Looks for the file that `written` names in a robot's file in `folder`.
+/// Looks for the file that `written` names in a robot's file in `folder`; one outside of folders that the robot is confined
+/// to is refused.
 pub(super) fn find(written: &str, folder: &Path, options: &UrdfOptions) -> Result<Found, String> {
+    let found = search(written, folder, options)?;
+    confine::check(&found.path, &options.confined_to)
+        .map_err(|why| format!("mesh `{}` {why}", cut(written)))?;
+    Ok(found)
+}
+
+fn search(written: &str, folder: &Path, options: &UrdfOptions) -> Result<Found, String> {
     let plain = written.replace('\\', "/");
     let inside = ["package://", "model://"].iter().find_map(|scheme| plain.strip_prefix(scheme));
     let here = folder.canonicalize().unwrap_or_else(|_| folder.into());
@@ -65,7 +74,6 @@ pub(super) fn find(written: &str, folder: &Path, options: &UrdfOptions) -> Resul
             return Ok(Found { path, guess });
         }
     }
-    let cut = |text: &str| text.chars().take(200).collect::<String>();
     let remedy = match package {
         Some(package) => format!("say where the package is by --package {package}=DIR"),
         None => "say where to look by --package DIR".into(),
@@ -74,4 +82,9 @@ pub(super) fn find(written: &str, folder: &Path, options: &UrdfOptions) -> Resul
         "mesh `{}` is not found; {remedy}, or do without collision shapes by --allow-ignored collision",
         cut(written)
     ))
+}
+
+/// The beginning of a long name.
+fn cut(text: &str) -> String {
+    text.chars().take(200).collect()
 }

@@ -83,6 +83,8 @@ pub struct UrdfOptions {
     pub search: Vec<PathBuf>,
     /// Elements (`mimic`) and attributes (`limit.twist`) to ignore.
     pub allow: Vec<String>,
+    /// Folders outside of which no mesh is read; none for anywhere.
+    pub confined_to: Vec<PathBuf>,
 }
 
 impl Default for UrdfOptions {
@@ -96,6 +98,7 @@ impl Default for UrdfOptions {
             packages: Vec::new(),
             search: Vec::new(),
             allow: Vec::new(),
+            confined_to: Vec::new(),
         }
     }
 }

@@ -10,6 +10,8 @@ use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 
+use pullback_core::files::read_to_string_at_most;
+
 use super::{Attribute, Element};
 use crate::{ImportError, Place};
 
@@ -21,21 +23,17 @@ pub const MAX_BYTES: usize = 32 << 20;
 pub const MAX_ELEMENTS: usize = 300_000;
 /// Most attributes of one element.
 const MAX_ATTRIBUTES: usize = 128;
+/// Longest name, and what names are made of, bytes.
+const MAX_NAME_BYTES: usize = 1024;
+/// Attributes that are names or become parts of names.
+const NAMES: [&str; 3] = ["name", "prefix", "sep"];
 /// Most namespace declarations in one file.
 const MAX_NAMESPACES: usize = 64;
 
 /// The text of a file of at most [`MAX_BYTES`].
 pub fn read_text(path: &Path) -> Result<String, ImportError> {
     let refuse = |why: String| ImportError::new(&Place::whole(&path.display().to_string()), why);
-    let size = std::fs::metadata(path).map_err(|e| refuse(format!("cannot be opened: {e}")))?;
-    if !size.is_file() {
-        return Err(refuse("is not a file".into()));
-    }
-    if size.len() > MAX_BYTES as u64 {
-        return Err(refuse(format!("is larger than {MAX_BYTES} bytes; split off meshes and unused parts")));
-    }
-    pullback_core::files::read_to_string(path)
-        .map_err(|e| refuse(format!("cannot be read as UTF-8 text: {e}")))
+    read_to_string_at_most(path, MAX_BYTES as u64).map_err(|e| refuse(format!("cannot be read: {e}")))
 }
 
 /// Refuses a text that would drive a parser of XML into quadratic time or a stack overflow.
@@ -60,7 +58,19 @@ pub fn parse(text: &str, name: &str, depth: usize) -> Result<Element, ImportErro
             if text.contains("<xacro:") { "; a xacro file must be expanded by `xacro` first" } else { "" };
         ImportError::new(&place, format!("not well-formed XML: {e}{hint}"))
     })?;
-    Ok(convert(document.root_element(), &lines))
+    let root = convert(document.root_element(), &lines);
+    check_names(&root)?;
+    Ok(root)
+}
+
+/// Refuses names that no one gave: copies and parameters repeat them many times.
+fn check_names(e: &Element) -> Result<(), ImportError> {
+    let long = |a: &&Attribute| NAMES.contains(&a.name.as_str()) && a.value.len() > MAX_NAME_BYTES;
+    if let Some(a) = e.attributes.iter().find(long) {
+        let why = format!("has {} bytes, at most {MAX_NAME_BYTES} are read; shorten it", a.value.len());
+        return Err(e.error_in(&a.name, why));
+    }
+    e.children.iter().try_for_each(check_names)
 }
 
 /// The name of an element; names of the macro language xacro keep their prefix.

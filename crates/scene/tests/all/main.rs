@@ -13,6 +13,7 @@ mod dynamics;
 mod fluid;
 mod from_distance;
 mod hfield;
+mod hostile;
 mod hull;
 mod kinematics;
 mod mesh;

@@ -180,12 +180,11 @@ fn a_loss_over_a_sensor_has_a_gradient_through_a_rollout() {
     let layout = robot.layout().clone();
     let (params, control) = (layout.params.defaults(), layout.control.defaults());
     let sensing = robot.sensing().unwrap();
-    let loss = SensorLoss::new(&sensing, "hip_force", &[1.0, 2.0, 3.0], &params, &control).unwrap();
+    let loss = SensorLoss::new(&sensing, "hip_force", &[1.0, 2.0, 3.0], &control).unwrap();
     let (state, controls) = state_and_control(&golden("walker")[0]);
     let system = Integrated::new(robot, 2e-3, Integrator::fixed(Method::SemiImplicitEuler)).unwrap();
     let rollout = Rollout::new(&system, 2, Schedule::StoreAll).unwrap();
     let inputs = Inputs { state, controls: controls.repeat(2), params };
-    // The loss holds its own parameters, so those of the motion alone are checked.
     let options =
         Options { forward_tolerance: 1e-7, difference_tolerance: 1e-3, probes: 1, ..Options::default() };
     let report = check_rollout(&rollout, &inputs, &loss, &options);

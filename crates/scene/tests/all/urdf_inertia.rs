@@ -16,6 +16,7 @@ const FLOATING: UrdfOptions = UrdfOptions {
     packages: Vec::new(),
     search: Vec::new(),
     allow: Vec::new(),
+    confined_to: Vec::new(),
 };
 
 fn fixing(options: UrdfOptions) -> UrdfOptions {

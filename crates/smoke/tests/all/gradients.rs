@@ -52,6 +52,23 @@ fn rollouts() {
     check_rollout_along(&rollout, &inputs, &FinalState { weights }, &options()).assert_passed();
 }
 
+/// Flows so smooth that the cells of many traces lie beside each other, in rows longer than a register.
+#[test]
+fn smooth_flows() {
+    for scheme in [Scheme::SemiLagrangian, Scheme::MacCormack] {
+        let smoke = Smoke::new(mixed([20, 8, 8]), Settings { scheme, ..all_effects() }, 0.1).unwrap();
+        let rollout = Rollout::new(&smoke, 3, Schedule::StoreAll).unwrap();
+        let mut inputs = Inputs::<f64>::defaults(&smoke, 3);
+        inputs.state = random_state(&smoke, 0.0, 3);
+        let n = smoke.grid().len();
+        for (i, u) in inputs.state[..3 * n].iter_mut().enumerate() {
+            *u = (i / n) as f64 * 0.3 + 0.5 + (0.31 * (i % n % 20) as f64).sin() + 0.01 * (i % 13) as f64;
+        }
+        let weights = (0..inputs.state.len()).map(|i| (0.1 * i as f64).sin()).collect();
+        check_rollout_along(&rollout, &inputs, &FinalState { weights }, &options()).assert_passed();
+    }
+}
+
 /// A start at rest, where every trace ends on a kink: forward mode and pullback take the same side.
 #[test]
 fn rest_is_a_kink_with_one_side() {

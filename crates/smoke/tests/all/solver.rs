@@ -37,6 +37,20 @@ fn multigrid_converges_in_few_iterations() {
     assert!(obstructed.iter().all(|n| *n <= 16), "{obstructed:?}");
 }
 
+/// Grids that cannot be halved take dozens of steps of relaxation on the only level, which once lost all digits.
+#[test]
+fn odd_numbers_of_cells_converge_too() {
+    let walls = Grid::new([20, 7, 5], 0.25);
+    let borders = [Border::Periodic, Border::Wall, Border::Wall];
+    let found = [
+        iterations(walls.clone()),
+        iterations(walls.with_borders(borders)),
+        iterations(mixed([20, 6, 5])),
+        iterations(Grid::new([63, 45], 0.1)),
+    ];
+    assert!(found.iter().all(|n| *n <= 12), "{found:?}");
+}
+
 /// Gradients in single precision: solves that were single too once stalled.
 #[test]
 fn solves_in_single_precision_do_not_stall() {

@@ -15,7 +15,8 @@ use pullback_video::look::{Bitmap, CameraChoice, Depict, LookError, Moment, Pict
 
 pub(crate) use particles::{depict_mpm, depict_world};
 pub(crate) use points::{depict_height, depict_pendulum};
-pub(crate) use robot::{depict_robot, rooms};
+pub use robot::depict_robot;
+pub(crate) use robot::rooms;
 pub(crate) use smoke::depict_smoke;
 
 use crate::scene::Scene;
@@ -53,9 +54,17 @@ pub fn picture(
     at: Point<'_, f64>,
     options: &PictureOptions,
 ) -> Result<Bitmap, ConfigError> {
-    let mut depict = depict(scene)?;
+    draw(&mut *depict(scene)?, at, options)
+}
+
+/// The picture of a point, by what draws its states.
+pub fn draw(
+    depict: &mut dyn Depict,
+    at: Point<'_, f64>,
+    options: &PictureOptions,
+) -> Result<Bitmap, ConfigError> {
     let failed = |e: LookError| ConfigError::new(e.to_string());
-    let size = options.size_of(depict.as_ref()).map_err(failed)?;
+    let size = options.size_of(depict).map_err(failed)?;
     depict.picture(at, &options.camera, size).map_err(failed)
 }
 

@@ -8,7 +8,7 @@ use pullback_video::look::{Depict, Look, Moment};
 use super::{ByLook, first};
 
 /// Draws states of a robot.
-pub(crate) fn depict_robot(robot: &Articulated) -> Box<dyn Depict> {
+pub fn depict_robot(robot: &Articulated) -> Box<dyn Depict> {
     let look = Look::of_robot(robot.model(), &rooms(robot, &robot.layout().params.defaults()));
     Box::new(ByLook::new(look, poser(robot.clone())))
 }

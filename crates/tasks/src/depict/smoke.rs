@@ -131,10 +131,12 @@ impl Depict for Field {
             CameraChoice::Default => Ok(None),
             CameraChoice::Named(name) => Err(LookError::NoSuchCamera {
                 wanted: name.clone(),
+                near: String::new(),
                 there: "none: the picture is a plane".into(),
             }),
             CameraChoice::Free { .. } => Err(LookError::NoSuchCamera {
                 wanted: "free".into(),
+                near: String::new(),
                 there: "none: the picture is a plane".into(),
             }),
         }

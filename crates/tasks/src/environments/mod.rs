@@ -62,7 +62,9 @@ use pullback_core::{ConfigError, Described};
 use pullback_learn::env::{Spaces, Task, TaskSpec, VecEnv, VecEnvOptions};
 use pullback_math::{Dual, f32x16, f64x8};
 use pullback_replay::Replay;
+use pullback_video::look::Depict;
 
+use crate::depict::depict_robot;
 use crate::recording;
 use robots::Robot;
 
@@ -94,6 +96,8 @@ pub trait Environment: Send + Sync {
     fn dual_env(&self, options: VecEnvOptions) -> Result<VecEnv<Dual<f64>>, ConfigError>;
     /// A page that plays the states of an episode.
     fn replay(&self, states: &[Vec<f64>]) -> Replay;
+    /// What draws its states, and the parameters to draw them with.
+    fn depict(&self) -> (Box<dyn Depict>, Vec<f64>);
 }
 
 /// Versions of an environment.
@@ -241,6 +245,15 @@ where
     fn replay(&self, states: &[Vec<f64>]) -> Replay {
         robot_page(&*self.task, (self.robot)(&self.task), self.action_seconds(), states)
     }
+    fn depict(&self) -> (Box<dyn Depict>, Vec<f64>) {
+        robot_picture(&*self.task, (self.robot)(&self.task))
+    }
+}
+
+/// What draws states which begin with those of a robot, and its parameters.
+fn robot_picture(task: &impl TaskSpec, robot: &Robot) -> (Box<dyn Depict>, Vec<f64>) {
+    let params = task.params().unwrap_or_else(|| robot.layout().params.defaults());
+    (depict_robot(robot.field()), params)
 }
 
 /// A page that plays states which begin with those of a robot.

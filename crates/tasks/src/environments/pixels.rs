@@ -19,11 +19,12 @@ use pullback_learn::env::{
 use pullback_math::{Dual, Scalar, f32x16, f64x8};
 use pullback_render::{Image, RenderError};
 use pullback_replay::Replay;
+use pullback_video::look::Depict;
 use pullback_video::{RobotView, Shot, Stage, VisibleRobot};
 
 use super::remembering::Remembering;
 use super::robots::Robot;
-use super::{BuildEnvironment, Environment, Precision, cartpole, cartpole_pixels, robot_page};
+use super::{BuildEnvironment, Environment, Precision, cartpole, cartpole_pixels, robot_page, robot_picture};
 
 /// Tasks that are seen in pictures.
 pub const TASKS: &[Entry<BuildEnvironment>] =
@@ -355,6 +356,9 @@ where
     }
     fn replay(&self, states: &[Vec<f64>]) -> Replay {
         robot_page(&*self.task, (self.robot)(&self.task), self.action_seconds(), states)
+    }
+    fn depict(&self) -> (Box<dyn Depict>, Vec<f64>) {
+        robot_picture(&*self.task, (self.robot)(&self.task))
     }
 }
 

@@ -5,17 +5,19 @@
 
 use std::sync::Arc;
 
-use pullback_core::ConfigError;
 use pullback_core::registry::Entry;
 use pullback_core::rollout::Inputs;
 use pullback_core::sources::REWARPED;
+use pullback_core::{ConfigError, Described};
 use pullback_learn::env::{Spaces, Task, VecEnv, VecEnvOptions};
 use pullback_math::Dual;
 use pullback_replay::Replay;
+use pullback_video::look::Depict;
 
 use super::soft_jumper::{self, SoftJumper};
 use super::tool_task::{Goal, ToolTask};
 use super::{BuildEnvironment, Environment, Precision, fluid_move, hand_flip, rolling_flat};
+use crate::depict::{depict_mpm, depict_world};
 use crate::recording;
 
 /// Environments of a shard, at most.
@@ -28,10 +30,11 @@ pub const TASKS: &[Entry<BuildEnvironment>] = &[
     }),
     Entry::cited("soft-jumper", "jump ahead as an elastic quadruped", REWARPED.at("SoftJumper"), |options| {
         let task = SoftJumper::new(options.of(soft_jumper::Options::as_paper), options.small)?;
-        unpacked_env(task, soft_jumper::ACTION, |task, rows| {
+        let page: Page<SoftJumper> = |task, rows| {
             let inputs = Inputs::defaults(task.world(), rows.len());
             recording::world_replay(task.world(), &task.world().robot().model().name, &inputs, rows)
-        })
+        };
+        unpacked_env(task, soft_jumper::ACTION, page, |task| depict_world(task.world()))
     }),
     Entry::cited("hand-flip", "fold a disc of dough with a hand", REWARPED.at("HandFlip"), |options| {
         tool_env(hand_flip::task(options.of(hand_flip::Options::as_paper), options.small)?)
@@ -43,6 +46,8 @@ pub const TASKS: &[Entry<BuildEnvironment>] = &[
 
 /// Makes a page of times and states.
 type Page<K> = fn(&K, &[(f64, Vec<f64>)]) -> Replay;
+/// Makes what draws states.
+type Picture<K> = fn(&K) -> Box<dyn Depict>;
 
 /// Environments of a task that does not run on lanes.
 struct UnpackedEnvironment<K> {
@@ -50,21 +55,28 @@ struct UnpackedEnvironment<K> {
     /// Seconds per action.
     seconds: f64,
     page: Page<K>,
+    picture: Picture<K>,
 }
 
-fn unpacked_env<K>(task: K, seconds: f64, page: Page<K>) -> Result<Box<dyn Environment>, ConfigError>
+fn unpacked_env<K>(
+    task: K,
+    seconds: f64,
+    page: Page<K>,
+    picture: Picture<K>,
+) -> Result<Box<dyn Environment>, ConfigError>
 where
     K: Task<f32> + Task<f64> + Task<Dual<f64>> + 'static,
 {
-    Ok(Box::new(UnpackedEnvironment { task: Arc::new(task), seconds, page }))
+    Ok(Box::new(UnpackedEnvironment { task: Arc::new(task), seconds, page, picture }))
 }
 
 fn tool_env<G: Goal + 'static>(task: ToolTask<G>) -> Result<Box<dyn Environment>, ConfigError> {
     let seconds = task.scene.seconds;
-    unpacked_env(task, seconds, |task, rows| {
+    let page: Page<ToolTask<G>> = |task, rows| {
         let mpm = task.scene.mpm();
         recording::mpm_replay(mpm, &mpm.robot().model().name, rows)
-    })
+    };
+    unpacked_env(task, seconds, page, |task| depict_mpm(task.scene.mpm()))
 }
 
 impl<K> Environment for UnpackedEnvironment<K>
@@ -98,6 +110,10 @@ where
         let row = |(i, state): (usize, &Vec<f64>)| (i as f64 * self.seconds, state.clone());
         let rows: Vec<(f64, Vec<f64>)> = states.iter().enumerate().map(row).collect();
         (self.page)(&self.task, &rows)
+    }
+    fn depict(&self) -> (Box<dyn Depict>, Vec<f64>) {
+        let defaults = || Task::<f64>::system(&*self.task).layout().params.defaults();
+        ((self.picture)(&self.task), self.task.params().unwrap_or_else(defaults))
     }
 }
 

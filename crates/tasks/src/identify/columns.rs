@@ -2,7 +2,7 @@
 
 use pullback_core::ConfigError;
 use pullback_core::layout::Layout;
-use pullback_core::registry::nearest;
+use pullback_core::registry::did_you_mean;
 use pullback_optim::least_squares::Channel;
 use pullback_physics::articulated::sensor::Sensing;
 
@@ -72,8 +72,7 @@ pub fn resolve(
         match names.find(name)[..] {
             [column] => Ok(column),
             [] => {
-                let near = nearest(name, names.0.iter().map(|n| n.0.as_str()));
-                let near = near.map_or(String::new(), |near| format!(" (did you mean `{near}`?)"));
+                let near = did_you_mean(name, names.0.iter().map(|n| n.0.as_str()));
                 wrong(format!(
                     "no state, sensor or control is called `{name}`{near}; `pullback list {scene}` has the names"
                 ))

@@ -1,10 +1,12 @@
 //! Material point scenes as a [`Scene`].
 
+use std::ops::ControlFlow;
+
 use pullback_core::gradcheck::Report;
 use pullback_core::layout::Layout;
 use pullback_core::random::Random;
 use pullback_core::rollout::{Inputs, Sample};
-use pullback_core::{ConfigError, Described, Erased, Info, StepError};
+use pullback_core::{ConfigError, Described, Erased, Info, Point, StepError};
 use pullback_optim::least_squares::LeastSquares;
 use pullback_physics::articulated::Keyframe;
 use pullback_replay::Replay;
@@ -14,9 +16,10 @@ use super::MpmSpec;
 use super::blueprint::{Blueprint, Size};
 use crate::depict::depict_mpm;
 use crate::identify::RecordedMotion;
-use crate::recording;
-use crate::scene::{About, BuiltIn, Checking, Scene};
+use crate::recording::{MpmStage, Recorder, Stage};
+use crate::scene::{About, BuiltIn, Checking, RobotPart, Scene};
 use crate::scenes::{BuiltScene, SceneOptions};
+use crate::stability::{StepLimit, StepLimitOf};
 
 /// A scene, and the version of it whose gradients are checked.
 struct MpmScene {
@@ -60,18 +63,21 @@ fn built_in(
 ) -> Result<BuiltIn, ConfigError> {
     let system = blueprint.system()?;
     let shaken = perturbed(system.layout());
-    let (mpm, title) = (system.mpm().clone(), about.name.clone());
+    let (mpm, title, dt) = (system.mpm().clone(), about.name.clone(), substeps as f64 * blueprint.dt);
     let seen = mpm.clone();
     Ok(BuiltIn {
         about: about.clone(),
-        dt: substeps as f64 * blueprint.dt,
+        dt,
         substeps,
         probes: vec![("shaken".to_owned(), shaken.clone())],
         rollout_from: ("the shaken state".to_owned(), shaken),
         keyframes: Vec::new(),
         sensing: None,
+        robot: Some(RobotPart::beside(mpm.robot().clone(), 0..mpm.robot().coordinates().nq, 0..0)),
+        step_limit: Some(StepLimitOf::of_particles(mpm.clone())),
+        energy: None,
         settle: 0,
-        recorder: Some(Box::new(move |_, rows| recording::mpm_replay(&mpm, &title, rows))),
+        recorder: Some(Recorder::new(title, dt, move || MpmStage::new(mpm.clone()))),
         depiction: Some(Box::new(move || depict_mpm(&seen))),
         // Forward mode is the strict check. Differences step over the kinks of particles that begin to flow
         // and of nodes that begin to touch.
@@ -110,8 +116,11 @@ impl Scene for MpmScene {
     fn small_version(&self) -> Option<&dyn Scene> {
         self.checked.small_version()
     }
-    fn layout(&self) -> &Layout {
-        self.shown.layout()
+    fn system(&self) -> &Erased {
+        self.shown.system()
+    }
+    fn substeps(&self) -> usize {
+        self.shown.substeps()
     }
     fn dt(&self) -> f64 {
         self.shown.dt
@@ -122,19 +131,31 @@ impl Scene for MpmScene {
     fn controls(&self, steps: usize) -> Vec<f64> {
         self.blueprint.controls(steps, self.actions)
     }
-    fn simulate(
+    fn simulate_while(
         &self,
         inputs: &Inputs<f64>,
         steps: usize,
-        visit: &mut dyn FnMut(Sample<'_, f64>),
+        visit: &mut dyn FnMut(Sample<'_, f64>) -> ControlFlow<()>,
     ) -> Result<Info, StepError> {
-        self.shown.simulate(inputs, steps, visit)
+        self.shown.simulate_while(inputs, steps, visit)
     }
     fn replay(&self, inputs: &Inputs<f64>, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
         self.shown.replay(inputs, rows)
     }
+    fn stage(&self) -> Option<Box<dyn Stage>> {
+        self.shown.stage()
+    }
     fn depict(&self) -> Option<Box<dyn Depict>> {
         self.shown.depict()
+    }
+    fn robot(&self) -> Option<&RobotPart> {
+        self.shown.robot()
+    }
+    fn step_limit(&self, at: Point<'_, f64>) -> Option<Result<StepLimit, ConfigError>> {
+        self.shown.step_limit(at)
+    }
+    fn unstable(&self, at: Point<'_, f64>) -> bool {
+        self.shown.unstable(at)
     }
     fn residuals(&self, motion: RecordedMotion) -> Result<Box<dyn LeastSquares + '_>, ConfigError> {
         self.shown.residuals(motion)

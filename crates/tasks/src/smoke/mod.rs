@@ -13,10 +13,10 @@
 pub mod objectives;
 mod shapes;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use pullback_core::gradcheck::Report;
-use pullback_core::layout::Layout;
 use pullback_core::picture::Picture;
 use pullback_core::random::Random;
 use pullback_core::registry::Entry;
@@ -34,6 +34,7 @@ use pullback_video::look::Depict;
 
 use crate::depict::depict_smoke;
 use crate::identify::RecordedMotion;
+use crate::recording::Stage;
 use crate::scene::{About, BuiltIn, Checking, Scene};
 use crate::scenes::{BuiltScene, SceneEntry, SceneOptions, SceneSpec};
 
@@ -131,6 +132,10 @@ where
         recorder: None,
         depiction: Some(Box::new(move || depict_smoke(&seen))),
         sensing: None,
+        robot: None,
+        // Advection traces backwards and pressure is solved for: no step is too large to be stable.
+        step_limit: None,
+        energy: None,
         // Forward mode is the strict check: differences step over the kinks of thousands of traces.
         difference_tolerance: 1e-2,
         system: Erased::from(system.clone()),
@@ -178,8 +183,11 @@ where
     fn small_version(&self) -> Option<&dyn Scene> {
         self.shown.small_version()
     }
-    fn layout(&self) -> &Layout {
-        self.shown.layout()
+    fn system(&self) -> &Erased {
+        self.shown.system()
+    }
+    fn substeps(&self) -> usize {
+        self.shown.substeps()
     }
     fn dt(&self) -> f64 {
         self.shown.dt
@@ -187,15 +195,18 @@ where
     fn keyframes(&self) -> &[Keyframe] {
         &[]
     }
-    fn simulate(
+    fn simulate_while(
         &self,
         inputs: &Inputs<f64>,
         steps: usize,
-        visit: &mut dyn FnMut(Sample<'_, f64>),
+        visit: &mut dyn FnMut(Sample<'_, f64>) -> ControlFlow<()>,
     ) -> Result<Info, StepError> {
-        self.shown.simulate(inputs, steps, visit)
+        self.shown.simulate_while(inputs, steps, visit)
     }
     fn replay(&self, _inputs: &Inputs<f64>, _rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
+        None
+    }
+    fn stage(&self) -> Option<Box<dyn Stage>> {
         None
     }
     fn depict(&self) -> Option<Box<dyn Depict>> {

@@ -23,6 +23,7 @@ use pullback_physics::smoke::start::DivergenceFree;
 use pullback_physics::smoke::{Grid, Scheme, Settings, Smoke, SolveTolerance};
 
 use super::{LOOK, picture, shapes};
+use crate::motion::Shown;
 use crate::objectives::{Build, Task};
 
 /// The tasks of this file.
@@ -128,6 +129,8 @@ where
         Ok(shown.map(|(title, density)| picture(smoke.grid(), title.to_owned(), density)).into())
     }
 }
+
+impl<const D: usize, L: Loss<f64> + Sync> Shown for ShapeTask<D, L> where Smoke<D>: System<f64> {}
 
 /// Still smoke in a cube of so many cells, with steps of `TIME` in all.
 fn still<const D: usize>(cells: usize, steps: usize, scheme: Scheme) -> Result<Smoke<D>, ConfigError> {

@@ -18,7 +18,7 @@
 //! Damping of contact grows with depth here, so that forces are continuous; its constants are chosen to equal
 //! the source's at a depth of 1 cm where that is stable and are smaller elsewhere. The walker's phases are
 //! sin(20 t + kπ/2): those written in its source, sin(20 (t + kπ/2)), are four times the same function.
-//! Weights start as a wave that runs around the gear and along the walker.
+//! Weights start as a wave that runs around the gear and along the walker; [`gear_wave`] makes others.
 //!
 //! Each scene has a small version from the same builder: gradients are checked there in every entry, and in
 //! the scene itself along random directions.
@@ -40,14 +40,15 @@ use pullback_physics::articulated::{Geom, Model, Shape};
 use pullback_physics::world::World;
 
 use crate::depict::depict_world;
-use crate::recording;
-use crate::scene::{About, BuiltIn, Scene};
+use crate::recording::{Recorder, WorldStage};
+use crate::scene::{About, BuiltIn, RobotPart, Scene};
 use crate::scenes::{BuiltScene, SceneEntry, SceneOptions, SceneSpec};
+use crate::stability::{StepLimitOf, world_energy};
 
 use Dynamics::{Network, Passive, Waypoints};
 
 pub use sheets::{thrown, walker};
-pub use solids::{ball, beam, gear};
+pub use solids::{ball, beam, gear, gear_wave};
 
 /// The soft scenes.
 pub const SCENES: &[SceneEntry] = &[
@@ -260,7 +261,7 @@ impl SoftSpec {
         small: Option<Box<dyn Scene>>,
     ) -> BuiltScene
     where
-        F: FieldShape + VectorField<f64> + VectorField<Dual<f64>> + 'static,
+        F: FieldShape + VectorField<f64> + VectorField<Dual<f64>> + Clone + 'static,
     {
         let dt = options.dt.unwrap_or(STEP);
         let integrator = options.integrator.unwrap_or(Integrator::fixed(Method::SemiImplicitEuler));
@@ -269,6 +270,11 @@ impl SoftSpec {
             StepControl::Fixed => (dt / STEP * self.substeps as f64).ceil().clamp(1.0, 1e6) as usize,
             StepControl::Adaptive(_) => 1,
         };
+        let step_limit = StepLimitOf::of_field(field.clone(), dt / substeps as f64, integrator);
+        let energy = matches!(self.dynamics, Passive(_)).then(|| world_energy(world.clone())).flatten();
+        let (nq, nv) = (world.robot().coordinates().nq, world.robot().coordinates().nv);
+        let velocities = world.particle_entries().end..world.particle_entries().end + nv;
+        let robot = RobotPart::beside(world.robot().clone(), 0..nq, velocities);
         let system = Integrated::new(field, dt / substeps as f64, integrator)?;
         let start = pullback_core::Described::layout(&system).state.defaults();
         let shaken = shake(&world, &start);
@@ -281,10 +287,11 @@ impl SoftSpec {
             rollout_from: ("the shaken state, settled".to_owned(), shaken),
             keyframes: Vec::new(),
             sensing: None,
+            robot: (nq > 0).then_some(robot),
+            step_limit,
+            energy,
             settle: (self.settle / dt).round() as usize,
-            recorder: Some(Box::new(move |inputs, rows| {
-                recording::world_replay(&world, &title, inputs, rows)
-            })),
+            recorder: Some(Recorder::new(title, dt, move || WorldStage::new(world.clone()))),
             depiction: Some(Box::new(move || depict_world(&seen))),
             // Forward mode is the strict judge. Differences suffer round-off of sums over thousands of
             // entries, and where things touch they step over the kinks of particles that come and go.

@@ -13,9 +13,16 @@
 //! Limits: one bounce per step; a graze that begins and ends within a step is not seen (at 14 m/s and 2.5 ms
 //! up to 0.8 mm deep). What is hit is decided by branches, so lanes are refused at compile time.
 
+use std::f64::consts::FRAC_PI_2;
+
 use pullback_core::layout::{Layout, Slice};
+use pullback_core::rollout::Inputs;
 use pullback_core::{Bars, ConfigError, Described, Info, Point, StepError, System};
 use pullback_math::{Real, Vec3, differentiable, select};
+use pullback_replay::{Replay, ReplayGeom, ReplayShape};
+
+use crate::motion::Visual;
+use crate::recording::ball_page;
 
 /// Gravity, m/s².
 pub const GRAVITY: f64 = 9.81;
@@ -254,6 +261,26 @@ fn ball<T: Real>(x: &[T]) -> (Vec3<T>, Vec3<T>) {
 impl Described for Board {
     fn layout(&self) -> &Layout {
         &self.layout
+    }
+}
+
+impl Visual for Board {
+    fn seconds(&self) -> f64 {
+        DT
+    }
+    fn page(&self, inputs: &Inputs<f64>, _dt: f64, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
+        let bars = self.centers.iter().zip(&inputs.params).enumerate().map(|(k, ([x, z], angle))| {
+            // Turns z into the direction of the bar, about y.
+            let half = 0.5 * (FRAC_PI_2 - angle);
+            let shape = ReplayShape::Capsule { radius: EDGE, half_length: self.half_length };
+            ReplayGeom {
+                position: [*x, 0.0, *z],
+                orientation: [half.cos(), 0.0, half.sin(), 0.0],
+                ..ReplayGeom::new(format!("bar {k}"), 0, shape)
+            }
+        });
+        let place = |state: &[f64]| [state[0], 0.0, state[1]];
+        Some(ball_page("pinball", BALL, bars.collect(), rows, place))
     }
 }
 

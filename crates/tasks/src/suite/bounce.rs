@@ -11,12 +11,17 @@
 //! the loss. The gradient is that of the discrete steps taken.
 
 use pullback_core::layout::{Layout, Slice};
+use pullback_core::rollout::Inputs;
 use pullback_core::{Bars, Described, Info, Point, Rollout, Schedule, StepError, System};
 use pullback_math::{Flat, Real, Vec3, constant, differentiable, select};
 use pullback_physics::collision::{ContactDamping, normal_force, normal_force_vjp};
 
+use pullback_replay::Replay;
+
 use super::losses::PointAt;
+use crate::motion::Visual;
 use crate::objectives::Built;
+use crate::recording::ball_page;
 use pullback_core::input_map::{InputEntry, LinearMap, Variable};
 use pullback_optim::RolloutObjective;
 
@@ -65,6 +70,16 @@ pub struct Ball {
 impl Described for Ball {
     fn layout(&self) -> &Layout {
         &self.layout
+    }
+}
+
+impl Visual for Ball {
+    fn seconds(&self) -> f64 {
+        DT
+    }
+    fn page(&self, _inputs: &Inputs<f64>, _dt: f64, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
+        let place = |state: &[f64]| [state[0], state[1], state[2]];
+        Some(ball_page("bounce", RADIUS, Vec::new(), rows, place))
     }
 }
 

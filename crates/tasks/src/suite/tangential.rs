@@ -11,11 +11,15 @@
 //! near a surface.
 
 use pullback_core::layout::{LayoutBuilder, Slice};
+use pullback_core::rollout::Inputs;
 use pullback_core::{
     Bars, Block, ConfigError, Described, Info, Layout, Point, StepError, System, VectorField, Workspace,
 };
 use pullback_math::{Flat, Real, Rescale, Vec3};
 use pullback_physics::world::{World, WorldWorkspace};
+use pullback_replay::Replay;
+
+use crate::motion::{Visual, VisualField};
 
 /// What particles slide on.
 pub(crate) trait Surface: Sized + Send + Sync {
@@ -76,6 +80,15 @@ pub(crate) struct Tangential<C: Surface> {
     particles: usize,
     world_params: usize,
     surface_params: Block<C::Params>,
+}
+
+impl<C: Surface> Visual for Tangential<C> {
+    fn seconds(&self) -> f64 {
+        self.dt
+    }
+    fn page(&self, inputs: &Inputs<f64>, dt: f64, rows: &[(f64, Vec<f64>)]) -> Option<Replay> {
+        self.world.page(inputs, dt, rows)
+    }
 }
 
 impl<C: Surface> Tangential<C> {

@@ -1,5 +1,6 @@
 //! Cameras: mounted on bodies as models have them, and a free one as MuJoCo's viewer has it.
 
+use pullback_core::registry::did_you_mean;
 use pullback_math::{Mat3, Transform, Vec3};
 use pullback_physics::articulated::{self, Following, Model};
 use pullback_render::{Camera, Lens, Projection, look_rotation};
@@ -210,7 +211,8 @@ impl Look {
         named.or_else(numbered).map(Some).ok_or_else(|| {
             let names = self.cameras.iter().enumerate().map(|(i, eye)| format!("{i} `{}`", eye.name));
             let there: Vec<String> = names.chain(["`free`".into()]).collect();
-            LookError::NoSuchCamera { wanted: wanted.clone(), there: there.join(", ") }
+            let near = did_you_mean(wanted, self.cameras.iter().map(|eye| eye.name.as_str()));
+            LookError::NoSuchCamera { wanted: wanted.clone(), near, there: there.join(", ") }
         })
     }
 

@@ -31,15 +31,18 @@ pub use camera::{CameraChoice, Eye, FreeView};
 pub use light::LightMount;
 pub use soft::Rod;
 pub use studio::{Bitmap, Depict, PictureSize, Studio};
+pub use texture::read_png;
 
 /// A look that cannot be made, or a picture of it.
 #[derive(Debug, Error)]
 pub enum LookError {
     /// No camera has this name or number.
-    #[error("there is no camera `{wanted}`; there is {there}")]
+    #[error("there is no camera `{wanted}`{near}; there is {there}")]
     NoSuchCamera {
         /// What was asked for.
         wanted: String,
+        /// The nearest name, in words, if one is near.
+        near: String,
         /// Names of those that there are.
         there: String,
     },

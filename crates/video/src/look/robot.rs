@@ -28,6 +28,8 @@ const FLOOR: [[f64; 3]; 2] = [[0.50, 0.56, 0.64], [0.58, 0.64, 0.72]];
 const SKY: Sky = Sky { above: Vec3 { x: 0.30, y: 0.47, z: 0.70 }, below: Vec3 { x: 0.94, y: 0.96, z: 0.99 } };
 /// MuJoCo's smallest and largest depth, in extents.
 const DEPTHS: [f64; 2] = [0.01, 50.0];
+/// Texels of a shadow map along each side, at most.
+const MOST_SHADOW_TEXELS: u32 = 8192;
 /// Half size of endless planes, and where haze begins and ends, in extents.
 const ENDLESS: f64 = 40.0;
 const HAZE: [f64; 2] = [8.0, 34.0];
@@ -130,7 +132,12 @@ impl Look {
         self.scene.background = (shown.above + shown.below) * 0.5;
         self.effects.haze = Some(Haze { start: HAZE[0] * extent, end: HAZE[1] * extent });
         let texels = model.visual.shadow_texels.unwrap_or(Shadows::default().resolution as u32);
-        self.effects.shadows = (texels > 0).then_some(Shadows { resolution: texels as usize });
+        if texels > MOST_SHADOW_TEXELS {
+            self.notes
+                .push(format!("<visual> <quality> `shadowsize`: {MOST_SHADOW_TEXELS} in place of {texels}"));
+        }
+        let resolution = texels.min(MOST_SHADOW_TEXELS) as usize;
+        self.effects.shadows = (resolution > 0).then_some(Shadows { resolution });
         if model.visual.haze.is_some() {
             self.notes.push("<visual> <rgba> `haze`: what is far fades into the sky instead".into());
         }

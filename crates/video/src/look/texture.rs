@@ -11,6 +11,10 @@ use pullback_render::{Sky, Texture};
 const SIDES: [char; 6] = ['R', 'L', 'U', 'D', 'F', 'B'];
 /// Wider and higher pictures are halved.
 const LARGEST: usize = 1024;
+/// Most pixels of a picture that is read: 4096 by 4096.
+const MOST_PIXELS: u64 = 1 << 24;
+/// Largest file that is read, bytes.
+const MOST_BYTES: u64 = 1 << 28;
 
 /// The pixels of a texture.
 #[derive(Clone, Debug)]
@@ -34,6 +38,16 @@ pub(super) fn pixels(texture: &articulated::Texture) -> Result<Pixels, String> {
         TextureSource::File { path, gridsize, gridlayout } => {
             let image = flipped(read_png(path)?);
             let [rows, columns] = gridsize.map(|n| n.max(1) as usize);
+            if rows > image.height
+                || columns > image.width
+                || gridlayout.chars().count() > rows.saturating_mul(columns)
+            {
+                let (wide, high) = (image.width, image.height);
+                return Err(format!(
+                    "{}: {rows} by {columns} cells with the layout `{gridlayout}` do not fit {high} by {wide} pixels",
+                    path.display()
+                ));
+            }
             let (width, height) = (image.width / columns, image.height / rows);
             let cell = |c: usize| {
                 let (x, y) = (c % columns * width, c / columns * height);
@@ -188,11 +202,18 @@ fn small(from: Texture<f64>) -> Texture<f64> {
 }
 
 /// A PNG file; opacity is not looked at.
-fn read_png(path: &Path) -> Result<Texture<f64>, String> {
+pub fn read_png(path: &Path) -> Result<Texture<f64>, String> {
     let fail = |e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
-    let file = pullback_core::files::read(path).map_err(|e| fail(&e))?;
+    let file = pullback_core::files::read_at_most(path, MOST_BYTES).map_err(|e| fail(&e))?;
     let mut decoder = png::Decoder::new(&file[..]);
     decoder.set_transformations(png::Transformations::EXPAND | png::Transformations::STRIP_16);
+    let header = decoder.read_header_info().map_err(|e| fail(&e))?;
+    let (width, height) = (header.width, header.height);
+    if u64::from(width) * u64::from(height) > MOST_PIXELS {
+        return Err(fail(&format!(
+            "{width} by {height} pixels are more than the {MOST_PIXELS} that are read"
+        )));
+    }
     let mut reader = decoder.read_info().map_err(|e| fail(&e))?;
     let mut bytes = vec![0; reader.output_buffer_size()];
     let info = reader.next_frame(&mut bytes).map_err(|e| fail(&e))?;
@@ -206,4 +227,55 @@ fn read_png(path: &Path) -> Result<Texture<f64>, String> {
             _ => Vec3::new(at(k, 0), at(k, 1), at(k, 2)),
         }
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A gray PNG file of one color.
+    fn write(path: &Path, width: u32, height: u32) {
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, width, height);
+        encoder.set_color(png::ColorType::Grayscale);
+        let pixels = vec![200; (width * height) as usize];
+        encoder.write_header().unwrap().write_image_data(&pixels).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    #[test]
+    fn pictures_that_do_not_fit_memory_or_their_grid_are_errors() {
+        let path = std::env::temp_dir().join(format!("pullback-texture-{}.png", std::process::id()));
+        write(&path, 4, 2);
+        let texture = |gridsize: [u32; 2], gridlayout: &str| articulated::Texture {
+            name: "t".into(),
+            kind: TextureKind::Cube,
+            source: TextureSource::File { path: path.clone(), gridsize, gridlayout: gridlayout.into() },
+            flip: [false; 2],
+            srgb: None,
+            channels: 3,
+        };
+        assert!(pixels(&texture([2, 2], ".URD")).is_ok());
+        for (grid, layout) in [([2, 2], "....U"), ([3, 1], "RLU"), ([1, 5], "R"), ([u32::MAX, u32::MAX], "R")]
+        {
+            let message = pixels(&texture(grid, layout)).unwrap_err();
+            assert!(message.contains("do not fit 2 by 4 pixels"), "{message}");
+        }
+        // A header alone asks for 10¹⁸ pixels.
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[16..24].copy_from_slice(&[0x3b, 0x9a, 0xca, 0, 0x3b, 0x9a, 0xca, 0]);
+        let crc = crc32(&bytes[12..29]).to_be_bytes();
+        bytes[29..33].copy_from_slice(&crc);
+        std::fs::write(&path, bytes).unwrap();
+        let message = read_png(&path).unwrap_err();
+        assert!(message.contains("1000000000 by 1000000000 pixels are more than"), "{message}");
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    /// The checksum of PNG bit by bit.
+    fn crc32(bytes: &[u8]) -> u32 {
+        !bytes.iter().fold(!0u32, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte), |c, _| (c >> 1) ^ (0xEDB8_8320 & (c & 1).wrapping_neg()))
+        })
+    }
 }

@@ -1,6 +1,6 @@
 //! `pullback doctor FILE`: which settings make gradients through the contacts of a model right.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use pullback_core::ConfigError;
 use pullback_plot::{Report, Section, Stat, Table, Tone};
@@ -12,6 +12,7 @@ use super::percent;
 use crate::args::DoctorOptions;
 use crate::output::{CliError, Output, print_notes};
 use crate::progress;
+use crate::run_folder::RunFolder;
 
 /// Change of velocities, m/s or rad/s, where none is given.
 const CHANGE: f64 = 0.5;
@@ -35,10 +36,6 @@ pub fn run(options: &DoctorOptions, seed: u64, output: &Output) -> Result<bool, 
         return Err(ConfigError::new(format!("{file}: --lines belongs to a task")).into());
     }
     let (time, distance) = (options.time.unwrap_or(TIME), options.distance.unwrap_or(DISTANCE));
-    if options.target.is_empty() {
-        let why = "say what the motion is for, as --target ball.position[0]=0.5; `pullback list FILE` has the names";
-        return Err(ConfigError::new(format!("{file}: {why}")).into());
-    }
     let model = files::read_model_with(file, options.reading.file_options())?;
     print_notes(&model.notes);
     let case = Case::new(model, time, &options.target, &options.vary, CHANGE)?;
@@ -47,8 +44,15 @@ pub fn run(options: &DoctorOptions, seed: u64, output: &Output) -> Result<bool, 
     let verdict = contact_doctor::judge(&case, &settings, options.points, seed, || bar.inc(1))?;
     bar.finish_and_clear();
 
-    let name = Path::new(file).file_stem().map_or(file.clone(), |stem| stem.to_string_lossy().into_owned());
-    let folder = output.folder(&format!("doctor-{name}"))?;
+    let place = RunFolder::new("doctor", file)
+        .setting("target", &options.target, &Vec::new())
+        .setting("vary", &options.vary, &Vec::new())
+        .setting("time", time, TIME)
+        .setting("distance", distance, DISTANCE)
+        .setting("points", options.points, 48)
+        .setting("seed", seed, 0)
+        .setting("reading", options.reading.words(), String::new());
+    let folder = output.folder(&place.name())?;
     let (page, data) = (folder.join("index.html"), folder.join("doctor.json"));
     report(file, &verdict).save(&page)?;
     let files = vec![page, data];

@@ -4,7 +4,7 @@
 use pullback_core::ConfigError;
 use pullback_gradsim::Sheet;
 use pullback_optim::RunName;
-use pullback_plot::{Block, Report, Section, compact};
+use pullback_plot::{Report, Section, compact};
 use pullback_tasks::files::is_file_name;
 use pullback_tasks::identify::{FromVideo, IDENTIFICATIONS, MadeFilm, RunSettings, identify_from_video};
 
@@ -86,8 +86,8 @@ pub fn run(options: &IdentifyOptions, seed: u64, output: &Output) -> Result<bool
             "Video {}: given (top), of the start (middle), of what was found (bottom); frames in the order of time.",
             number + 1
         );
-        let alt = "Three rows of frames; the first and the last are alike.".into();
-        section.blocks.push(Block::Figure { image: png, caption, alt });
+        let alt = "Three rows of frames; the first and the last are alike.";
+        section = section.image(png, caption, alt);
     }
     report.sections = vec![page::glance(&summary, None), section];
     report.footer = format!("pullback identify {what} --from video; {}; seed {seed}", summary.method);

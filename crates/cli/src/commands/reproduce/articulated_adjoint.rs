@@ -8,6 +8,7 @@ mod page;
 use std::path::{Path, PathBuf};
 
 use pullback_core::ConfigError;
+use pullback_core::memory::peak_of;
 use pullback_tasks::Results;
 use pullback_tasks::articulated_adjoint::contest::{self, Contest};
 use pullback_tasks::articulated_adjoint::standing::{Cost, STEPS, Standing};
@@ -16,7 +17,6 @@ use pullback_tasks::articulated_adjoint::{Replay, golf, racecar, throw};
 use self::casadi::PeerCost;
 use super::Summary;
 use crate::args::ReproduceOptions;
-use crate::memory::peak_of;
 use crate::output::{CliError, Output};
 use crate::progress;
 

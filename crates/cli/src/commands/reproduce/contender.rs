@@ -4,8 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pullback_core::ConfigError;
+use pullback_core::{ConfigError, files};
 use pullback_learn::algorithm::ALGORITHMS;
+use pullback_learn::algorithm::presets::preset;
 use pullback_learn::algorithm::table::change;
 use pullback_learn::run::statistics::{Estimate, IntervalMethod};
 use pullback_learn::train::TrainOptions;
@@ -13,7 +14,7 @@ use pullback_tasks::Results;
 use pullback_tasks::results::Row;
 use serde_json::Value;
 
-use crate::commands::train::{PrecisionName, RunConfig, Summary as Trained, VERSION, preset, run_in};
+use crate::commands::train::{PrecisionName, RunConfig, Summary as Trained, VERSION, run_in};
 use crate::output::{CliError, Output};
 
 /// Runs of one algorithm on one task.
@@ -102,8 +103,8 @@ impl Contender {
 
 /// The result of a run that is over.
 fn finished(folder: &Path, config: &RunConfig) -> Option<Trained> {
-    let stored: RunConfig = serde_json::from_slice(&std::fs::read(folder.join("config.json")).ok()?).ok()?;
+    let stored: RunConfig = serde_json::from_slice(&files::read(&folder.join("config.json")).ok()?).ok()?;
     let same = serde_json::to_value(&stored).ok()? == serde_json::to_value(config).ok()?;
-    let result = std::fs::read(folder.join("result.json")).ok()?;
+    let result = files::read(&folder.join("result.json")).ok()?;
     serde_json::from_slice(&result).ok().filter(|_| same)
 }

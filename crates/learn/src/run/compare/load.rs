@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pullback_core::files;
+use pullback_core::registry::did_you_mean;
 use serde_json::Value;
 
 use crate::run::config::leaves;
@@ -77,9 +79,12 @@ fn search(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), R
 impl Run {
     pub fn read(folder: &Path, metric: &str) -> Result<Self, RunError> {
         let path = folder.join(CONFIG_FILE);
-        let text = fs::read_to_string(&path).map_err(|_| {
+        let text = files::read_to_string(&path).map_err(|e| {
             let example = r#"{"task": "ant", "algorithm": "sapo", "seed": 0}"#;
-            RunError::content(&path, format!("cannot be read; runs are told apart by it, as in {example}"))
+            RunError::content(
+                &path,
+                format!("cannot be read ({e}); runs are told apart by it, as in {example}"),
+            )
         })?;
         let config: Value =
             serde_json::from_str(&text).map_err(|e| RunError::content(&path, format!("is no JSON: {e}")))?;
@@ -95,7 +100,11 @@ impl Run {
             table.column(name).ok_or_else(|| {
                 RunError::content(
                     &path,
-                    format!("has no column `{name}`; there are {}", table.columns.join(", ")),
+                    format!(
+                        "has no column `{name}`{}; there are {}",
+                        did_you_mean(name, table.columns.iter().map(String::as_str)),
+                        table.columns.join(", ")
+                    ),
                 )
             })
         };

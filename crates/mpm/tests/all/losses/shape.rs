@@ -52,7 +52,7 @@ fn the_shape_loss_is_the_weighted_sum_of_its_terms_at_the_frames_it_counts() {
     let terms = loss.terms(&state);
     let sum = 10.0 * terms.density + 10.0 * terms.distance + terms.contact + 0.5 * terms.center;
     assert!((loss.at(&state) - sum).abs() < 1e-15 && terms.contact > 0.0 && terms.center > 0.0);
-    let at = |step: usize| Sample { step, steps: 2, state: &state[..], control: &[] };
+    let at = |step: usize| Sample { step, steps: 2, state: &state[..], control: &[], params: &[] };
     assert_eq!([0, 1, 2].map(|s| Loss::<f64>::value(&loss, at(s))), [0.0, loss.at(&state), loss.at(&state)]);
     let end = loss.clone().with_when(When::End);
     assert_eq!([0, 1, 2].map(|s| Loss::<f64>::value(&end, at(s))), [0.0, 0.0, loss.at(&state)]);

@@ -5,7 +5,11 @@
 //! Members are stored, not deflated, as by `numpy.savez`. Limits: format 1.0 of `.npy` and no ZIP64, so an
 //! archive stays below 4 GB.
 
+mod read;
+
 use std::io;
+
+pub use read::{Array, arrays};
 
 /// A member being written: name, checksum, size and place of its local header.
 struct Member {
